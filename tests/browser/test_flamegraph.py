@@ -272,7 +272,9 @@ def test_widths_can_be_numbers_of_samples(browser: Any, tmp_path: Path) -> None:
 
 def test_events_of_different_units_have_graphs_of_their_own(browser: Any, tmp_path: Path) -> None:
     stacks = [("main", "f")] * 2 + [("main", "g")] * 5
-    profile = profile_of(stacks, events=("cycles:u", "page-faults"), event=[0] * 2 + [1] * 5, period=[1000] * 2 + [3] * 5)
+    profile = profile_of(
+        stacks, events=("cycles:u", "page-faults"), event=[0] * 2 + [1] * 5, period=[1000] * 2 + [3] * 5
+    )
     show(browser, tmp_path, profile)
     assert [one.text for one in Select(browser.find_element(By.ID, "event")).options] == ["cycles:u", "page-faults"]
     assert "f\nworker\n2,000 cycles, 2 samples, 100.00 % of all" in hover(browser, 30, 2)

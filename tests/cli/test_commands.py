@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run, recording
+from cli.conftest import Run, recording, two_events
 
 READERS = ["report", "script", "fold", "info"]
 
@@ -40,6 +40,25 @@ def test_fold(undwarf: Run, perf_data: Path) -> None:
 def test_fold_by_thread_and_period(undwarf: Run, perf_data: Path) -> None:
     done = undwarf("fold", "--root", "tid", "--weight", "period", perf_data)
     assert done.stdout == "prog-10/11;[prog];[prog] 15\n"
+
+
+def test_fold_adds_one_unit_only_and_names_the_rest(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "two").write_bytes(two_events())
+    done = undwarf("fold", "two")
+    assert done.stdout == "prog;[prog];[prog] 3\n"
+    assert done.stderr == "note: only cpu-clock: the sum with page-faults would mean nothing (choose with --event)\n"
+
+
+def test_fold_adds_periods_of_the_event_that_is_chosen(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "two").write_bytes(two_events())
+    done = undwarf("fold", "--weight", "period", "--event", "page-faults", "two")
+    assert (done.stdout, done.stderr) == ("prog;[prog];[lib.so] 7\n", "")
+
+
+def test_fold_adds_all_samples_where_asked_to(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "two").write_bytes(two_events())
+    done = undwarf("fold", "--weight", "samples", "two")
+    assert (done.stdout, done.stderr) == ("prog;[prog];[lib.so] 1\nprog;[prog];[prog] 3\n", "")
 
 
 def test_script(undwarf: Run, perf_data: Path) -> None:

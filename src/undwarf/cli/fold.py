@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from undwarf.cli.common import BY, SKID, Job, recording_command
+from undwarf.cli.common import BY, SKID, Job, recording_command, talk
 
 
 @recording_command(
@@ -19,9 +19,9 @@ Examples:
 @click.option(
     "--weight",
     type=click.Choice(["samples", "period"]),
-    default="samples",
-    show_default=True,
-    help="What the number at the end of a line adds up.",
+    default=None,
+    help="What the number at the end of a line adds up. Default: samples; periods (ns, faults ...) where samples stand "
+    "for very different amounts: waits, page faults, several events.",
 )
 @click.option(
     "--root",
@@ -35,7 +35,7 @@ Examples:
 @click.option("--mark-kernel", is_flag=True, help="Add _[k] to the names of kernel functions.")
 def command(
     job: Job,
-    weight: Literal["samples", "period"],
+    weight: Literal["samples", "period"] | None,
     root: Literal["comm", "pid", "tid", "none"],
     by: str,
     skid: bool,
@@ -43,5 +43,15 @@ def command(
 ) -> None:
     """Folded stacks, root first, for flame-graph tools."""
     from undwarf.outputs.folded import FoldedOptions, write
+    from undwarf.views.units import measures_of, samples_differ
 
-    write(job.grouped(by, skid), sys.stdout.buffer, FoldedOptions(weight, root, mark_kernel))
+    profile = job.grouped(by, skid)
+    # Different units have no sum. Who asks for the number of samples has named what is added.
+    found = measures_of(profile) if weight != "samples" else []
+    if len(found) > 1:
+        left = ", ".join(one.name for one in found[1:])
+        talk("note", f"only {found[0].name}: the sum with {left} would mean nothing (choose with --event)")
+    if weight is None:
+        weight = "period" if samples_differ(profile, found[0].events) else "samples"
+    events = found[0].events if len(found) > 1 else None
+    write(profile, sys.stdout.buffer, FoldedOptions(weight, root, mark_kernel, events))

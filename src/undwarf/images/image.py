@@ -33,7 +33,8 @@ class Image:
     """A mapped file, the kernel, a module, the vdso, or code without a file.
 
     ``number`` counts images from 0 in the order they were asked for; ``name`` is as recorded (a kernel's without the
-    symbol that perf appends), ``path`` the same as text; ``build_id`` as recorded, else the file's own once it is open. What is asked for first is found first; failures are remembered.
+    symbol that perf appends), ``path`` the same as text; ``build_id`` as recorded, else the file's own once it is open.
+    What is asked for first is found first; failures are remembered.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Folded stacks: one line ``comm;outer;...;inner WEIGHT`` for each distinct stack, for flame-graph tools."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import BinaryIO, Literal
 
 from undwarf.buffers import zeros
@@ -10,6 +10,7 @@ from undwarf.outputs.folded_text import FoldedText
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
 from undwarf.views import grouping, labels, stack_tree
+from undwarf.views.units import rows_of_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class FoldedOptions:
     weight: Literal["samples", "period"] = "samples"
     root: Literal["comm", "pid", "tid", "none"] = "comm"
     annotate_kernel: bool = False
-    events: Collection[int] | None = None
+    events: Sequence[int] | None = None
 
 
 def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None) -> None:
@@ -36,7 +37,7 @@ def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None
     options = options or FoldedOptions()
     samples = profile.samples
     count = len(samples.stack)
-    rows = _rows_of_events(profile, options.events)
+    rows = rows_of_events(profile, options.events) if options.events is not None and len(profile.events) > 1 else None
 
     entity, names = _entities(profile, options.annotate_kernel)
     node_of, parent, node_entity = stack_tree.collapse(profile.stacks.parent, profile.stacks.frame, entity)
@@ -70,16 +71,6 @@ def write(profile: Profile, sink: BinaryIO, options: FoldedOptions | None = None
     )
     while used := text.fill():
         sink.write(text.buffer()[:used])
-
-
-def _rows_of_events(profile: Profile, events: Collection[int] | None) -> "memoryview[int] | None":
-    if events is None or len(profile.events) <= 1:
-        return None
-    flags = zeros("B", 1 << 16)
-    for event in events:
-        flags[event] = 1
-    rows: memoryview[int] = grouping.rows_among(profile.samples.event, flags)
-    return rows
 
 
 def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int], list[str]]":

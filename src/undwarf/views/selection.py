@@ -4,13 +4,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal
 
-from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
 from undwarf.views.data_labels import NEEDED, latency_of
-from undwarf.views.grouping import rows_among, sums, widen
-from undwarf.views.units import measures_of
+from undwarf.views.grouping import sums, widen
+from undwarf.views.units import measures_of, rows_of_events
 from undwarf.views.weights import at_least_one, ones, total
 
 Weight = Literal["period", "samples", "latency"]
@@ -60,15 +59,6 @@ class Selection:
     def chosen(self, column: memoryview) -> memoryview:
         """Of a column of all samples those that are selected."""
         return take(column, self._rows) if self._rows is not None else column
-
-
-def rows_of_events(profile: Profile, events: Sequence[int]) -> memoryview:
-    """The samples of some events, by number."""
-    flags = zeros("B", 1 << 16)
-    for event in events:
-        flags[event] = 1
-    rows: memoryview = rows_among(profile.samples.columns.event, flags)
-    return rows
 
 
 def samples_by_event(profile: Profile) -> list[int]:

@@ -40,9 +40,7 @@ def _sort(nodes: list[TreeNode]) -> None:
     nodes.sort(key=lambda node: (-node.weight, node.name, node.dso))
 
 
-def call_tree(
-    profile: Profile, *, weight: Weight = "period", event: Events = None, min_share: float = 0.0
-) -> CallTree:
+def call_tree(profile: Profile, *, weight: Weight = "period", event: Events = None, min_share: float = 0.0) -> CallTree:
     """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the whole."""
     known, entity_of_frame = entities(profile, ("sym", "dso"))
     node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)

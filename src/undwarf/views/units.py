@@ -6,9 +6,11 @@ Cycles and page faults have no sum. Time on a CPU and time spent waiting have on
 import re
 from collections.abc import Sequence
 
+from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
-from undwarf.views.grouping import sums, widen
+from undwarf.views.grouping import rows_among, sums, widen
 
 RUNNING = frozenset({"cpu-clock", "task-clock"})
 """Software clocks: a sample's period is the nanoseconds that a thread ran (kernel/events/core.c)."""
@@ -16,7 +18,14 @@ WAITING = frozenset({"offcpu-time"})
 """The event of perf record --off-cpu: a sample's period is the nanoseconds that a thread waited."""
 _TIMES = RUNNING | WAITING | {f"sched:sched_stat_{what}" for what in ("wait", "sleep", "iowait", "blocked", "runtime")}
 """Events whose periods are nanoseconds; those of sched by their ``__perf_count`` (include/trace/events/sched.h)."""
-_SYNONYMS = {"cpu-cycles": "cycles", "faults": "page-faults", "branch-instructions": "branches", "cs": "context-switches"}
+_STEADY = RUNNING | {"cycles", "ref-cycles", "bus-cycles", "instructions"}
+"""Events that happen all the time: at a fixed frequency, each sample stands for about as long."""
+_SYNONYMS = {
+    "cpu-cycles": "cycles",
+    "faults": "page-faults",
+    "branch-instructions": "branches",
+    "cs": "context-switches",
+}
 SAMPLES = "samples"
 _PMU_EVENT = re.compile(r"([^/]+)/([^/]*)/(\w*)\Z")
 _MODIFIERS = re.compile(r"(.+?):([a-zA-Z]+)\Z")
@@ -62,6 +71,15 @@ def _apart(one: Kind, other: Kind) -> bool:
     return all(levels) and not levels[0] & levels[1]
 
 
+def rows_of_events(profile: Profile, events: Sequence[int]) -> memoryview:
+    """The samples of some events, by number."""
+    flags = zeros("B", 1 << 16)
+    for event in events:
+        flags[event] = 1
+    rows: memoryview = rows_among(profile.samples.columns.event, flags)
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """Events whose weights may be added, by number; their ``unit`` and a ``name`` for people."""
@@ -102,9 +120,14 @@ def measures_of(profile: Profile) -> list[Measure]:
     return weighed + [Measure(names[event], SAMPLES, (event,)) for event in used if not weights[event]]
 
 
-def count_what_differs(profile: Profile, events: Sequence[int]) -> bool:
-    """Whether the number of samples measures nothing: there are several events, or each sample stands for a wait of
-    its own length."""
-    return len(events) > 1 or any(
-        kind_of_event(profile.events[event].name).base in _TIMES - RUNNING for event in events
-    )
+def samples_differ(profile: Profile, events: Sequence[int]) -> bool:
+    """Whether samples of these events stand for so different amounts that their number measures nothing: they are of
+    several events, or of one that does not go on as clocks, cycles and instructions do: waits, page faults."""
+    if len(events) != 1:
+        return len(events) > 1
+    if kind_of_event(profile.events[events[0]].name).base in _STEADY:
+        return False
+    weights = profile.samples.columns.period
+    if len(profile.events) > 1:
+        weights = take(weights, rows_of_events(profile, events))
+    return len(weights) > 0 and min(weights) != max(weights)
