@@ -37,7 +37,7 @@ def recording(comm: bytes = b"prog", samples: int = 3) -> bytes:
     return build.file([attr], records)
 
 
-def two_events() -> bytes:
+def two_events(features: dict[int, bytes] | None = None) -> bytes:
     """Three samples of cpu-clock in one function, one sample of page-faults that stands for seven, in another file."""
     build = Build()
     clock, faults = (
@@ -54,7 +54,7 @@ def two_events() -> bytes:
         records.append(
             build.sample(attr, ip=ip, time=time, period=period, ident=attr.ids[0], chain=(USER, ip, 0x400020))
         )
-    return build.file([clock, faults], records)
+    return build.file([clock, faults], records, features or {})
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -76,6 +77,29 @@ def test_report_as_json(undwarf: Run, perf_data: Path) -> None:
     found = json.loads(undwarf("report", "--json", perf_data).stdout)
     assert found["samples"] == 3
     assert found["events"][0]["total"] == 15
+
+
+def test_report_groups_events_when_asked_to(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "two").write_bytes(two_events())
+    assert "Group of 2 events\n1: cpu-clock" in undwarf("report", "--group", "two").stdout
+    assert "Group" not in undwarf("report", "two").stdout
+
+
+def test_report_by_event_does_not_add_units(undwarf: Run, tmp_path: Path) -> None:
+    (tmp_path / "two").write_bytes(two_events())
+    shown = undwarf("report", "-s", "event", "-g", "none", "two").stdout.splitlines()
+    assert [line.split() for line in shown if "%" in line and "  " in line and "event" not in line][-2:] == [
+        ["100.00%", "100.00%", "cpu-clock"],
+        ["100.00%", "100.00%", "page-faults"],
+    ]
+
+
+def test_report_groups_events_as_they_were_recorded(undwarf: Run, tmp_path: Path) -> None:
+    name = b"{a,b}".ljust(64, b"\0")
+    group = struct.pack("<II", 1, len(name)) + name + struct.pack("<II", 0, 2)
+    (tmp_path / "two").write_bytes(two_events({17: group}))
+    assert "Group of 2 events\n1: cpu-clock" in undwarf("report", "two").stdout
+    assert "Group" not in undwarf("report", "--no-group", "two").stdout
 
 
 def test_info_as_json(undwarf: Run, perf_data: Path) -> None:

@@ -61,6 +61,41 @@ def test_report_of_two_events(snapshot: Snapshot) -> None:
     snapshot(text(make_profile(samples, ("cycles", "page-faults", "unused")), lost=3))
 
 
+GROUPED = make_profile(
+    [S("main@app f@app", period=7), S("main@app g@app", period=3), S("main@app g@app", event=1, period=1)],
+    ("cycles", "page-faults", "task-clock"),
+)
+
+
+def columns(shown: str, symbol: str) -> list[str]:
+    """The numbers before a function in a table."""
+    line = next(line for line in shown.splitlines() if line.endswith(f"] {symbol}"))
+    return [part for part in line.split() if part[0].isdigit()]
+
+
+def test_events_of_a_group_stand_side_by_side() -> None:
+    shown = text(GROUPED, groups=((0, 1),), graph="none", show_samples=True)
+    assert columns(shown, "g") == ["30.00%", "100.00%", "30.00%", "100.00%", "1", "1"]
+    assert columns(shown, "f") == ["70.00%", "0.00%", "70.00%", "0.00%", "1", "0"]
+
+
+def test_a_group_says_which_column_is_whose() -> None:
+    shown = text(GROUPED, groups=((0, 1),), children=False, graph="none").splitlines()
+    at = shown.index("Group of 2 events")
+    assert [line.split("  ")[0] for line in shown[at + 1 : at + 3]] == ["1: cycles", "2: page-faults"]
+    assert shown[at + 3].split()[:4] == ["Self", "1", "Self", "2"]
+
+
+def test_a_row_that_is_heavy_in_one_event_of_a_group_is_shown() -> None:
+    assert columns(text(GROUPED, groups=((0, 1),), graph="none", percent_limit=50), "g")
+
+
+def test_each_event_of_a_group_has_its_tree() -> None:
+    shown = text(GROUPED, groups=((0, 1),))
+    assert "Call tree, callers above, of 1: cycles" in shown
+    assert "Call tree, callers above, of 2: page-faults" in shown
+
+
 def test_colours_only_repeat_what_the_text_says() -> None:
     assert re.sub(r"\x1b\[[0-9;]*m", "", text(width=80, colour=True)) == text(width=80)
 

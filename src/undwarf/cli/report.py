@@ -9,6 +9,7 @@ from undwarf.cli.common import SKID, Job, Number, recording_command, talk, termi
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
+    from undwarf.api import Recording
     from undwarf.views.selection import Weight
 
 
@@ -69,6 +70,12 @@ Examples:
 @click.option(
     "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What is added up."
 )
+@click.option(
+    "--group/--no-group",
+    "grouped",
+    default=None,
+    help="Columns of several events side by side: of all, or of none. Default: of those recorded as a group.",
+)
 @SKID
 @click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
 @click.option(
@@ -88,6 +95,7 @@ def command(
     percent_limit: float,
     rows: int | None,
     weight: "Weight",
+    grouped: bool | None,
     skid: bool,
     show_nr_samples: bool,
     function: str | None,
@@ -131,12 +139,25 @@ def command(
         dump=job.stack_dump,
         lost=recording.records.lost,
         path=recording.path,
+        groups=_groups(recording, grouped),
     )
     if as_json:
         from undwarf.outputs.report_json import write
     else:
         from undwarf.outputs.report import write
     write(profile, sys.stdout, options)
+
+
+def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ...], ...]:
+    """Events whose columns stand side by side: with ``grouped`` all, without it none, else as they were recorded."""
+    events = range(len(recording.events))
+    if grouped is None:
+        return tuple(
+            tuple(events[leader : leader + members])
+            for _name, leader, members in recording.header.groups
+            if members > 1
+        )
+    return (tuple(events),) if grouped else ()
 
 
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """The report: hot functions and the call tree of each event, for people."""
 
+from collections.abc import Sequence
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
@@ -8,8 +9,8 @@ from undwarf.outputs.hidden_rows import hidden_text
 from undwarf.outputs.paint import Paint, cells, fit, pad
 from undwarf.outputs.signatures import shorten, shorten_type
 from undwarf.profile.model import Profile
-from undwarf.views.hot import Hot, Row, hot
-from undwarf.views.selection import Weight, sections
+from undwarf.views.hot import Hot, Joined, hot, joined
+from undwarf.views.selection import Events, Weight, in_groups, sections
 from undwarf.views.tree import CallTree, TreeNode, call_tree, callers
 from undwarf.views.wholeness import Wholeness, wholeness
 
@@ -56,6 +57,7 @@ class ReportOptions:
     ``graph`` is none, caller (from the outermost caller down) or callee (callers of the hot functions); rows below
     ``percent_limit`` and branches below ``tree_limit`` percent are hidden, and ``rows`` are shown at most (0: all).
     ``width`` in columns; None: nothing is cut. ``dump`` is the largest stack dump that was asked for, in bytes.
+    ``groups`` are numbers of events whose columns stand side by side in one table.
     """
 
     keys: tuple[str, ...] = ("comm", "dso", "sym")
@@ -71,6 +73,7 @@ class ReportOptions:
     dump: int = 8192
     lost: int = 0
     path: str = ""
+    groups: tuple[tuple[int, ...], ...] = ()
 
 
 def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
@@ -78,11 +81,20 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
     paint = Paint(options.colour)
     whole = wholeness(profile, options.dump)
     _write_head(whole, sink, options, paint)
-    for event, name in sections(profile, options.keys):
-        flat = hot(profile, options.keys, options.weight, event=event, children=options.children)
-        sink.write("\n" + _event_line(name, flat, paint) + "\n")
-        _write_table(flat, sink, options, paint)
-        _write_graph(profile, event, sink, options, paint)
+    for group in in_groups(sections(profile, options.keys), options.groups):
+        flats = [
+            hot(profile, options.keys, options.weight, event=event, children=options.children) for event, _ in group
+        ]
+        sink.write("\n")
+        if len(group) > 1:
+            sink.write(paint.bold(f"Group of {len(group)} events") + "\n")
+        for number, ((_event, name), flat) in enumerate(zip(group, flats, strict=True), 1):
+            mark = f"{number}: " if len(group) > 1 else ""
+            sink.write(mark + _event_line(name, flat, paint) + "\n")
+        _write_table(flats, sink, options, paint)
+        for number, (event, name) in enumerate(group, 1):
+            title = f", of {number}: {printable(name)}" if len(group) > 1 else ""
+            _write_graph(profile, event, sink, options, paint, title)
 
 
 def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
@@ -126,32 +138,43 @@ def _event_line(name: str, flat: Hot, paint: Paint) -> str:
     return paint.bold(printable(name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
 
 
-def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
-    total = flat.total or 1
-    rows = flat.rows
-    if not options.children:
-        rows = sorted((row for row in rows if row.self_weight), key=lambda row: (-row.self_weight, row.key, row.kernel))
-    least = options.percent_limit * total / 100
-    shown = [row for row in rows if (row.children_weight if options.children else row.self_weight) >= least]
+def _write_table(flats: Sequence[Hot], sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+    """The table of an event, or of a group of events, whose columns stand side by side."""
+    keys = flats[0].keys
+    rows = joined(flats, children=options.children)
+
+    def numbers(row: Joined) -> list[tuple[int, int, int]]:
+        """(children's weight, own weight, samples) for each event."""
+        return [(one.children_weight, one.self_weight, one.samples) if one else (0, 0, 0) for one in row.of_event]
+
+    totals = [flat.total or 1 for flat in flats]
+    least = [options.percent_limit * total / 100 for total in totals]
+    heavy = 0 if options.children else 1
+    shown = [
+        row for row in rows if any(found[heavy] >= limit for found, limit in zip(numbers(row), least, strict=True))
+    ]
     if options.rows and len(shown) > options.rows:
         del shown[options.rows :]
-    texts = [_texts(flat, row) for row in shown]
-    sizes = _sizes(flat, texts, options)
-    heads = ["Children", "    Self"] if options.children else ["    Self"]
+    texts = [_texts(keys, row) for row in shown]
+    sizes = _sizes(keys, len(flats), texts, options)
+    marks = [f" {number}" for number in range(1, len(flats) + 1)] if len(flats) > 1 else [""]
+    heads = [f"{'Children' + mark:>8}" for mark in marks] if options.children else []
+    heads += [f"{'Self' + mark:>8}" for mark in marks]
     if options.show_samples:
-        heads.append("   Samples")
-    heads += [pad(TITLES[key], size) for key, size in zip(flat.keys, sizes, strict=True)]
+        heads += [f"{'Samples' + mark:>10}" for mark in marks]
+    wide = [max(8, cells(head)) for head in heads]
+    heads += [pad(TITLES[key], size) for key, size in zip(keys, sizes, strict=True)]
     sink.write(paint.bold("  ".join(heads).rstrip()) + "\n")
     for row, text in zip(shown, texts, strict=True):
-        shares = (
-            [row.children_weight / total, row.self_weight / total] if options.children else [row.self_weight / total]
-        )
-        line = [paint.share(share, f"{100 * share:7.2f}%") for share in shares]
+        found = numbers(row)
+        shares = [one[0] / total for one, total in zip(found, totals, strict=True)] if options.children else []
+        shares += [one[1] / total for one, total in zip(found, totals, strict=True)]
+        line = [paint.share(share, f"{100 * share:{size - 1}.2f}%") for share, size in zip(shares, wide, strict=False)]
         if options.show_samples:
-            line.append(f"{row.samples:10,}")
-        for column, key in enumerate(flat.keys):
+            line += [f"{one[2]:10,}" for one in found]
+        for column, key in enumerate(keys):
             value = _fit(key, text[column], sizes[column])
-            if column < len(flat.keys) - 1:
+            if column < len(keys) - 1:
                 value = pad(value, sizes[column])
             if key == "sym" or key == "dso":
                 value = paint.name(value, kernel=row.kernel)
@@ -163,11 +186,11 @@ def _write_table(flat: Hot, sink: TextIO, options: ReportOptions, paint: Paint) 
         sink.write(paint.dim(hidden_text(hidden, options.percent_limit, cut=cut)) + "\n")
 
 
-def _texts(flat: Hot, row: Row) -> list[str]:
+def _texts(keys: Sequence[str], row: Joined) -> list[str]:
     """A row's key as it is printed; symbols say whose code they are, as perf's do."""
     level = "[k] " if row.kernel else "[.] "
     texts = []
-    for key, part in zip(flat.keys, row.key, strict=True):
+    for key, part in zip(keys, row.key, strict=True):
         text = printable(part)
         texts.append(level + text if key == "sym" else _last_part(text) if key == "dso" else text)
     return texts
@@ -180,26 +203,27 @@ def _fit(key: str, text: str, room: int) -> str:
     return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key == "dso")
 
 
-def _sizes(flat: Hot, texts: list[list[str]], options: ReportOptions) -> list[int]:
+def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: ReportOptions) -> list[int]:
     """Columns for each key: as wide as its texts; on a terminal types, files and functions give way."""
-    sizes = [
-        max([cells(TITLES[key]), *(cells(text[column]) for text in texts)]) for column, key in enumerate(flat.keys)
-    ]
+    sizes = [max([cells(TITLES[key]), *(cells(text[column]) for text in texts)]) for column, key in enumerate(keys)]
     if options.width is None:
         return sizes
-    for column, key in enumerate(flat.keys):
+    for column, key in enumerate(keys):
         if key in _TYPES and sizes[column] > _MOST_TYPE:
             sizes[column] = max(cells(_fit(key, text[column], _MOST_TYPE)) for text in texts)
-    used = 10 * (2 if options.children else 1) + (12 if options.show_samples else 0) + 2 * (len(sizes) - 1)
+    one = 10 if events == 1 else 12
+    used = events * (one * (2 if options.children else 1) + (12 if options.show_samples else 0)) + 2 * (len(sizes) - 1)
     for key, least in (("dso", 24), ("sym", 30), ("comm", 12), ("dso", 12), *((key, 32) for key in _TYPES)):
         over = used + sum(sizes) - options.width
-        if over > 0 and key in flat.keys:
-            column = flat.keys.index(key)
+        if over > 0 and key in keys:
+            column = keys.index(key)
             sizes[column] = max(min(sizes[column], least), sizes[column] - over)
     return sizes
 
 
-def _write_graph(profile: Profile, event: int | None, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+def _write_graph(
+    profile: Profile, event: Events, sink: TextIO, options: ReportOptions, paint: Paint, of: str = ""
+) -> None:
     if options.graph == "none":
         return
     made = call_tree if options.graph == "caller" else callers
@@ -207,7 +231,7 @@ def _write_graph(profile: Profile, event: int | None, sink: TextIO, options: Rep
     if not any(root.children for root in tree.roots):
         return
     title = "Call tree, callers above" if options.graph == "caller" else "Hot functions, their callers below"
-    sink.write(f"\n{paint.bold(title)}{paint.dim(f'  branches from {options.tree_limit:g} %')}\n")
+    sink.write(f"\n{paint.bold(title + of)}{paint.dim(f'  branches from {options.tree_limit:g} %')}\n")
     for line in tree_lines(tree, paint, options.width):
         sink.write(line + "\n")
 

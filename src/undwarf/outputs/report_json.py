@@ -40,6 +40,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
         "percent_limit": options.percent_limit,
         "wholeness": {**asdict(whole), "share": whole.share},
         "events": events,
+        "groups": [[profile.events[event].name for event in group] for group in options.groups],
     }
     dump(report, sink)
 

@@ -1,5 +1,6 @@
 """Weights by what a report sorts by: threads, files, functions; once for what ends there, once for all that passes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from undwarf.buffers import zeros
@@ -188,6 +189,33 @@ def hot(
         rows = [_summed(row, keys) for row in rows]
     rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
     return Hot(keys, selection.total, len(selection), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A key's rows of several events: one for each, None where an event has none."""
+
+    key: tuple[str, ...]
+    kernel: bool
+    of_event: list[Row | None]
+
+
+def joined(flats: Sequence[Hot], *, children: bool = True) -> list[Joined]:
+    """The rows of flat reports with the same keys side by side, by falling weight in the first one, then the next.
+    Without ``children`` by own weight, and without rows that have none."""
+    found: dict[tuple[tuple[str, ...], bool], list[Row | None]] = {}
+    for number, flat in enumerate(flats):
+        for row in flat.rows:
+            if children or row.self_weight:
+                found.setdefault((row.key, row.kernel), [None] * len(flats))[number] = row
+    rows = [Joined(key, kernel, of_event) for (key, kernel), of_event in found.items()]
+
+    def place(row: Joined) -> tuple[list[int], list[int], tuple[str, ...], bool]:
+        passing = [-one.children_weight if one is not None and children else 0 for one in row.of_event]
+        return passing, [-one.self_weight if one is not None else 0 for one in row.of_event], row.key, row.kernel
+
+    rows.sort(key=place)
+    return rows
 
 
 def _summed(row: Row, keys: tuple[str, ...]) -> Row:
