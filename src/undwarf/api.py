@@ -271,6 +271,10 @@ class Recording:
             by_time=by_time,
             progress=progress,
         )
+        if filters is not None and filters.of_frames:
+            from undwarf.views.frame_filters import passing
+
+            made.samples = model.SampleView(made, passing(made, filters))
         return Profile._of(made)
 
     def name(self, profile: model.Profile, frames: Iterable[int]) -> None:
@@ -354,8 +358,11 @@ class Recording:
     ) -> "Stitched":
         """Write this recording to ``sink`` with whole call chains in place of registers and stack dumps.
 
-        File form needs a ``sink`` that can seek. ``zstd_level`` 0 does not compress.
+        File form needs a ``sink`` that can seek. ``zstd_level`` 0 does not compress. Raises UsageError for filters by
+        function or file, which are not looked up here.
         """
+        if filters is not None and filters.of_frames:
+            raise UsageError("a smaller recording cannot be made by function or file", "", "filter what is made of it")
         limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
         selected, _order = select(filters, self.records, self.events, comms, comm_of, False)

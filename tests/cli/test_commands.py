@@ -147,7 +147,12 @@ def test_doctor(undwarf: Run) -> None:
         (["--time", "1.500001,"], 2),
         (["--time", ",1.500001"], 2),
         (["--time", "1.5000005,1.5000015"], 1),
+        (["--time", "0,0.000001"], 2),
+        (["--time", "0%-50%"], 1),
+        (["--time", "50%/2"], 2),
         (["--event", "cpu-*"], 3),
+        (["--dsos", "prog"], 3),
+        (["--caller", "*"], 3),
     ],
 )
 def test_filters(undwarf: Run, perf_data: Path, options: list[str], samples: int) -> None:
@@ -158,6 +163,44 @@ def test_nothing_passes_the_filters(undwarf: Run, perf_data: Path) -> None:
     done = undwarf("report", "--pid", "999", perf_data)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: no sample of ")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("--pid", "999", "no process 999; there are: 10 prog"),
+        ("--tid", "999", "no thread 999; there are: 11"),
+        ("--cpu", "7", "no CPU 7; there are: 0, 1"),
+        ("--comm", "porg", "no thread named porg; there are: prog"),
+        ("--time", "7,8", "the samples are from 1.500000000 to 1.500002000 s"),
+    ],
+)
+def test_a_filter_that_finds_nothing_says_what_there_is(
+    undwarf: Run, perf_data: Path, option: str, value: str, why: str
+) -> None:
+    done = undwarf("fold", option, value, perf_data)
+    assert (done.returncode, done.stderr.splitlines()[1]) == (1, f"  why: {why}")
+
+
+def test_filters_that_find_something_each_but_nothing_together(undwarf: Run, perf_data: Path) -> None:
+    done = undwarf("fold", "--cpu", "1", "--time", "1.500002,", perf_data)
+    assert (done.returncode, done.stderr.splitlines()[2]) == (1, "  try: leave one of them out")
+
+
+@pytest.mark.parametrize("command", ["report", "fold", "script", "flamegraph", "types"])
+def test_commands_choose_by_file_and_function(undwarf: Run, perf_data: Path, command: str) -> None:
+    assert undwarf(command, "--dsos", "prog", perf_data).returncode == 0
+    done = undwarf(command, "-S", "nowhere", perf_data)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        1,
+        "error: no sample was taken in a function named nowhere",
+    )
+
+
+def test_info_says_when_the_recording_begins_and_ends(undwarf: Run, perf_data: Path) -> None:
+    lines = undwarf("info", perf_data).stdout.splitlines()
+    assert "  begin     1.500000 s, by the recording's clock" in lines
+    assert "  end       1.500002 s, by the recording's clock" in lines
 
 
 def test_a_recording_without_samples(undwarf: Run, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
+    from undwarf.profile.time_spans import Part, Span
     from undwarf.views.touch import Touch
 
 
@@ -54,22 +55,25 @@ def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None]
     return parse
 
 
-def _seconds(text: str) -> int | None:
-    text = text.strip()
-    if not text:
-        return None
-    whole, _dot, part = text.partition(".")
-    return int(whole or "0") * 10**9 + int((part + "000000000")[:9])
-
-
-def _span(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int | None, int | None]:
+def _spans(_context: click.Context, _parameter: click.Parameter, value: str | None) -> "tuple[Span | Part, ...]":
     if not value:
-        return None, None
-    start, _comma, end = value.partition(",")
+        return ()
+    from undwarf.profile.time_spans import parse_spans
+
     try:
-        return _seconds(start), _seconds(end)
+        return parse_spans(value)
     except ValueError:
-        raise click.BadParameter("give seconds of the recording's clock as START,END; either may be empty") from None
+        raise click.BadParameter(
+            f"{value!r} is no span of time; give seconds as START,END, either may be empty, or 10%-20%, or 10%/2"
+        ) from None
+
+
+def _function_names(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    if not value:
+        return ()
+    from undwarf.views.frame_filters import split_names
+
+    return tuple(name for text in value for name in split_names(text))
 
 
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -85,7 +89,14 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols."),
     click.option("--vmlinux", metavar="FILE", default=None, help="The recorded kernel's ELF file."),
-    click.option("--time", "span", metavar="START,END", callback=_span, help="Only samples between two times, in s."),
+    click.option(
+        "--time",
+        "spans",
+        metavar="START,END",
+        callback=_spans,
+        help="Only samples between two times in s, by the recording's clock or from its start (0,0.5), or of a part "
+        "of it (10%-20%, 10%/2).",
+    ),
     click.option("--pid", "pids", metavar="PIDS", callback=_numbers("process id"), help="Only these processes."),
     click.option("--tid", "tids", metavar="TIDS", callback=_numbers("thread id"), help="Only these threads."),
     click.option(
@@ -123,6 +134,38 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "-S",
+        "--symbols",
+        "--symbol",
+        metavar="NAMES",
+        multiple=True,
+        callback=_function_names,
+        help="Only samples taken in these functions; * and ? work.",
+    ),
+    click.option(
+        "--dsos",
+        "--dso",
+        metavar="FILES",
+        multiple=True,
+        callback=_function_names,
+        help="Only samples taken in the code of these files, by path or name, as in libc.so.6 or '[kernel*'.",
+    ),
+    click.option(
+        "--caller",
+        "--parent",
+        "callers",
+        metavar="NAMES",
+        multiple=True,
+        callback=_function_names,
+        help="Only samples with one of these functions on their stack.",
+    ),
+)
+"""Filters of commands that name functions."""
+FRAME_FILTERS = ("symbols", "dsos", "callers")
+
+
 BY = click.option(
     "--by",
     type=click.Choice(["stack", "type"]),
@@ -145,29 +188,38 @@ SKID = click.option(
 """The option of commands that name data types beside other things."""
 
 SHARED = (
-    "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "span", "pids", "tids", "cpus",
+    "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "spans", "pids", "tids", "cpus",
     "comms", "events", "max_stack", "no_cache", "stats", "no_inline", "unwind_order", "jobs",
 )  # fmt: skip
 
 
-def recording_command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command on a recording: its function gets ``job``, a :class:`Job`, and its own options."""
+def take_shared(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of :class:`Job`, taken out of a command's."""
+    shared = {key: options.pop(key) for key in SHARED}
+    shared.update({key: options.pop(key, ()) for key in FRAME_FILTERS})
+    shared["file"] = shared["also_file"] or shared["file"]
+    return shared
+
+
+def recording_command(
+    name: str, *, by_frame: bool = False, **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command on a recording: its function gets ``job``, a :class:`Job`, and its own options. ``by_frame``: samples
+    can be chosen by function and file as well."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def run(**options: Any) -> Any:
-            shared = {key: options.pop(key) for key in SHARED}
-            shared["file"] = shared["also_file"] or shared["file"]
-            with Job(shared) as job:
+            with Job(take_shared(options)) as job:
                 return function(job, **options)
 
         decorated: Any = run
-        for option in reversed(OPTIONS):
+        for option in reversed((*OPTIONS, *(FRAME_OPTIONS if by_frame else ()))):
             decorated = option(decorated)
         as_command: Any = click.command(name, **settings)
         made: click.Command = as_command(decorated)
         # What is the command's own comes first in its help.
-        made.params.sort(key=lambda parameter: parameter.name in SHARED)
+        made.params.sort(key=lambda parameter: parameter.name in SHARED + FRAME_FILTERS)
         return made
 
     return wrap
@@ -262,18 +314,30 @@ class Job:
         from undwarf.profile.filters import Filters
 
         options = self._options
-        start, end = options["span"]
-        if start is not None and end is not None and start > end:
-            raise UsageError("--time ends before it starts", "", "give START,END in seconds")
         return Filters(
-            start=start,
-            end=end,
+            spans=self._spans(),
             pids=options["pids"],
             tids=options["tids"],
             cpus=options["cpus"],
             comms=tuple(name for name in options["comms"].split(",") if name),
             events=tuple(name for name in options["events"].split(",") if name),
+            **{key: options[key] for key in FRAME_FILTERS},
         )
+
+    def _spans(self) -> tuple[tuple[int, int], ...]:
+        """The times that ``--time`` names, in ns of the recording's clock."""
+        if not self._options["spans"]:
+            return ()
+        from undwarf.profile.time_spans import resolve
+        from undwarf.views.nothing_passes import seconds, span_of
+
+        first, last = span_of(self.recording.records)
+        spans = resolve(self._options["spans"], first, last)
+        for start, end in spans:
+            if start > end:
+                why = f"it would be from {seconds(start)} to {seconds(end)} s of the recording's clock"
+                raise UsageError("--time ends before it starts", why, "give START,END in seconds")
+        return tuple(spans)
 
     def unwind(
         self,
@@ -311,8 +375,14 @@ class Job:
         self.warn()
         if not len(made.samples):
             name = printable(self.recording.path)
-            if self.filters:
-                raise NothingUsable(f"no sample of {name} passes the filters", "", "loosen --pid, --comm, --time ...")
+            if filters := self.filters:
+                from undwarf.profile.build import comms_of
+                from undwarf.views.nothing_passes import nothing_passes
+
+                recording = self.recording
+                comms, comm_of = comms_of(recording.records, recording.spaces.comm_of)
+                why, hint = nothing_passes(filters, recording.records, comms, comm_of)
+                raise NothingUsable(f"no sample of {name} passes the filters", why, hint)
             if self.recording.defects:
                 raise NothingUsable(f"{name} holds no samples", "it is damaged", "get a whole copy, or record again")
             raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
@@ -320,11 +390,12 @@ class Job:
 
     def leaves(self, *, names: bool = True) -> "Profile":
         """The profile for what looks at innermost frames only: nothing is unwound further, nothing inlined."""
+        filters = self.filters
         made = self.recording.profile(
-            filters=self.filters,
+            filters=filters,
             jobs=self._options["jobs"],
-            callers=False,
-            names=names,
+            callers=bool(filters.callers),
+            names=names or bool(filters.symbols or filters.callers),
             inline=False,
             progress=self._progress,
         )

@@ -13,6 +13,7 @@ from undwarf.outputs.escape import printable
 
 @recording_command(
     "flamegraph",
+    by_frame=True,
     epilog="""\b
 Examples:
   undwarf flamegraph perf.data -o flames.html

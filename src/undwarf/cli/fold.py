@@ -10,6 +10,7 @@ from undwarf.cli.common import BY, SKID, Job, recording_command, talk
 
 @recording_command(
     "fold",
+    by_frame=True,
     epilog="""\b
 Examples:
   undwarf fold perf.data > stacks.txt

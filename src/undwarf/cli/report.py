@@ -23,6 +23,7 @@ def _graph(context: click.Context, parameter: click.Parameter, value: str) -> tu
 
 @recording_command(
     "report",
+    by_frame=True,
     epilog="""\b
 Examples:
   undwarf report perf.data

@@ -9,6 +9,7 @@ from undwarf.cli.common import Job, recording_command, talk
 
 @recording_command(
     "script",
+    by_frame=True,
     epilog="""\b
 Examples:
   undwarf script perf.data | head -40

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import OPTIONS, SHARED, Job, Number, terminal_width
+from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, Job, Number, take_shared, terminal_width
 from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
@@ -49,7 +49,7 @@ def _complete_type(context: click.Context, parameter: click.Parameter, incomplet
 
 
 def _shared(command: Any) -> Any:
-    for option in reversed(OPTIONS):
+    for option in reversed((*OPTIONS, *FRAME_OPTIONS)):
         command = option(command)
     return command
 
@@ -121,9 +121,7 @@ def command(
     if addresses or btf:
         raise UsageError("--at and --btf go with --binary", "", "undwarf types --binary ./program --at 1500")
     _check_together(page is not None, as_json, code, type_name is not None)
-    shared = {key: options.pop(key) for key in SHARED}
-    shared["file"] = shared["also_file"] or shared["file"]
-    with Job(shared) as job:
+    with Job(take_shared(options)) as job:
         if page is not None:
             _page(job, page, type_name, skid, weight)
             return

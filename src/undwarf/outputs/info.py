@@ -62,11 +62,17 @@ def _header(found: dict[str, Any], paint: Paint) -> Iterator[str]:
         ("cpu", header["cpudesc"]),
         ("perf", header["version"]),
         ("command", " ".join(header["cmdline"] or ())),
+        ("begin", _moment(found["first_sample_s"])),
+        ("end", _moment(found["first_sample_s"], found["duration_s"])),
         ("duration", f"{found['duration_s']:.3f} s" if found["duration_s"] else ""),
     ]
     for title, value in rows:
         if value:
             yield f"  {title:10}{printable(str(value))}"
+
+
+def _moment(seconds: float | None, later: float = 0.0) -> str:
+    return f"{seconds + later:.6f} s, by the recording's clock" if seconds is not None else ""
 
 
 def _events(found: dict[str, Any], paint: Paint) -> Iterator[str]:

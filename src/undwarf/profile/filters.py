@@ -14,8 +14,9 @@ from undwarf.profile.model import NONE
 class Filters:
     """Only samples that pass all of these; an empty collection or None lets everything pass.
 
-    ``start`` and ``end`` are nanoseconds of the recording's clock, both inclusive; ``comms`` and ``events`` are
-    names, which may hold shell wildcards.
+    ``start`` and ``end`` are nanoseconds of the recording's clock, both inclusive, ``spans`` several of these of which
+    a sample must lie in one; ``comms`` and ``events`` are names, which may hold shell wildcards. So are ``symbols`` and
+    ``dsos``, the function and the file that a sample was taken in, and ``callers``, of which one must be on its stack.
     """
 
     start: int | None = None
@@ -25,17 +26,52 @@ class Filters:
     cpus: Collection[int] = ()
     comms: Collection[str] = ()
     events: Collection[str] = ()
+    spans: Collection[tuple[int, int]] = ()
+    symbols: Collection[str] = ()
+    dsos: Collection[str] = ()
+    callers: Collection[str] = ()
 
     def __bool__(self) -> bool:
         return bool(
             self.start is not None
             or self.end is not None
+            or self.spans
             or self.pids
             or self.tids
             or self.cpus
             or self.comms
             or self.events
+            or self.of_frames
         )
+
+    @property
+    def of_frames(self) -> bool:
+        """Whether stacks must be known to say what passes."""
+        return bool(self.symbols or self.dsos or self.callers)
+
+
+def near(wanted: Collection[str], names: Sequence[str]) -> list[str]:
+    """The names, those first that are most like one of those ``wanted``."""
+    # Few runs need it.
+    import difflib
+
+    known = list(dict.fromkeys(names))
+    lower = {name: name.lower() for name in known}
+
+    texts = [text.strip("*?").lower() for text in wanted]
+
+    def distance(name: str) -> float:
+        if any(text and text in lower[name] for text in texts):
+            return 0.0
+        # A function's name is known to people without its parameters.
+        forms = {lower[name], lower[name].partition("(")[0]}
+        return 1 - max(
+            (difflib.SequenceMatcher(None, text, form).ratio() for text in texts for form in forms), default=0
+        )
+
+    distances = {name: distance(name) for name in known}
+    # What is not alike keeps its order.
+    return sorted(known, key=lambda name: min(distances[name], 0.4))
 
 
 def select(
@@ -73,13 +109,18 @@ def select(
         wanted = [i for i, name in enumerate(names) if any(fnmatchcase(name, one) for one in filters.events)]
         if not wanted:
             have = ", ".join(sorted(set(names)))
-            raise UsageError("no event matches", f"the recording has {have}", "name one of these, e.g. --event cycles")
+            hint = f"name one of these, as in --event '{near(filters.events, names)[0]}'" if names else ""
+            raise UsageError("no event matches " + ", ".join(filters.events), f"the recording has {have}", hint)
         keep(samples.event, wanted)
     if filters.start is not None or filters.end is not None:
         start = filters.start or 0
         end = filters.end if filters.end is not None else NONE << 32 | NONE
         for i, time in enumerate(samples.time):
             if not start <= time <= end:
+                chosen[i] = 0
+    if filters.spans:
+        for i, time in enumerate(samples.time):
+            if not any(start <= time <= end for start, end in filters.spans):
                 chosen[i] = 0
     numbers = records.sample_order if by_time else range(count)
     passed = [i for i in numbers if chosen[i]]

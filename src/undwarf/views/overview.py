@@ -41,6 +41,7 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "byte_order": recording.data.byte_order,
         "header": {name: getattr(header, name, None) for name in HEADER},
         "first_sample_s": known[0] / 1e9 if known else None,
+        "last_sample_s": known[-1] / 1e9 if known else None,
         "duration_s": (known[-1] - known[0]) / 1e9 if known else 0.0,
         "samples": len(profile.samples),
         "events": [
