@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from undwarf.views.tree import CallTree
 
 
+DEFAULT_DUMP = 8192
+"""Bytes of stack that perf record takes where nobody asks for more."""
+
+
 class Profile(model.Profile):
     """All of a recording's samples, unwound and named.
 
@@ -62,6 +66,8 @@ class Profile(model.Profile):
             deferred=made.deferred,
             later=made.later,
             line_size=made.line_size,
+            unwind_order=made.unwind_order,
+            stitched=made.stitched,
         )
 
     def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
@@ -215,6 +221,33 @@ class Recording:
         kept = Store.from_environment(self._limits, self.data.defects) if self._cache else None
         return Sources(self.images, keys, self._unwind, kept, self._limits, given, machine)
 
+    def _unwound_with(self) -> tuple[str, ...]:
+        """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""
+        order = self._unwind
+        if self.data.stitched:
+            words = self.header.cmdline or []
+            order = next((words[i + 1] for i, word in enumerate(words[:-1]) if word == "--unwind"), "auto")
+            order = next((word.partition("=")[2] for word in words if word.startswith("--unwind=")), order)
+            order = "auto" if order in ("live", "dump") else order
+        if order == "auto":
+            return ()
+        from undwarf.tables.sources import UNWIND_ORDER, parse_order
+
+        try:
+            return parse_order(order, UNWIND_ORDER)
+        except UsageError:
+            # Words of another version.
+            return ()
+
+    @property
+    def stack_dump(self) -> int:
+        """The largest stack dump that samples were recorded with, in bytes; 0 if none."""
+        asked = max((event.sample_stack_user for event in self.events), default=0)
+        if not self.data.stitched:
+            return asked
+        # What undwarf record saw beyond a dump it looked for in the process; what it made smaller had dumps.
+        return asked or DEFAULT_DUMP if ", of perf" in (self.header.version or "") else 0
+
     def _places(self) -> Places:
         """Images without their unwind tables."""
         return Places(self.images, self.spaces.replay.keys(), machine_of(self.header.arch))
@@ -271,6 +304,7 @@ class Recording:
             by_time=by_time,
             progress=progress,
         )
+        made.unwind_order, made.stitched = self._unwound_with(), self.data.stitched
         if filters is not None and filters.of_frames:
             from undwarf.views.frame_filters import passing
 

@@ -72,3 +72,20 @@ def test_frames_without_an_image_do_not_hide_missing_files() -> None:
 
 def test_nothing_is_missing() -> None:
     assert missing(make_profile([S("main@app")])) == []
+
+
+def test_without_dumps_nobody_is_advised_to_record_larger_ones() -> None:
+    assert advice(R.TRUNCATED, None, 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("order", "option"),
+    [((), "-fasynchronous-unwind-tables"), (("sframe",), "-Wa,--gsframe"), (("fp",), "leave out --unwind")],
+)
+def test_advice_is_about_the_unwind_information_that_was_asked_for(order: tuple[str, ...], option: str) -> None:
+    assert option in advice(R.NO_RULE, IMAGES["app"], 8192, order)
+
+
+def test_of_stacks_as_recorded_advice_is_to_record_again() -> None:
+    assert "record again" in advice(R.NO_FILE, IMAGES["gone"], 0, stitched=True)
+    assert "record again" in advice(R.NO_RULE, IMAGES["app"], 0, ("sframe",), stitched=True)

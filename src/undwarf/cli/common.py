@@ -454,12 +454,7 @@ class Job:
     @property
     def stack_dump(self) -> int:
         """The largest stack dump that the recording asked for, in bytes; 0 if none."""
-        if self.recording.data.stitched and ", of perf" not in (self.recording.header.version or ""):
-            # Recorded by us: what was beyond a dump was looked for in the process, and no dump would have had it.
-            from undwarf.views.wholeness import LARGEST_DUMP
-
-            return LARGEST_DUMP
-        return max((event.sample_stack_user for event in self.recording.events), default=0)
+        return self.recording.stack_dump
 
     @property
     def fetches(self) -> bool:

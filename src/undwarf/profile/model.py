@@ -216,6 +216,8 @@ class Profile:
         deferred: int = 0,
         later: dict[str, int] | None = None,
         line_size: int = LINE,
+        unwind_order: tuple[str, ...] = (),
+        stitched: bool = False,
     ) -> None:
         self.samples = SampleView(self, samples)
         self.stacks = stacks
@@ -237,6 +239,10 @@ class Profile:
 
         self.line_size = line_size
         """Bytes of a cache line of the machine."""
+        self.unwind_order = unwind_order
+        """The kinds of unwind information that stacks were walked with; empty: all there are."""
+        self.stitched = stitched
+        """Whether stacks are as recorded, unwound by whoever wrote the recording."""
 
     def frame(self, number: int) -> Frame:
         """One frame as an object."""

@@ -25,13 +25,14 @@ class Recording(Protocol):
     def events(self) -> list[EventAttr]: ...
     @property
     def records(self) -> Records: ...
+    @property
+    def stack_dump(self) -> int: ...
 
 
 def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
     """Everything `undwarf info` shows, fit for JSON."""
     records = recording.records
-    dump = max((event.sample_stack_user for event in recording.events), default=0)
-    whole = wholeness(profile, dump)
+    whole = wholeness(profile, recording.stack_dump)
     times = profile.samples.columns.time
     known = [time for time in (min(times, default=0), max(times, default=0)) if time]
     header = recording.data.features

@@ -10,7 +10,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
-from undwarf.views.unwind_rows import REGISTERS, Binary
+from undwarf.views.unwind_rows import REGISTERS, Binary, how_to_have
 
 _PLT = 3
 
@@ -267,7 +267,7 @@ def verify(
     tables = binary.table(one), binary.table(other)
     for table, name in zip(tables, (one, other), strict=True):
         if not len(table):
-            raise NothingUsable(f"{binary.path} has no unwind table from {name}", "", "try another source")
+            raise NothingUsable(f"{binary.path} has no unwind table from {name}", "", how_to_have(name))
     low, high = binary.place(place)
     comparer = _Comparer(*tables)
     code = _Code(binary.elf, sorted({*tables[0].starts, *tables[1].starts}))

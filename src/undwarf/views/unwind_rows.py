@@ -193,12 +193,19 @@ class Rows:
                 yield max(start, low), min(end, high), rule
 
 
+def how_to_have(source: str) -> str:
+    """What to try where a file has no table from a source."""
+    if source == "sframe":
+        return "build with -Wa,--gsframe, or undwarf tables convert --to sframe, or try another --source"
+    return "try another --source"
+
+
 def whole_table(binary: Binary, source: str | None) -> UnwindTable:
     """The table of a file. Raises NothingUsable where it has no functions from this source."""
     table = binary.table(source)
     if not len(table):
         kind = source or "cfi"
-        raise NothingUsable(f"{binary.path} has no unwind table from {kind}", "", "try another --source")
+        raise NothingUsable(f"{binary.path} has no unwind table from {kind}", "", how_to_have(kind))
     return table
 
 

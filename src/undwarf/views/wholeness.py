@@ -56,14 +56,24 @@ def larger_dump(dump: int) -> int:
     return min(LARGEST_DUMP, max(2 * DEFAULT_DUMP, 2 * dump))
 
 
-def advice(reason: StopReason, image: ImageInfo | None, dump: int) -> str:
-    """What to do about a gap; empty where nothing would help."""
+def advice(
+    reason: StopReason, image: ImageInfo | None, dump: int, order: tuple[str, ...] = (), *, stitched: bool = False
+) -> str:
+    """What to do about a gap; empty where nothing would help.
+
+    ``dump``: the largest stack dump that was recorded, in bytes; 0 for none. ``order``: the kinds of unwind information
+    that were allowed; empty for all. ``stitched``: the recording holds whole chains in place of what they were made of.
+    """
     if reason is StopReason.TRUNCATED:
+        if not dump:
+            return ""
         larger = larger_dump(dump)
         if not larger:
             return f"no larger dump than {LARGEST_DUMP} bytes can be recorded"
         return f"record with a larger stack dump: perf record --call-graph dwarf,{larger}"
     if reason is StopReason.NO_FILE:
+        if stitched:
+            return "the stacks were unwound when they were recorded: record again where that file can be read"
         if image is not None and image.build_id:
             return f"provide the file with build-id {image.build_id}: under --symfs, or perf buildid-cache --add it"
         return "provide the file under --symfs"
@@ -71,13 +81,24 @@ def advice(reason: StopReason, image: ImageInfo | None, dump: int) -> str:
         if image.kind in ("anon", "jit", "jitdump"):
             return "code made at run time carries no unwind information: let the runtime keep frame pointers"
         if reason is StopReason.NO_RULE:
-            return "no unwind information there: provide its debug file, or build with -fasynchronous-unwind-tables"
+            return _without_rule(order, stitched)
     return {
-        StopReason.DEPTH: "raise --max-stack",
+        StopReason.DEPTH: "" if stitched else "raise --max-stack",
         StopReason.UNSUPPORTED: "only x86-64 processes are unwound so far",
-        StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs",
+        StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
     }.get(reason, "")
+
+
+def _without_rule(order: tuple[str, ...], stitched: bool) -> str:
+    """How code comes by unwind information of the kinds that were asked for."""
+    again = "record again without --unwind" if stitched else "leave out --unwind"
+    if "eh-frame" in order or "debug-frame" in order or not order:
+        return "no unwind information there: provide its debug file, or build with -fasynchronous-unwind-tables"
+    if "sframe" in order:
+        # An option of the assembler (binutils 2.40), which compilers hand on.
+        return f"no SFrame section tells of it: build with -Wa,--gsframe, or {again}"
+    return f"nothing tells of it among {', '.join(order)}: {again}"
 
 
 def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
@@ -101,7 +122,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
                 dso(image) if image is not None else UNKNOWN,
                 image.build_id if image is not None else "",
                 count,
-                advice(reason, image, dump),
+                advice(reason, image, dump, profile.unwind_order, stitched=profile.stitched),
             )
         )
     gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))
