@@ -69,6 +69,8 @@ class Limits:
     """Address ranges of the functions of one unit."""
     dwarf_rows: int = 1 << 25
     """Rows of one line table."""
+    completion_bytes: int = 64 << 20
+    """Of a recording whose threads and files a shell completes: nobody waits longer than it takes to read that."""
     source_bytes: int = 16 << 20
     """Bytes of a source file that is shown."""
     listed_code_bytes: int = 1 << 20

@@ -88,7 +88,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Fetch files that are not here from the servers in $DEBUGINFOD_URLS.",
     ),
     click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols."),
-    click.option("--vmlinux", metavar="FILE", default=None, help="The recorded kernel's ELF file."),
+    click.option("-k", "--vmlinux", metavar="FILE", default=None, help="The recorded kernel's ELF file."),
     click.option(
         "--time",
         "spans",
@@ -100,9 +100,17 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--pid", "pids", metavar="PIDS", callback=_numbers("process id"), help="Only these processes."),
     click.option("--tid", "tids", metavar="TIDS", callback=_numbers("thread id"), help="Only these threads."),
     click.option(
-        "--cpu", "cpus", metavar="CPUS", callback=_numbers("CPU number"), help="Only these CPUs, as in 0,2-3."
+        "-C", "--cpu", "cpus", metavar="CPUS", callback=_numbers("CPU number"), help="Only these CPUs, as in 0,2-3."
     ),
-    click.option("--comm", "comms", metavar="NAMES", default="", help="Only threads of these names; * and ? work."),
+    click.option(
+        "-c",
+        "--comm",
+        "--comms",
+        "comms",
+        metavar="NAMES",
+        default="",
+        help="Only threads of these names; * and ? work.",
+    ),
     click.option("--event", "events", metavar="NAMES", default="", help="Only these events."),
     click.option(
         "--max-stack",
@@ -145,6 +153,7 @@ FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Only samples taken in these functions; * and ? work.",
     ),
     click.option(
+        "-d",
         "--dsos",
         "--dso",
         metavar="FILES",

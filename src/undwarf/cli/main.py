@@ -7,12 +7,16 @@ import io
 import os
 import signal
 import sys
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from undwarf import __version__
+from undwarf.cli.help import format_help
+from undwarf.cli.usage import accept_quietly, as_error
+from undwarf.cli.values import complete_values
 from undwarf.errors import UndwarfError
 
 COMMANDS = {
@@ -31,6 +35,13 @@ COMMANDS = {
     "top": "Hot functions of what runs now, with whole stacks, in the terminal.",
     "types": "Which types and members the samples touch.",
 }
+GROUPS = {
+    "Sample what runs": ("record", "top", "stack"),
+    "Look at a recording": ("report", "flamegraph", "fold", "script", "types", "info", "shrink"),
+    "Look into binaries": ("addr2line", "tables"),
+    "This machine": ("doctor", "completion"),
+}
+"""The commands as the help lists them."""
 
 
 FILES = {
@@ -43,13 +54,19 @@ FILES = {
 """What a shell completes: parameters that say in their help that they are files or directories."""
 
 
-def _with_files(command: click.Command) -> click.Command:
-    """The command, with those of its parameters typed as paths."""
+def _finished(command: click.Command) -> click.Command:
+    """The command with what all have: parameters typed as paths, values that shells complete, help in groups."""
     for parameter in command.params:
         if parameter.type is click.STRING and isinstance(parameter, click.Option | click.Argument):
             parameter.type = FILES.get((parameter.metavar or "").strip("[]."), parameter.type)
     for one in command.commands.values() if isinstance(command, click.Group) else ():
-        _with_files(one)
+        _finished(one)
+    if not isinstance(command, click.Group):
+        # Commands are made in many modules, by click's own decorator.
+        command.format_help = partial(format_help, command)  # type: ignore[method-assign]  # of this one only
+    if any(parameter.name == "also_file" for parameter in command.params):
+        complete_values(command)
+        accept_quietly(command)
     return command
 
 
@@ -64,7 +81,7 @@ class LazyGroup(click.Group):
         """Import the command's module."""
         if cmd_name not in COMMANDS:
             return None
-        return _with_files(import_module(f"undwarf.cli.{cmd_name}").command)
+        return _finished(import_module(f"undwarf.cli.{cmd_name}").command)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command, whose output a reader may leave before its end (click itself would exit with 1)."""
@@ -79,8 +96,9 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, COMMANDS[name]) for name in names])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -122,7 +140,12 @@ def run(arguments: Any = None) -> int:
         # Not in standalone mode, click leaves so only where the reader of its help has gone.
         return 0
     except click.ClickException as error:
-        error.show()
+        # Only newer versions of click have it.
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            error.show()
+            return error.exit_code
+        words = sys.argv[1:] if arguments is None else arguments
+        complain(as_error(error, next((f"undwarf {word}" for word in words[:1] if word in COMMANDS), "undwarf")))
         return error.exit_code
     except MemoryError:
         complain(UndwarfError("out of memory", "the recording needs more than is free", "cut it with --time or --pid"))

@@ -13,12 +13,36 @@ if TYPE_CHECKING:
     from undwarf.views.selection import Weight
 
 
+_PERF_GRAPHS = frozenset(
+    {"graph", "flat", "fractal", "folded", "function", "address", "srcline", "percent", "period", "count"}
+)
+"""Words of perf's -g: how a tree is drawn and what its nodes are, which are the same here whatever is asked for."""
+_PERF_NUMBERS = frozenset({"overhead", "overhead_self", "overhead_children", "sample", "period"})
+"""Fields of perf's -F that are columns of numbers."""
+
+
 def _graph(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, float | None]:
-    """``none``, ``caller`` or ``callee``, and after a comma the share in percent below which branches are hidden."""
-    kind, comma, limit = value.partition(",")
-    if kind not in ("none", "caller", "callee"):
-        raise click.BadParameter(f"{kind!r} is not one of none, caller, callee")
-    return kind, Number(0, 100).convert(limit, parameter, context) if comma else None
+    """``none``, ``caller`` or ``callee``, and the share in percent below which branches are hidden.
+
+    As perf has it, words may come in any order and others among them: ``graph,0.5,caller``; of two numbers, the second
+    is a limit of lines.
+    """
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    kinds = [word for word in words if word in ("none", "caller", "callee")]
+    numbers = [word for word in words if word.lstrip("+-")[:1].isdigit() or word in ("nan", "inf")]
+    other = [word for word in words if word not in kinds and word not in numbers and word not in _PERF_GRAPHS]
+    if other or not words:
+        raise click.BadParameter(f"{','.join(other) or value!r} is not one of none, caller, callee")
+    limit = Number(0, 100).convert(numbers[0], parameter, context) if numbers else None
+    return kinds[0] if kinds else "caller", limit
+
+
+def _columns(fields: str) -> tuple[str, bool, bool]:
+    """(sort keys, whether callees count, whether samples have a column) of perf's ``-F overhead,sym``."""
+    words = [word.strip().lstrip("+") for word in fields.split(",") if word.strip()]
+    keys = [word for word in words if word not in _PERF_NUMBERS]
+    children = "overhead_children" in words or not {"overhead", "overhead_self"}.intersection(words)
+    return ",".join(keys) or "comm,dso,sym", children, "sample" in words
 
 
 @recording_command(
@@ -45,6 +69,14 @@ Examples:
     help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile; type, typeoff, typecln: what data; "
     "mem, snoop, tlb, locked, blocked, local_weight, local_ins_lat, symbol_daddr, dso_daddr, dcacheline, phys_daddr, "
     "data_page_size, code_page_size: what was recorded of the access.",
+)
+@click.option(
+    "-F",
+    "--fields",
+    "perf_fields",
+    metavar="KEYS",
+    default=None,
+    help="As perf's: overhead, overhead_children and sample are columns of numbers, others are sort keys.",
 )
 @click.option(
     "--children/--no-children",
@@ -91,6 +123,7 @@ Examples:
 def command(
     job: Job,
     sort: str,
+    perf_fields: str | None,
     children: bool,
     graph: tuple[str, float | None],
     percent_limit: float,
@@ -114,6 +147,9 @@ def command(
     if function is not None:
         _show_source(job, function, weight, asm, as_json)
         return
+    if perf_fields is not None:
+        sort, children, counted = _columns(perf_fields)
+        show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
     profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)))
     if set(LABEL_KEYS).intersection(keys):

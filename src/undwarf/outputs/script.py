@@ -11,6 +11,7 @@ from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.script_text import ScriptText
 from undwarf.perfdata import SampleField
+from undwarf.profile.filters import near
 from undwarf.profile.model import Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 from undwarf.views.data_labels import LATENCIES, latency_of, numbered
@@ -108,7 +109,7 @@ def parse_fields(text: str | None) -> tuple[frozenset[str] | None, frozenset[str
     removed = {part[1:] for part in parts if part[0] == "-"}
     for name in sorted(named | added | removed):
         if name not in FIELDS:
-            raise UsageError(f"unknown field {name!r}", "", f"fields are {', '.join(FIELDS)}")
+            raise UsageError(f"unknown field {name!r}", "", f"fields are {', '.join(near([name], list(FIELDS)))}")
     if named and (added or removed):
         raise UsageError("-F takes either a list of fields or changes", "", "for example -F +addr,-period")
     return frozenset(named) or None, frozenset(added), frozenset(removed)

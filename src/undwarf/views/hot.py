@@ -6,6 +6,7 @@ from dataclasses import replace
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.profile.filters import near
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.data_labels import MEMORY_KEYS, SUMMED
 from undwarf.views.grouping import Pairs, look_up, sums, without_none
@@ -66,8 +67,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
         if not name:
             continue
         if name not in KEYS:
-            known = ", ".join(KEYS)
-            raise UsageError(f"unknown sort key {name!r}", "", f"sort keys are {known}")
+            raise UsageError(f"unknown sort key {name!r}", "", f"sort keys are {', '.join(near([name], KEYS))}")
         if name not in keys:
             keys.append(name)
     if not keys:

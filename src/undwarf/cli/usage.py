@@ -1,0 +1,157 @@
+"""What people typed that is no command, option or value of ours: errors of one shape, near names, and what perf's names
+are here."""
+
+import re
+
+import click
+
+from undwarf.errors import UndwarfError, UsageError
+
+PERF_COMMANDS = {
+    "annotate": "undwarf report --source FUNCTION --asm",
+    "archive": "undwarf shrink makes a recording that another machine needs no stacks of",
+    "buildid-list": "undwarf info --missing lists files by build-id",
+    "c2c": "undwarf types shows members that CPUs take from each other; undwarf report -s dcacheline,snoop",
+    "diff": "undwarf fold on both, then difffolded.pl; or undwarf report --json on both",
+    "evlist": "undwarf info lists the events",
+    "help": "undwarf COMMAND --help",
+    "inject": "jitdump files are read without it; undwarf shrink unwinds a recording",
+    "list": "perf list shows names of events, which undwarf record -e takes",
+    "mem": "undwarf report -s mem,symbol_daddr; undwarf types shows which data is touched",
+    "sched": "undwarf record --off-cpu shows where threads wait",
+    "stat": "perf stat counts; undwarf samples: undwarf record -- PROGRAM",
+    "trace": "undwarf script prints tracepoints that perf record -e recorded",
+    "version": "undwarf --version",
+}
+"""What stands here for commands of perf."""
+OTHER_NAMES = {
+    "collapse": "fold",
+    "flame": "flamegraph",
+    "folded": "fold",
+    "graph": "flamegraph",
+    "pstack": "stack",
+    "show": "report",
+    "stackcollapse": "fold",
+    "svg": "flamegraph",
+}
+"""What other tools call our commands."""
+_NO_COMMAND = re.compile(r"No such command '(.*?)'")
+_HEADER = "undwarf info shows the header"
+PERF_OPTIONS = {
+    "--header": _HEADER,
+    "--header-only": _HEADER,
+    "--show-info": _HEADER,
+    "-I": _HEADER,
+    "--tui": "undwarf report | less; undwarf flamegraph draws a page",
+    "--gtk": "undwarf flamegraph draws a page",
+    "--stdio2": "--stdio, or nothing: the report is text",
+    "--no-call-graph": "-g none",
+    "--inverted": "-g caller",
+    "-G": "-g caller",
+    "--hierarchy": "-g caller draws a tree, --sort says what makes a row",
+    "--threads": "--sort tid,comm",
+    "-T": "--sort tid,comm",
+    "--field-separator": "--json gives numbers for machines",
+    "-t": "--json gives numbers for machines",
+    "-p": "--caller FUNCTION",
+    "-x": "--caller FUNCTION leaves all other samples out",
+    "--exclude-other": "--caller FUNCTION leaves all other samples out",
+    "--show-total-period": "--json has weights as numbers",
+    "--mem-mode": "--sort mem,symbol_daddr; undwarf types",
+    "--branch-stack": "perf report --branch-stack",
+    "-b": "perf report --branch-stack",
+    "--inline": "inlined functions are shown; --no-inline leaves them out",
+    "--demangle": "names are demangled",
+    "--percentage": "shares are of the samples that pass the filters",
+    "--column-widths": "columns fit the terminal; nothing is cut in a pipe",
+    "-w": "columns fit the terminal; nothing is cut in a pipe",
+    "--modules": "modules are looked for in --symfs and /lib/modules",
+    "--hide-call-graph": "-F without ip and sym",
+    "--gen-script": "in Python: undwarf.open(FILE).profile().samples",
+    "--dump-raw-trace": "perf script -D",
+    "-D": "perf script -D",
+    "--all-cpus": "undwarf record -a",
+    "--per-thread": "undwarf record -t TID",
+}
+"""What stands here for options of perf that are spelled otherwise."""
+
+
+def accept_quietly(command: click.Command) -> None:
+    """Let a command that reads a recording take perf's options that ask for what is done anyway."""
+    taken = {name for parameter in command.params for name in parameter.opts}
+    for names in (("--stdio",), ("-f", "--force")):
+        if not taken.intersection(names):
+            command.params.append(click.Option(names, is_flag=True, hidden=True, expose_value=False))
+
+
+def _unknown_command(name: str, path: str, group: click.Group, context: click.Context) -> UsageError:
+    """The error for a word in a command's place."""
+    what = f"{path} has no command {name!r}"
+    if context.parent is None:
+        if name in PERF_COMMANDS:
+            return UsageError(what, "perf has it", PERF_COMMANDS[name])
+        if "/" in name or "." in name:
+            return UsageError(what, "it looks like a file", f"{path} report {name}")
+    commands = group.list_commands(context)
+    close = _close(name, [*commands, *(OTHER_NAMES if context.parent is None else ())])
+    hint = " or ".join(f"{path} {one}" for one in dict.fromkeys(OTHER_NAMES.get(one, one) for one in close))
+    return UsageError(what, "", hint or f"commands are {', '.join(commands)}")
+
+
+def _close(name: str, known: list[str]) -> list[str]:
+    """Names that are alike, the nearest two."""
+    # Few runs need it.
+    import difflib
+
+    begun = [one for one in known if len(name.strip("-")) >= 2 and one.startswith(name)]
+    return begun[:2] or difflib.get_close_matches(name, known, 2, 0.7)
+
+
+def as_error(error: click.ClickException, command: str) -> UndwarfError:
+    """The same in the shape of all our errors: what, why, what to try. ``command`` is the one that was run."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else command
+    more = f"{path} --help shows all options"
+    if isinstance(error, click.NoSuchOption):
+        return UsageError(f"{path} has no option {error.option_name}", *_instead_of(error.option_name, context, more))
+    if isinstance(error, click.MissingParameter):
+        parameter = error.param
+        name = (parameter.metavar or parameter.name or "") if parameter is not None else "an argument"
+        return UsageError(f"{path} needs {name}", "", f"{path} --help")
+    if isinstance(error, click.BadParameter):
+        name = f" for {_option_of(error.param)}" if error.param is not None else ""
+        return UsageError(f"Invalid value{name}", _without_stop(error.message), more)
+    text = _without_stop(error.format_message())
+    if context is not None and isinstance(context.command, click.Group):
+        unknown = _NO_COMMAND.match(text)
+        if unknown is not None:
+            return _unknown_command(unknown[1], path, context.command, context)
+    if "unexpected extra argument" in text:
+        return UsageError(text, "", f"{path} --help shows what goes where")
+    return UsageError(text, "", more)
+
+
+def _instead_of(given: str, context: click.Context | None, more: str) -> tuple[str, str]:
+    """(why, what to try) for an option that is not there."""
+    if given in PERF_OPTIONS:
+        return "perf has it", PERF_OPTIONS[given]
+    known = [
+        name
+        for parameter in (context.command.params if context is not None else [])
+        if not getattr(parameter, "hidden", False)
+        for name in (*parameter.opts, *parameter.secondary_opts)
+        if name.startswith("--")
+    ]
+    close = _close(given, known) if given.startswith("--") else []
+    return "", " or ".join(close) or more
+
+
+def _option_of(parameter: click.Parameter) -> str:
+    """How people write a parameter: its option, or what its help calls it."""
+    if isinstance(parameter, click.Option):
+        return "/".join(f"'{name}'" for name in parameter.opts)
+    return f"'{parameter.metavar or parameter.name}'"
+
+
+def _without_stop(text: str) -> str:
+    return text.strip().removesuffix(".")

@@ -1,0 +1,132 @@
+"""What shells complete after options: keys and fields, and of the recording on the command line its events, threads,
+processes, CPUs and files."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from undwarf.errors import UndwarfError
+
+if TYPE_CHECKING:
+    from undwarf.api import Recording
+
+
+def _of_recording(
+    context: click.Context, values: "Callable[[Recording], Iterable[str]]", *, records: bool
+) -> list[str]:
+    """Values that a recording has; none of one that cannot be read, or where ``records`` are asked for and it is so
+    large that nobody would wait."""
+    from pathlib import Path
+
+    from undwarf.api import open_recording
+    from undwarf.limits import DEFAULT
+
+    given = context.params
+    # An option without its value ends what click reads of a line: the file is among what it left.
+    path = given.get("also_file") or next(iter(context.args), None) or given.get("file") or "perf.data"
+    try:
+        if path == "-" or (records and Path(path).stat().st_size > DEFAULT.completion_bytes):
+            return []
+        with open_recording(path, cache=False) as recording:
+            return list(dict.fromkeys(values(recording)))
+    except (UndwarfError, OSError):
+        return []
+
+
+def _by_count(values: Iterable[int]) -> list[int]:
+    from collections import Counter
+
+    return [value for value, _count in Counter(values).most_common()]
+
+
+def _events(context: click.Context) -> list[str]:
+    return _of_recording(context, lambda recording: [event.name for event in recording.events], records=False)
+
+
+def _comms(context: click.Context) -> list[str]:
+    def names(recording: "Recording") -> list[str]:
+        from undwarf.profile.build import comms_of
+        from undwarf.profile.model import NONE
+
+        comms, comm_of = comms_of(recording.records, recording.spaces.comm_of)
+        return [comms[comm] for comm in _by_count(comm_of) if comm != NONE]
+
+    return _of_recording(context, names, records=True)
+
+
+def _numbers(column: str) -> Callable[[click.Context], list[str]]:
+    return lambda context: _of_recording(
+        context,
+        lambda recording: map(str, _by_count(getattr(recording.records.samples, column))),
+        records=True,
+    )
+
+
+def _dsos(context: click.Context) -> list[str]:
+    def files(recording: "Recording") -> Iterable[str]:
+        from undwarf.images.kinds import without_reference
+        from undwarf.perfdata.records import SidebandKind
+
+        records = recording.records
+        for kind, name in zip(records.sideband.kind, records.sideband.name, strict=True):
+            if kind == SidebandKind.MMAP:
+                text = without_reference(records.names[name]).decode("utf-8", "replace")
+                yield text if text.startswith(("[", "//")) else text.rpartition("/")[2]
+
+    return _of_recording(context, files, records=True)
+
+
+def _keys(_context: click.Context) -> list[str]:
+    from undwarf.views.hot import KEYS
+
+    return list(KEYS)
+
+
+def _fields(_context: click.Context) -> list[str]:
+    from undwarf.outputs.script import FIELDS
+
+    return list(FIELDS)
+
+
+def _kinds(_context: click.Context) -> list[str]:
+    from undwarf.tables.sources import UNWIND_NAMES
+
+    return list(UNWIND_NAMES)
+
+
+_VALUES: dict[str, Callable[[click.Context], list[str]]] = {
+    "comms": _comms,
+    "cpus": _numbers("cpu"),
+    "dsos": _dsos,
+    "events": _events,
+    "fields": _fields,
+    "pids": _numbers("pid"),
+    "sort": _keys,
+    "tids": _numbers("tid"),
+    "unwind_order": _kinds,
+}
+"""Values by parameter, of commands that read a recording."""
+
+
+def complete_values(command: click.Command) -> None:
+    """Let shells complete the values of a command that reads a recording."""
+    for parameter in command.params:
+        values = _VALUES.get(parameter.name or "")
+        if values is not None:
+            parameter.shell_complete = _completing(values)  # type: ignore[assignment,method-assign]  # of this one only
+
+
+def _completing(
+    values: Callable[[click.Context], list[str]],
+) -> "Callable[[click.Context, str], list[click.shell_completion.CompletionItem]]":
+    def complete(context: click.Context, incomplete: str) -> "list[click.shell_completion.CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        # Lists are completed from the last comma on; a field may be added to the default ones, or taken away.
+        before, comma, last = incomplete.rpartition(",")
+        sign = last[:1] if last[:1] in ("+", "-") else ""
+        found = [value for value in values(context) if value.startswith(last[len(sign) :]) and " " not in value]
+        return [CompletionItem(f"{before}{comma}{sign}{value}") for value in found]
+
+    return complete
