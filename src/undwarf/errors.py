@@ -9,12 +9,14 @@ class UndwarfError(Exception):
     """
 
     exit_code = 1
+    usual_hint = ""
+    """What to try where whoever raises the error knows nothing better."""
 
     def __init__(self, what: str, why: str = "", hint: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.why = why
-        self.hint = hint
+        self.hint = hint or self.usual_hint
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.what, self.why) if part)
@@ -40,3 +42,5 @@ class UnreadableInput(UndwarfError):
 
 class ElfError(UnreadableInput):
     """A file is not an ELF file that can be read; callers fall back to what they know without it."""
+
+    usual_hint = "name a program, a library or an object file that is there and can be read"

@@ -152,7 +152,8 @@ def run(arguments: Any = None) -> int:
         return 1
     except OSError as error:
         what = f"cannot read or write {error.filename}" if error.filename else "cannot write all of the output"
-        complain(UndwarfError(what, error.strerror or str(error)))
+        hint = "see whether it is there, who may use it, and whether the disk is full"
+        complain(UndwarfError(what, error.strerror or str(error), hint))
         return 3
     except Exception as error:
         if os.environ.get("UNDWARF_TRACEBACK"):
