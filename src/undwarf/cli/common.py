@@ -139,6 +139,9 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default=None,
         help="Threads that walk stacks; 1: no second process either.",
     ),
+    # perf's options that ask for what is done anyway.
+    click.option("--stdio", is_flag=True, hidden=True, expose_value=False),
+    click.option("-f", "--force", is_flag=True, hidden=True, expose_value=False),
 )
 
 

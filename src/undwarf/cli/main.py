@@ -14,9 +14,6 @@ from typing import Any, NoReturn
 import click
 
 from undwarf import __version__
-from undwarf.cli.help import format_help
-from undwarf.cli.usage import accept_quietly, as_error
-from undwarf.cli.values import complete_values
 from undwarf.errors import UndwarfError
 
 COMMANDS = {
@@ -63,11 +60,18 @@ def _finished(command: click.Command) -> click.Command:
         _finished(one)
     if not isinstance(command, click.Group):
         # Commands are made in many modules, by click's own decorator.
-        command.format_help = partial(format_help, command)  # type: ignore[method-assign]  # of this one only
-    if any(parameter.name == "also_file" for parameter in command.params):
+        command.format_help = partial(_format_help, command)  # type: ignore[method-assign]  # of this one only
+    if "_UNDWARF_COMPLETE" in os.environ and any(parameter.name == "also_file" for parameter in command.params):
+        from undwarf.cli.values import complete_values
+
         complete_values(command)
-        accept_quietly(command)
     return command
+
+
+def _format_help(command: click.Command, context: click.Context, formatter: click.HelpFormatter) -> None:
+    from undwarf.cli.help import format_help
+
+    format_help(command, context, formatter)
 
 
 class LazyGroup(click.Group):
@@ -140,6 +144,8 @@ def run(arguments: Any = None) -> int:
         # Not in standalone mode, click leaves so only where the reader of its help has gone.
         return 0
     except click.ClickException as error:
+        from undwarf.cli.usage import as_error
+
         # Only newer versions of click have it.
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()

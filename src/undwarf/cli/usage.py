@@ -76,14 +76,6 @@ PERF_OPTIONS = {
 """What stands here for options of perf that are spelled otherwise."""
 
 
-def accept_quietly(command: click.Command) -> None:
-    """Let a command that reads a recording take perf's options that ask for what is done anyway."""
-    taken = {name for parameter in command.params for name in parameter.opts}
-    for names in (("--stdio",), ("-f", "--force")):
-        if not taken.intersection(names):
-            command.params.append(click.Option(names, is_flag=True, hidden=True, expose_value=False))
-
-
 def _unknown_command(name: str, path: str, group: click.Group, context: click.Context) -> UsageError:
     """The error for a word in a command's place."""
     what = f"{path} has no command {name!r}"
