@@ -72,6 +72,10 @@ PERF_OPTIONS = {
     "-D": "perf script -D",
     "--all-cpus": "undwarf record -a",
     "--per-thread": "undwarf record -t TID",
+    "-v": "--stats says what was read of unwind tables",
+    "--verbose": "--stats says what was read of unwind tables",
+    "-q": "notes and warnings go to standard error: 2>/dev/null",
+    "--quiet": "notes and warnings go to standard error: 2>/dev/null",
 }
 """What stands here for options of perf that are spelled otherwise."""
 

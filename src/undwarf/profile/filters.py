@@ -102,7 +102,11 @@ def select(
     if filters.cpus:
         keep(samples.cpu, filters.cpus)
     if filters.comms:
-        wanted = [i for i, comm in enumerate(comms) if any(fnmatchcase(comm, pattern) for pattern in filters.comms)]
+        wanted = [
+            i
+            for i, comm in enumerate(comms)
+            if any(comm == pattern or fnmatchcase(comm, pattern) for pattern in filters.comms)
+        ]
         keep(comm_of, wanted)
     if filters.events:
         names = [event.name for event in events]

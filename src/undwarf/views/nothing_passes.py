@@ -61,7 +61,7 @@ def nothing_passes(filters: Filters, records: Records, comms: Sequence[str], com
         return _instead(f"no CPU {_list(list(map(str, filters.cpus)))}", "--cpu", list(map(str, sorted(there))))
     if filters.comms:
         known = [comms[comm] for comm in _by_count(comm_of) if comm != NONE]
-        if not any(fnmatchcase(comm, pattern) for comm in known for pattern in filters.comms):
+        if not any(comm == name or fnmatchcase(comm, name) for comm in known for name in filters.comms):
             return _instead(f"no thread named {_list(list(filters.comms))}", "--comm", near(filters.comms, known))
     spans = list(filters.spans) or [(filters.start or 0, filters.end if filters.end is not None else 1 << 64)]
     first, last = span_of(records)

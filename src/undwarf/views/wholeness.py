@@ -84,7 +84,7 @@ def advice(
             return _without_rule(order, stitched)
     return {
         StopReason.DEPTH: "" if stitched else "raise --max-stack",
-        StopReason.UNSUPPORTED: "only x86-64 processes are unwound so far",
+        StopReason.UNSUPPORTED: "only 64-bit processes of x86 and ARM are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
     }.get(reason, "")
