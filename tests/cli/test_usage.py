@@ -63,6 +63,11 @@ def test_an_option_that_is_not_there_is_answered_with_one_that_is(undwarf: Run, 
     assert said(undwarf, "report", option)["try"].startswith(instead)
 
 
+def test_options_of_perf_record_are_not_those_of_its_report(undwarf: Run) -> None:
+    assert said(undwarf, "record", "-I")["try"] == "undwarf record --help shows all options"
+    assert said(undwarf, "record", "--per-thread")["try"].startswith("-t TID")
+
+
 def test_a_key_that_is_not_there_is_answered_with_near_ones_first(undwarf: Run, perf_data: Path) -> None:
     assert said(undwarf, "report", "-s", "com", perf_data)["try"].startswith("sort keys are comm, ")
 

@@ -70,14 +70,19 @@ PERF_OPTIONS = {
     "--gen-script": "in Python: undwarf.open(FILE).profile().samples",
     "--dump-raw-trace": "perf script -D",
     "-D": "perf script -D",
-    "--all-cpus": "undwarf record -a",
-    "--per-thread": "undwarf record -t TID",
     "-v": "--stats says what was read of unwind tables",
     "--verbose": "--stats says what was read of unwind tables",
     "-q": "notes and warnings go to standard error: 2>/dev/null",
     "--quiet": "notes and warnings go to standard error: 2>/dev/null",
 }
-"""What stands here for options of perf that are spelled otherwise."""
+"""What stands in commands that read a recording for options of perf that are spelled otherwise."""
+PERF_RECORD_OPTIONS = {
+    "--per-thread": "-t TID samples single threads",
+    "-W": "perf record -W, or perf mem record; undwarf reads what they write",
+    "-d": "perf record -d, or perf mem record; undwarf reads what they write",
+    "-s": "samples count, not totals of threads: undwarf report -s tid",
+}
+"""The same of commands that sample."""
 
 
 def _unknown_command(name: str, path: str, group: click.Group, context: click.Context) -> UsageError:
@@ -129,11 +134,14 @@ def as_error(error: click.ClickException, command: str) -> UndwarfError:
 
 def _instead_of(given: str, context: click.Context | None, more: str) -> tuple[str, str]:
     """(why, what to try) for an option that is not there."""
-    if given in PERF_OPTIONS:
-        return "perf has it", PERF_OPTIONS[given]
+    parameters = context.command.params if context is not None else []
+    samples = any(parameter.name == "everything" for parameter in parameters)
+    of_perf = PERF_RECORD_OPTIONS if samples else PERF_OPTIONS
+    if given in of_perf:
+        return "perf has it", of_perf[given]
     known = [
         name
-        for parameter in (context.command.params if context is not None else [])
+        for parameter in parameters
         if not getattr(parameter, "hidden", False)
         for name in (*parameter.opts, *parameter.secondary_opts)
         if name.startswith("--")
