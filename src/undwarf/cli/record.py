@@ -4,9 +4,9 @@ import errno
 import os
 import stat
 import sys
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -249,21 +249,9 @@ def command(
 
 def _to_file(sampler: Any, target: Path, version: str) -> int:
     """Record to a file, which then takes its place again in file form; its size."""
-    from undwarf.live.record import Recorder
-    from undwarf.outputs.whole_file import replaceable, whole_file
+    from undwarf.live.record_files import RecordFiles
 
-    with ExitStack() as owned:
-        opened: list[BinaryIO] = []
-
-        def sink() -> BinaryIO:
-            opened.append(owned.enter_context(open(target, "w+b", buffering=0)))
-            return opened[0]
-
-        recorder = Recorder(sampler, sink, version)
-        recorder.run()
-        if replaceable(target) and os.access(target.parent, os.W_OK):
-            with whole_file(target) as whole:
-                recorder.as_file(opened[0].fileno(), whole)
+    RecordFiles(sampler, target, version).run()
     return target.stat().st_size
 
 

@@ -45,6 +45,7 @@ DEFER_CALLCHAIN, DEFER_OUTPUT = 1 << 38, 1 << 39
 FORMAT_TIMES = 1 << 0 | 1 << 1
 """How long an event was on, and how long it counted, behind its count."""
 FORMAT_LOST = 1 << 4
+FORMAT_ID, FORMAT_GROUP = 1 << 2, 1 << 3
 
 CONTEXT_SWITCHES, DUMMY = 3, 9
 """Configs of software events."""
@@ -132,31 +133,59 @@ def split_events(text: str) -> list[str]:
 
     Raises UsageError.
     """
+    return [name for names, _modifiers in split_groups(text) for name in names]
 
-    def alone(group: re.Match[str]) -> str:
-        if set(group[2]) & {"S", "W", "e", "D"}:
-            why = "events are sampled each by itself here"
-            raise UsageError(f"no group with :{group[2]}", why, f"give -e {group[1]}")
-        return ",".join(f"{one}{':' if '/' not in one else ''}{group[2]}" for one in _NAME.findall(group[1]))
 
-    text = _GROUP.sub(lambda group: alone(group) if group[2] else group[1], text)
-    names = [name.strip() for name in _NAME.findall(text)]
-    if not names or any(letter in text for letter in "{}"):
+def split_groups(text: str) -> list[tuple[list[str], str]]:
+    """(the names of the events, which are one outside of a group; the group's modifiers that are none of its events):
+    "" where an event stands alone, "G" for a group, "S" for one whose first event is sampled and the others read.
+
+    Raises UsageError.
+    """
+    found: list[tuple[list[str], str]] = []
+    end = 0
+    for group in _GROUP.finditer(text):
+        found += [([name], "") for name in _names_in(text[end : group.start()])]
+        end = group.end()
+        wrong = set(group[2]) & {"W", "e", "D"}
+        if wrong:
+            raise UsageError(f"no group with :{group[2]}", "", f"give -e '{{{group[1]}}}' or '{{{group[1]}}}:S'")
+        letters = group[2].replace("S", "")
+        names = _names_in(group[1])
+        if letters:
+            names = [f"{one}{':' if '/' not in one and ':' not in one else ''}{letters}" for one in names]
+        if names:
+            found.append((names, "S" if "S" in group[2] else "G"))
+    found += [([name], "") for name in _names_in(text[end:])]
+    if not found or any(letter in _GROUP.sub("", text) for letter in "{}"):
         raise UsageError(f"no event in {text!r}", "", _NAMES)
-    return names
+    return found
+
+
+def _names_in(text: str) -> list[str]:
+    return [name.strip() for name in _NAME.findall(text) if name.strip()]
 
 
 def parse_events(text: str) -> list[EventAttr]:
     """The events in a list with commas, where names of tracepoints may hold ``*`` and ``?``. Raises as parse_event."""
-    events = []
-    for name in split_events(text):
-        system, _colon, rest = name.partition(":")
-        if ("*" in name or "?" in name) and rest and system != "mem":
-            tracepoint, _colon, modifiers = rest.partition(":")
-            events += [parse_event(f"{found}{_colon}{modifiers}") for found in matching_tracepoints(system, tracepoint)]
-        else:
-            events.append(parse_event(name))
-    return events
+    return [event for events, _kind in parse_groups(text) for event in events]
+
+
+def parse_groups(text: str) -> list[tuple[list[EventAttr], str]]:
+    """The events of :func:`parse_events`, by group as :func:`split_groups` has them."""
+    found: list[tuple[list[EventAttr], str]] = []
+    for names, kind in split_groups(text):
+        events = []
+        for name in names:
+            system, _colon, rest = name.partition(":")
+            if ("*" in name or "?" in name) and rest and system != "mem":
+                tracepoint, _colon, modifiers = rest.partition(":")
+                matching = matching_tracepoints(system, tracepoint)
+                events += [parse_event(f"{one}{_colon}{modifiers}") for one in matching]
+            else:
+                events.append(parse_event(name))
+        found.append((events, kind))
+    return found
 
 
 def parse_event(text: str) -> EventAttr:
@@ -284,10 +313,13 @@ def tracing_data(events: list[EventAttr]) -> bytes:
 # -- the system call -------------------------------------------------------------------------------------------------
 
 
-def open_event(event: EventAttr, pid: int, cpu: int, *, watermark: int = 0, flags: int = CLOEXEC) -> int:
+def open_event(
+    event: EventAttr, pid: int, cpu: int, *, watermark: int = 0, flags: int = CLOEXEC, group: int = -1
+) -> int:
     """The descriptor of an event on a thread (-1: all) and a CPU (-1: all). Raises OSError.
 
-    ``watermark``: bytes in the ring buffer that make it readable for poll.
+    ``watermark``: bytes in the ring buffer that make it readable for poll; ``group``: the descriptor of the event that
+    leads its group.
     """
     number = _NUMBERS.get(platform.machine())
     if number is None:
@@ -298,7 +330,7 @@ def open_event(event: EventAttr, pid: int, cpu: int, *, watermark: int = 0, flag
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = (ctypes.c_char * len(raw)).from_buffer(raw)
     result = libc.syscall(
-        ctypes.c_long(number), buffer, ctypes.c_int(pid), ctypes.c_int(cpu), ctypes.c_int(-1), ctypes.c_ulong(flags)
+        ctypes.c_long(number), buffer, ctypes.c_int(pid), ctypes.c_int(cpu), ctypes.c_int(group), ctypes.c_ulong(flags)
     )
     if result < 0:
         code = ctypes.get_errno()
@@ -330,6 +362,40 @@ def lost_samples(descriptor: int) -> int:
     """Samples of an event opened with FORMAT_LOST that found no room."""
     data = os.read(descriptor, 64)
     return int(struct.unpack_from("=Q", data, 8)[0]) if len(data) >= 16 else 0
+
+
+# -- branch stacks ---------------------------------------------------------------------------------------------------
+
+_BRANCH_FILTERS = {
+    "u": 0, "k": 1, "hv": 2, "any": 3, "any_call": 4, "any_ret": 5, "ind_call": 6, "abort_tx": 7, "in_tx": 8,
+    "no_tx": 9, "cond": 10, "stack": 11, "ind_jmp": 12, "call": 13, "no_flags": 14, "no_cycles": 15, "save_type": 16,
+    "hw_index": 17, "priv": 18, "counter": 19,
+}  # fmt: skip
+"""perf's names, and the bits of ``branch_sample_type`` (``tools/perf/util/parse-branch-options.c``)."""
+BRANCH_ANY = 1 << 3
+_WHICH_BRANCHES = 0x3FF8 & ~(7 << 7)
+"""Bits that choose branches; the others say when they count and what is kept of them."""
+
+
+def branch_filter(text: str) -> int:
+    """``branch_sample_type`` from perf's names, as in any_call,u. Raises UsageError."""
+    bits = 0
+    for part in text.split(","):
+        name = part.strip().lower()
+        if name not in _BRANCH_FILTERS:
+            raise UsageError(f"no branches {name!r}", "", f"known are {', '.join(_BRANCH_FILTERS)}")
+        bits |= 1 << _BRANCH_FILTERS[name]
+    return bits if bits & _WHICH_BRANCHES else bits | BRANCH_ANY
+
+
+def may_have_branches(event: EventAttr) -> bool:
+    """Whether the CPU counts the event: those that the kernel counts have no branch stacks."""
+    return event.type not in (SOFTWARE, TRACEPOINT, BREAKPOINT)
+
+
+def has_branches() -> bool:
+    """Whether this machine's CPUs record branches, as far as the kernel says."""
+    return any(_number(str(path), 0) > 0 for path in Path(pmu.DEVICES).glob("*/caps/branches"))
 
 
 # -- what is allowed -------------------------------------------------------------------------------------------------

@@ -29,8 +29,6 @@ AGAIN = 2.0
 """Seconds that have to pass before running processes are described again, after records were lost."""
 FLUSH = 1.0
 """Seconds after which what was recorded is in the file, whatever happens to us."""
-LEVEL = 1
-"""Of zstd, while recording: higher levels cost more than they save."""
 
 
 class Recorder:
@@ -48,11 +46,13 @@ class Recorder:
             sampler.settings.command_line,
             f"{STITCHED_BY}{version}" if sampler.walks or sampler.settings.mode == "fp" else version,
             pe.tracing_data(self.events),
+            sampler.leaders,
         )
         self.features = features
-        level = LEVEL if sampler.settings.zstd else 0
-        self.level = level
-        self.writer = PerfWriter(sink(), self.events, features=features, form="pipe", zstd_level=level)
+        self.level = sampler.settings.level if sampler.settings.zstd else 0
+        self.writer = self._writer(sink())
+        self.after_round: Callable[[], None] = lambda: None
+        """Called after each round, when its records are written."""
         self._unwinder: LiveUnwinder | None = None
         self._emitter: Emitter | None = None
         self._blocked: Blocked | None = None
@@ -63,6 +63,9 @@ class Recorder:
         sampler.between = self._between
         if sampler.walks:
             self._start_walking()
+
+    def _writer(self, sink: BinaryIO) -> PerfWriter:
+        return PerfWriter(sink, self.events, features=self.features, form="pipe", zstd_level=self.level)
 
     def _output_events(self) -> list[EventAttr]:
         events = list(self.sampler.events)
@@ -104,16 +107,40 @@ class Recorder:
             self.summary.shortened, self.summary.dropped = self._emitter.shortened, self._emitter.dropped
             self.summary.completed, self.summary.unproven = self._unwinder.completed, self._unwinder.unproven
         else:
-            self.summary.samples = sum(ring.samples for ring in self.sampler.open.rings)
+            self.summary.samples = self.samples
+        self.end_file()
+
+    @property
+    def samples(self) -> int:
+        """Samples so far, of all files."""
+        if self._unwinder is not None:
+            return self.summary.samples
+        return sum(ring.samples for ring in self.sampler.open.rings)
+
+    @property
+    def lost(self) -> int:
+        """Records that the kernel could not hand over, so far."""
+        return max(self.sampler.open.lost(), self._unwinder.decoder.lost if self._unwinder is not None else 0)
+
+    def end_file(self) -> PerfWriter:
+        """Have all that was recorded in the file; its writer."""
         self.writer.write(finished_round())
         self.writer.flush()
+        return self.writer
 
-    def as_file(self, source: int, sink: BinaryIO) -> None:
-        """Write what was recorded to ``sink`` in file form; ``source`` is a descriptor of what was written."""
+    def begin_file(self, sink: BinaryIO) -> None:
+        """Write to ``sink`` from now on, which begins with what runs now."""
+        self.writer = self._writer(sink)
+        known = self._unwinder.replay.pids() if self._unwinder is not None else None
+        self.writer.write(self.sampler.describe_now(known))
+        self._flushed = time.monotonic()
+
+    def as_file(self, written: PerfWriter, source: int, sink: BinaryIO) -> None:
+        """Write what ``written`` wrote to ``sink`` in file form; ``source`` is a descriptor of its file."""
         features = dict(self.features)
         features[Feature.EVENT_DESC] = event_desc(self.events)
         with PerfWriter(sink, self.events, features=features, zstd_level=self.level) as whole:
-            whole.adopt(source, self.writer.records_at, self.writer.records_at + self.writer.written)
+            whole.adopt(source, written.records_at, written.records_at + written.written)
 
     def _begin(self, records: bytes) -> None:
         if self._unwinder is not None:
@@ -139,6 +166,10 @@ class Recorder:
         if now - self._flushed > FLUSH:
             self._flushed = now
             self.writer.flush()
+        most = self.sampler.settings.most_bytes
+        if most and self.writer.written >= most:
+            self.summary.full = self.sampler.stopped = True
+        self.after_round()
 
     def _between(self) -> None:
         """Describe more of what runs, if that has to be."""

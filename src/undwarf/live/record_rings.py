@@ -109,12 +109,20 @@ class OpenEvents:
 
     The first of ``events`` that the kernel refuses raises UndwarfError. ``tracking`` is the number of the event that
     also brings the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of those they are emptied into,
-    ``watermark`` the bytes in a buffer that wake us. ``events`` afterwards have the flags the kernel took, and their
+    ``watermark`` the bytes in a buffer that wake us. ``leaders``: by event, the number of the one that leads its group,
+    which comes before it; its own outside of groups. ``events`` afterwards have the flags the kernel took, and their
     ids.
     """
 
     def __init__(
-        self, events: Sequence[EventAttr], tracking: int, target: Target, ring: int, relay: int, watermark: int
+        self,
+        events: Sequence[EventAttr],
+        tracking: int,
+        target: Target,
+        ring: int,
+        relay: int,
+        watermark: int,
+        leaders: Sequence[int] = (),
     ) -> None:
         self.events = list(events)
         self.rings: list[Ring] = []
@@ -127,6 +135,7 @@ class OpenEvents:
         self._target = target
         self._tracking = tracking
         self._descriptors: list[list[int]] = [[] for _ in events]
+        self._group_of = leaders or range(len(events))
         self._leaders: dict[int, int] = {}
         self._maps: list[mmap.mmap] = []
         self._by_descriptor: dict[int, int] = {}
@@ -145,18 +154,25 @@ class OpenEvents:
     def _open(self) -> None:
         cpus = pe.online_cpus()
         opened = False
+        grouped: dict[tuple[int, int, int], int] = {}
         for number, wanted in enumerate(self.events):
             event = replace(wanted, flags=wanted.flags | pe.WATERMARK | pe.SAMPLE_ID_ALL)
             if self._target.inherit and self._target.tids:
                 event = replace(event, flags=event.flags | pe.INHERIT)
             on_exec = self._target.on_exec and (number == self._tracking or not self._target.delayed)
-            event = replace(event, flags=event.flags | pe.DISABLED | (pe.ENABLE_ON_EXEC if on_exec else 0))
+            leader = self._group_of[number]
+            if leader == number:
+                # What follows in a group counts whenever the first one does.
+                event = replace(event, flags=event.flags | pe.DISABLED | (pe.ENABLE_ON_EXEC if on_exec else 0))
             ids = []
             for tid in self._target.tids or [-1]:
                 # What comes to one CPU was mapped on another.
                 for cpu in (number != self._tracking and self._target.cpus) or cpus:
+                    group = grouped.get((leader, tid, cpu), -1)
+                    if group < 0 and leader != number:
+                        continue
                     try:
-                        event, descriptor = self._one(event, tid, cpu)
+                        event, descriptor = self._one(event, tid, cpu, group)
                     except ProcessLookupError:
                         # The thread ended meanwhile.
                         break
@@ -165,10 +181,11 @@ class OpenEvents:
                             continue
                         raise pe.refusal(error, wanted, self._target.whom) from error
                     opened = True
+                    grouped[number, tid, cpu] = descriptor
                     self._descriptors[number].append(descriptor)
                     self._by_descriptor[descriptor] = cpu
                     ids.append(pe.event_id(descriptor))
-            plain = event.flags & ~(pe.DISABLED | pe.ENABLE_ON_EXEC) | pe.DISABLED
+            plain = event.flags & ~(pe.DISABLED | pe.ENABLE_ON_EXEC) | (pe.DISABLED if leader == number else 0)
             self.events[number] = replace(event, ids=tuple(ids), flags=plain)
         if not opened:
             raise UndwarfError(f"cannot sample {self._target.whom}", "it is gone", "give one that runs")
@@ -186,7 +203,7 @@ class OpenEvents:
             for descriptor in self._descriptors[number]:
                 pe.set_filter(descriptor, text)
 
-    def _one(self, event: EventAttr, tid: int, cpu: int) -> tuple[EventAttr, int]:
+    def _one(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
         """A descriptor, and the event as the kernel took it."""
         tries = [event]
         for flags, read_format in _OPTIONAL:
@@ -194,7 +211,8 @@ class OpenEvents:
             tries.append(replace(last, flags=last.flags & ~flags, read_format=last.read_format & ~read_format))
         for attempt in tries:
             try:
-                return attempt, pe.open_event(attempt, tid, cpu, watermark=min(self._watermark, self.ring_bytes // 4))
+                watermark = min(self._watermark, self.ring_bytes // 4)
+                return attempt, pe.open_event(attempt, tid, cpu, watermark=watermark, group=group)
             except OSError as error:
                 if error.errno != errno.EINVAL or attempt is tries[-1]:
                     raise

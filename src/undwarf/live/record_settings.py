@@ -7,6 +7,19 @@ from undwarf.lazy_dataclasses import dataclass
 
 
 @dataclass(slots=True)
+class Switch:
+    """When another file begins: on SIGUSR2, at that many bytes, after that many seconds; 0 or False: not for that.
+
+    ``files``: how many are kept, the last ones; 0: all. None of the three: one file, with the time in its name.
+    """
+
+    on_signal: bool = False
+    size: int = 0
+    seconds: float = 0.0
+    files: int = 0
+
+
+@dataclass(slots=True)
 class Settings:
     """What to record.
 
@@ -33,6 +46,20 @@ class Settings:
     buffer: int | None = None
     """Bytes of the ring buffer of one CPU."""
     zstd: bool = True
+    level: int = 1
+    """Of zstd: higher ones cost more than they save."""
+    most_bytes: int = 0
+    """Size of the recording after which it ends; 0: none."""
+    branches: int = 0
+    """``branch_sample_type`` of what is sampled; 0: no branch stacks."""
+    addresses: bool = False
+    """Data addresses with each sample."""
+    weights: bool = False
+    """Costs of accesses with each sample, where the event has them."""
+    only: str = ""
+    """``u`` or ``k``: only what happens outside or inside of the kernel, whatever an event says."""
+    strict: bool = False
+    """A rate that the kernel does not allow is an error."""
     cpus: Sequence[int] = ()
     """Only these CPUs, of ``everything``."""
     filters: Sequence[str] = ()
@@ -71,6 +98,8 @@ class Summary:
     broken_rings: int = 0
     forgotten: int = 0
     rounds: int = 0
+    full: bool = False
+    """It ended at its largest size."""
     stops: list[int] = field(default_factory=lambda: [0] * 16)
     notes: list[str] = field(default_factory=list)
     status: int = 0

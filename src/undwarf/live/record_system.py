@@ -6,7 +6,8 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -86,20 +87,26 @@ class FileIds(Protocol):
     def of(self, pid: int, path: bytes, major: int, minor: int, inode: int, /) -> bytes: ...
 
 
-def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0) -> bytes:
-    """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns)."""
+def describe_processes(
+    encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0, data: bool = True
+) -> bytes:
+    """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns); ``data``: also
+    mappings that are not code."""
     out = []
     for pid in pids:
         for tid in threads_of(pid):
             name = read_proc(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
             if name:
                 out.append(encoder.comm(name, pid, tid, time=time))
-        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time))
+        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time, data))
     return b"".join(out)
 
 
-def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0) -> bytes:
-    """Records of the mappings that a process's /proc/PID/maps lists: code, and data of files that cannot be written."""
+def describe_mappings(
+    encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0, data: bool = True
+) -> bytes:
+    """Records of the mappings that a process's /proc/PID/maps lists: code, and with ``data`` also what of files cannot
+    be written."""
     out = []
     for line in maps.split(b"\n"):
         found = _MAPPING.match(line)
@@ -109,7 +116,7 @@ def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: 
         major, minor, inode = int(found[8], 16), int(found[9], 16), int(found[10])
         name = found[11]
         protection = (found[3] == b"r") | (found[4] == b"w") << 1 | (found[5] == b"x") << 2
-        if not protection & 4 and (protection & 2 or not inode):
+        if not protection & 4 and (not data or protection & 2 or not inode):
             continue
         name = name.replace(rb"\012", b"\n") or b"//anon"
         if name.startswith(b"[stack"):
@@ -209,8 +216,10 @@ def why_no_kernel() -> str:
     return f"kernel.kptr_restrict is {level}, which hides where they are"
 
 
-def describe_machine(events: list[EventAttr], command: list[str], version: str, tracing: bytes) -> dict[int, bytes]:
-    """Feature sections about this machine, by number."""
+def describe_machine(
+    events: list[EventAttr], command: list[str], version: str, tracing: bytes, leaders: Sequence[int] = ()
+) -> dict[int, bytes]:
+    """Feature sections about this machine and the groups of the events, by number."""
     system = os.uname()
     features = Features()
     features.hostname = socket.gethostname()
@@ -233,6 +242,8 @@ def describe_machine(events: list[EventAttr], command: list[str], version: str, 
                 features.pmu_mappings[int(number)] = name
     features.clockid = max(1, int(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9))
     features.clock_data = ClockData(CLOCK_MONOTONIC, time.time_ns(), time.monotonic_ns())
+    sizes = Counter(leaders)
+    features.groups = [("{anon_group}", leader, size) for leader, size in sizes.items() if size > 1]
     sections = encode_features(features, events)
     if tracing:
         sections[Feature.TRACING_DATA] = tracing

@@ -5,14 +5,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from undwarf.errors import UndwarfError
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.images.containers import Containers
 from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
@@ -33,6 +33,9 @@ ROUND = 0.1
 """Seconds between two rounds at most."""
 SOON = 0.05
 """Seconds of samples after which a round begins earlier: what lies beyond their dumps should still be there."""
+FIRST, FIRST_SECONDS = 0.01, 0.2
+"""Seconds between rounds at the begin, and for how long: a stack deeper than its dump is followed from the round on in
+which it was first seen."""
 FEWEST = 16
 """Samples of a CPU that are worth a round before its time: each costs a millisecond, however little there is to do."""
 SLACK = 5_000_000
@@ -44,6 +47,8 @@ PRIORITY = -10
 PERF_DUMP, SWITCH_DUMP = 8192, 16384
 REGISTERS = 0xFF0FFF
 """What perf asks for on x86-64: general registers, ip, flags, cs, ss."""
+READ = SampleField.READ
+"""The counters of a group come with each sample of its first event."""
 FOREVER = (1 << 64) - 1
 _OF_A_THREAD = os.O_EXCL
 """PIDFD_THREAD (``include/uapi/linux/pidfd.h``)."""
@@ -64,11 +69,14 @@ class Sampler:
         self.summary = Summary()
         self.limits = limits
         self.stopped = False
+        self.leaders: Sequence[int] = ()
+        """By event, the number of the one that leads its group."""
         self.tick: Callable[[], None] = lambda: None
         """Called several times a second while sampling."""
         self.between: Callable[[], None] = lambda: None
         """Called after each round, when the kernel has its buffers back."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
+        self._build_ids = system.BuildIds()
         self._owned = ExitStack()
         self.workload = Workload(settings.command, settings.piped) if settings.command else None
         if self.workload is not None:
@@ -84,7 +92,7 @@ class Sampler:
     def _begin(self) -> None:
         settings = self.settings
         self._kernel = pe.may_see_kernel()
-        chosen = self._chosen()
+        chosen, kinds = self._chosen()
         self._rate = rate = settings.frequency if settings.period is None else 1000
         wanted = None if self.walks else PERF_DUMP
         size = sizes(rate, len(pe.online_cpus()), system.memory_bytes(), settings.dump or wanted, settings.buffer)
@@ -93,7 +101,22 @@ class Sampler:
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.
         alone = target.on_exec and not target.delayed
-        events = [self._sampling(event, dump) for event in chosen]
+        leaders = [leader for leader, _kind in kinds]
+        events = []
+        for number, (event, (leader, kind)) in enumerate(zip(chosen, kinds, strict=True)):
+            event = self._sampling(event, dump)
+            if kind == "S" and leader == number:
+                event = replace(event, sample_type=event.sample_type | READ)
+            elif kind == "S":
+                # It is read with each sample of the first one, which has the fields of that.
+                event = replace(
+                    event,
+                    sample_type=events[leader].sample_type,
+                    sample_period=0,
+                    freq=False,
+                    flags=event.flags & ~pe.FREQ,
+                )
+            events.append(event)
         self.off_cpu: int | None = None
         if settings.off_cpu:
             self.off_cpu = len(events)
@@ -119,45 +142,80 @@ class Sampler:
                 flags=flags,
                 clockid=system.CLOCK_MONOTONIC,
                 sample_type=int(event.sample_type | _FIELDS | with_id),
-                read_format=pe.FORMAT_LOST,
+                read_format=(pe.FORMAT_GROUP | pe.FORMAT_ID) if event.sample_type & READ else pe.FORMAT_LOST,
                 sample_id_all=True,
             )
-        self.open = self._opened(events, tracking, target)
+        leaders += range(len(leaders), len(events))
+        self.open = self._opened(events, tracking, target, leaders)
         self._owned.callback(self.open.close)
         self.summary.ring, self.summary.dump = self.open.ring_bytes, dump if settings.mode != "fp" else 0
         self.tracking = tracking
         self.events = self.open.events
 
-    def _opened(self, events: list[EventAttr], tracking: int, target: Target) -> OpenEvents:
+    def _opened(self, events: list[EventAttr], tracking: int, target: Target, leaders: Sequence[int]) -> OpenEvents:
         """The events, opened; without hardware counters, the clock is in place of cycles, as with perf."""
-        try:
-            return OpenEvents(events, tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
-        except UndwarfError:
-            if not any(_cycles(event) for event in events):
-                raise
-        clock = pe.parse_event("cpu-clock")
-        events = [
-            replace(event, type=clock.type, config=clock.config, name=_CYCLES.sub("cpu-clock", event.name))
-            if _cycles(event)
-            else event
-            for event in events
-        ]
-        opened = OpenEvents(events, tracking, target, self.ring_bytes, self.relay_bytes, self.watermark)
-        self.summary.notes.append("no hardware counters here: the event is cpu-clock")
-        return opened
+        if self.settings.branches and not pe.has_branches():
+            why = "this CPU does not record branches (Intel's LBR, AMD's LbrExtV2), or a virtual machine hides that"
+            raise UndwarfError("cannot record branch stacks", why, "leave out -b and -j; call chains do not need them")
+        events_of: list[tuple[list[EventAttr], str]] = [(events, "")]
+        if any(map(_cycles, events)):
+            clock = pe.parse_event("cpu-clock")
+            clocks = [
+                replace(event, type=clock.type, config=clock.config, name=_CYCLES.sub("cpu-clock", event.name))
+                if _cycles(event)
+                else event
+                for event in events
+            ]
+            events_of.append((clocks, "no hardware counters here: the event is cpu-clock"))
+        alone = range(len(events))
+        groups: list[tuple[Target, Sequence[int], str]] = [(target, leaders, "")]
+        if any(event.sample_type & READ for event in events):
+            note = "this kernel reads no groups (:S) of what a process starts: only the process itself is recorded"
+            groups.append((replace(target, inherit=False), leaders, note))
+        elif list(leaders) != list(alone):
+            note = "the kernel does not count these events as a group: each is counted by itself"
+            groups.append((target, alone, note))
+        refused: UndwarfError | None = None
+        for wanted, of_events in events_of:
+            for whom, order, of_groups in groups:
+                try:
+                    opened = OpenEvents(
+                        wanted, tracking, whom, self.ring_bytes, self.relay_bytes, self.watermark, order
+                    )
+                except UndwarfError as error:
+                    refused = refused or error
+                    continue
+                self.summary.notes += [note for note in (of_events, of_groups) if note]
+                self.leaders = order
+                return opened
+        assert refused is not None
+        raise refused
 
-    def _chosen(self) -> list[EventAttr]:
-        chosen = []
+    def _chosen(self) -> tuple[list[EventAttr], list[tuple[int, str]]]:
+        """The events, and for each the number of the one that leads its group, with the group's kind
+        (:func:`undwarf.live.perf_event.split_groups`)."""
+        chosen: list[EventAttr] = []
+        kinds: list[tuple[int, str]] = []
         asked = self.settings.events or ("cycles",)
-        for event in (one for text in asked for one in pe.parse_events(text)):
-            if not self._kernel and not event.flags & (pe.EXCLUDE_USER | pe.EXCLUDE_KERNEL):
-                event = replace(event, flags=event.flags | pe.EXCLUDE_KERNEL, name=f"{event.name}:u")
-            chosen.append(event)
+        for events, kind in (one for text in asked for one in pe.parse_groups(text)):
+            leader = len(chosen)
+            for event in events:
+                if self.settings.only:
+                    exclude = pe.EXCLUDE_USER if self.settings.only == "k" else pe.EXCLUDE_KERNEL
+                    flags = event.flags & ~(pe.EXCLUDE_USER | pe.EXCLUDE_KERNEL) | exclude | pe.EXCLUDE_HV
+                    event = replace(event, flags=flags)
+                if not self._kernel and not event.flags & (pe.EXCLUDE_USER | pe.EXCLUDE_KERNEL):
+                    event = replace(event, flags=event.flags | pe.EXCLUDE_KERNEL, name=f"{event.name}:u")
+                kinds.append((leader if kind else len(chosen), kind))
+                chosen.append(event)
         if not self._kernel:
             self.summary.notes.append(
                 f"user code alone: kernel.perf_event_paranoid is {pe.paranoid()}, without CAP_PERFMON"
             )
-        return chosen
+        if self.settings.branches and not any(pe.may_have_branches(event) for event in chosen):
+            names = ", ".join(event.name for event in chosen)
+            raise UsageError(f"no branch stacks with {names}", "only the CPU's own events have them", "-e cycles")
+        return chosen, kinds
 
     def _switching(self) -> EventAttr:
         if not self._kernel:
@@ -174,6 +232,9 @@ class Sampler:
                 period = settings.period
             else:
                 period, freq = min(settings.frequency, pe.largest_rate()), True
+                if period < settings.frequency and settings.strict:
+                    why = f"kernel.perf_event_max_sample_rate is {period}"
+                    raise UndwarfError(f"cannot sample at {settings.frequency} Hz", why, "leave out --strict-freq")
                 if period < settings.frequency:
                     self.summary.notes.append(f"sampling at {period} Hz: kernel.perf_event_max_sample_rate")
         elif settings.period is not None and period == 1 and event.name != OFF_CPU:
@@ -183,6 +244,13 @@ class Sampler:
             fields |= SampleField.RAW
         if event.type == BREAKPOINT or "fault" in event.name:
             fields |= SampleField.ADDR
+        if settings.addresses:
+            fields |= SampleField.ADDR
+        if settings.weights and event.name != OFF_CPU:
+            fields |= SampleField.WEIGHT
+        branches = settings.branches if pe.may_have_branches(event) else 0
+        if branches:
+            fields |= SampleField.BRANCH_STACK
         if settings.mode == "fp":
             # Where the kernel can (from 6.19 on), it follows the chain when it may fault, in a record of its own.
             flags |= pe.DEFER_CALLCHAIN
@@ -195,6 +263,7 @@ class Sampler:
             freq=freq,
             sample_period=period,
             sample_type=int(fields),
+            branch_sample_type=branches,
             sample_regs_user=REGISTERS if settings.mode != "fp" else 0,
             sample_stack_user=dump if settings.mode != "fp" else 0,
         )
@@ -229,7 +298,6 @@ class Sampler:
         """Records of what runs already, and of the kernel."""
         settings = self.settings
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
-        build_ids = system.BuildIds()
         out = [system.describe_kernel(encoder)] if self._kernel else []
         if self._kernel and not out[0]:
             self.summary.notes.append(f"the kernel's functions have no names: {system.why_no_kernel()}")
@@ -240,8 +308,16 @@ class Sampler:
             out.append(encoder.comm(b"undwarf-exec", self.workload.pid, self.workload.pid))
         else:
             pids = sorted({*settings.pids, *(_process_of(tid) for tid in settings.tids)})
-        out.append(system.describe_processes(encoder, pids, build_ids))
+        out.append(system.describe_processes(encoder, pids, self._build_ids))
         return b"".join(out)
+
+    def describe_now(self, known: Iterable[int] | None) -> bytes:
+        """What :meth:`describe` gives, in the middle of it: ``known`` are the processes seen so far, None: not told."""
+        encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
+        kernel = system.describe_kernel(encoder) if self._kernel else b""
+        everything = known is None or self.settings.everything
+        pids = system.all_processes() if everything else sorted(pid for pid in known or () if pid > 0)
+        return kernel + system.describe_processes(encoder, pids, self._build_ids, data=not self.walks)
 
     def describe_again(self, known: Iterable[int]) -> Iterator[bytes]:
         """Records of what runs now, for when some of those that told of changes were lost; ``known``: processes.
@@ -249,11 +325,10 @@ class Sampler:
         A piece is what there is time for between two rounds.
         """
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
-        build_ids = system.BuildIds()
         pids = system.all_processes() if self.settings.everything else sorted(pid for pid in known if pid > 0)
         began, piece = time.monotonic(), []
         for pid in pids:
-            piece.append(system.describe_processes(encoder, [pid], build_ids, time.monotonic_ns()))
+            piece.append(system.describe_processes(encoder, [pid], self._build_ids, time.monotonic_ns()))
             if time.monotonic() - began > AT_ONCE:
                 yield b"".join(piece)
                 began, piece = time.monotonic(), []
@@ -305,14 +380,16 @@ class Sampler:
         end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None
         last = False
         delayed = time.monotonic() + self.settings.delay if self.settings.delay else None
+        soon = time.monotonic() + FIRST_SECONDS
         # Nobody wakes us for buffers that are emptied by threads.
         pause = ROUND if not self.open.relays or self._rate < 1 / SOON**2 else SOON
         while not last:
             now = time.monotonic()
             if delayed is not None and now >= delayed:
                 self._enable()
-                delayed = None
-            wait = max(0.0, min(pause, (end or now + pause) - now, (delayed or now + pause) - now))
+                delayed, soon = None, now + FIRST_SECONDS
+            longest = min(FIRST, pause) if now < soon else pause
+            wait = max(0.0, min(longest, (end or now + pause) - now, (delayed or now + pause) - now))
             for descriptor, what in self.open.poller.poll(wait * 1000):
                 if self.workload is not None and descriptor == self.workload.watch:
                     last = True

@@ -80,6 +80,8 @@ def _events(found: dict[str, Any], paint: Paint) -> Iterator[str]:
     yield paint.bold("Events")
     for event in found["events"]:
         rate = f"{event['frequency']:,} Hz" if "frequency" in event else f"every {event['period']:,}"
+        if not event.get("frequency", event.get("period")):
+            rate = "read with another's samples"
         dump = f", {event['stack_dump']:,} bytes of stack each" if event["stack_dump"] else ""
         yield f"{event['samples']:>10,}  {printable(event['name'])}  {paint.dim(rate + dump)}"
     if found["lost"]:
