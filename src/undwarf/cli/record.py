@@ -11,31 +11,69 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from undwarf.cli.common import ZSTD, Number, talk
+from undwarf.cli.record_progress import Progress
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.live.record_settings import Settings, Summary
+    from undwarf.live.sampler import Sampler
 
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 MOST = (1 << 63) - 1
 """The largest period that the kernel takes."""
 MOST_BYTES = 64 << 30
+MOST_FILE_BYTES = 1 << 60
+FEWEST_RING_BYTES = 64 << 10
+"""Bytes of the smallest ring buffer: a smaller number without a unit is one of pages, as with perf."""
 
 
-def _size(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+def _bytes(value: str, most: int) -> int | None:
+    """Bytes from text like 512K; None where it is no size."""
+    number, unit = value.rstrip("BKMGbkmg"), value[len(value.rstrip("BKMGbkmg")) :].upper()
+    if not (number.isascii() and number.isdigit()) or unit not in _SIZES:
+        return None
+    size = int(number) * _SIZES[unit]
+    if size > most:
+        raise click.BadParameter(f"{value} is more than {most >> 30} GiB")
+    return size
+
+
+def _size(_context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     """Bytes from text like 512K."""
     if value is None:
         return None
-    number, unit = value.rstrip("BKMGbkmg"), value[len(value.rstrip("BKMGbkmg")) :].upper()
-    if not number.isdigit() or unit not in _SIZES:
+    size = _bytes(value, MOST_FILE_BYTES if parameter.name == "most_bytes" else MOST_BYTES)
+    if size is None:
         raise click.BadParameter("give bytes, as in 65528, 512K or 8M")
-    size = int(number) * _SIZES[unit]
-    if size > MOST_BYTES:
-        raise click.BadParameter(f"{value} is more than {MOST_BYTES >> 30} GiB")
     return size
+
+
+def _ring(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Bytes from text like 8M, or from a number of pages."""
+    size = _size(context, parameter, value)
+    if value is not None and value.isdigit() and size is not None and size < FEWEST_RING_BYTES:
+        import mmap
+
+        size *= mmap.PAGESIZE
+    return size
+
+
+def _switch(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
+    """When another file begins, as arguments of :class:`undwarf.live.record_settings.Switch`."""
+    if value is None:
+        return None
+    if value == "signal":
+        return {"on_signal": True}
+    if value[-1:] in _SECONDS and value[:-1].isascii() and value[:-1].isdigit() and int(value[:-1]):
+        return {"seconds": float(int(value[:-1]) * _SECONDS[value[-1]])}
+    size = _bytes(value, MOST_FILE_BYTES) if value[-1:] in "BKMG" else None
+    if not size:
+        raise click.BadParameter("give signal, a size as in 100M, or a time as in 30s, 5m or 1h")
+    return {"size": size}
 
 
 def _ids(what: str) -> Any:
@@ -91,12 +129,14 @@ SAMPLING = (
     click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
     click.option("-p", "--pid", "pids", metavar="PIDS", callback=_ids("process id"), help="These running processes."),
     click.option("-t", "--tid", "tids", metavar="TIDS", callback=_ids("thread id"), help="These threads alone."),
+    click.option("-u", "--uid", "user", metavar="USER", default=None, help="What a user runs, by name or number."),
     click.option("-a", "--all-cpus", "everything", is_flag=True, help="Everything, on all CPUs."),
     click.option("-C", "--cpu", "cpus", metavar="CPUS", callback=_cpus, help="Everything, on these CPUs, as in 0,2-3."),
     click.option(
         "-e", "--event", "events", metavar="EVENTS", multiple=True,
         help="What to sample, as perf names it: cycles (the default; cpu-clock where there are none), task-clock, "
-        "page-faults, sched:sched_switch, mem:0x1234:w ...",
+        "page-faults, sched:sched_switch, mem:0x1234:w ...; '{a,b}': counted together, '{a,b}:S': a is sampled, b is "
+        "read with its samples.",
     ),
     click.option("--filter", "filters", metavar="FILTER", multiple=True,
                  help="Which events of the tracepoints count, as in 'next_pid == 42': one for all, or one for each."),
@@ -109,12 +149,16 @@ SAMPLING = (
                  help="live: at once, with all unwind tables; cfi, sframe, or several as in sframe,fp: at once, with "
                  "these alone; fp: the kernel follows frame pointers; dump: as perf does, registers and a piece of the "
                  "stack in every sample."),
-    click.option("--no-inherit", is_flag=True, help="Leave out what the recorded processes start."),
+    click.option("-i", "--no-inherit", is_flag=True, help="Leave out what the recorded processes start."),
+    click.option("--all-user", "only", flag_value="u", help="Only what runs outside of the kernel."),
+    click.option("--all-kernel", "only", flag_value="k", help="Only what runs inside of the kernel."),
+    click.option("--strict-freq", "strict", is_flag=True, help="Fail where the kernel does not allow so high a rate."),
     click.option("--stack-size", "dump", metavar="BYTES", callback=_size, default=None,
                  help="Stack that a sample brings along; at most, and where it fits, 65528."),
     click.option("-D", "--delay", metavar="MS", type=Number(0), default=0,
                  help="Take samples only after that long."),
-    click.option("--buffer", "-m", metavar="BYTES", callback=_size, default=None, help="Ring buffer of one CPU."),
+    click.option("--buffer", "--mmap-pages", "-m", metavar="BYTES", callback=_ring, default=None,
+                 help="Ring buffer of one CPU, as in 8M; a number below 65536: of pages, as with perf."),
     click.option("--duration", "seconds", metavar="SECONDS", type=Number(0, min_open=True), default=None,
                  help="Stop after that long; a command that still runs is ended."),
 )  # fmt: skip
@@ -130,10 +174,12 @@ def settings_of(options: dict[str, Any]) -> "Settings":
     if options["mode"] not in ("live", *UNWOUND_ELSEWHERE):
         parse_order(options["mode"])
     command, pids, tids = options["command"], options["pids"], options["tids"]
+    if options["user"] is not None:
+        pids = (*pids, *_processes_of(options["user"]))
     if options["cpus"]:
         options["everything"] = True
     if (pids or tids) and options["everything"]:
-        raise UsageError("-p and -t do not go with -a or -C", "", "give one of them")
+        raise UsageError("-p, -t and -u do not go with -a or -C", "", "give one of them")
     if not (command or pids or tids or options["everything"]):
         raise UsageError("nothing to sample", "", "give a command after --, -p PID, or -a for everything")
     if options["frequency"] and options["period"]:
@@ -157,8 +203,26 @@ def settings_of(options: dict[str, Any]) -> "Settings":
         cpus=options["cpus"],
         filters=options["filters"],
         delay=options["delay"] / 1000,
+        only=options["only"] or "",
+        strict=options["strict"],
         command_line=[sys.argv[0], *sys.argv[1:]],
     )
+
+
+def _processes_of(user: str) -> list[int]:
+    """The processes of a user, by name or number. Raises UsageError and UndwarfError."""
+    import pwd
+
+    from undwarf.live.record_system import processes_of
+
+    try:
+        number = int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid
+    except KeyError as error:
+        raise UsageError(f"no user {user}", "", "see getent passwd") from error
+    found = processes_of(number)
+    if not found:
+        raise UndwarfError(f"cannot sample what {user} runs", "that is nothing at present", "see ps -u")
+    return found
 
 
 def sampling_options(function: Any) -> Any:
@@ -168,8 +232,45 @@ def sampling_options(function: Any) -> Any:
     return function
 
 
+_OPTIONAL_VALUES = {"-z": "-z1", "--compression-level": "-z1", "--switch-output": "--switch-output=signal"}
+"""Options whose value may be missing, as with perf, and what they then mean."""
+
+_ALWAYS = (
+    ("-T", "--timestamp"), ("-P", "--period"), ("-R", "--raw-samples"), ("-N", "--no-buildid-cache"), ("--sample-cpu",),
+    ("--sample-identifier",), ("--buildid-all",), ("--buildid-mmap",), ("--no-buffering",),
+)  # fmt: skip
+"""Options of perf's for what is always so here."""
+
+
+class RecordCommand(click.Command):
+    """A command some of whose options have a value only after an equals sign."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give options without their value the one that they then mean."""
+        valued = {
+            name for option in self.params if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }  # fmt: skip
+        at = 0
+        while at < len(args) and args[at].startswith("-") and args[at] not in ("-", "--"):
+            if args[at] in _OPTIONAL_VALUES:
+                args[at] = _OPTIONAL_VALUES[args[at]]
+            elif args[at] in valued:
+                at += 1
+            at += 1
+        return super().parse_args(ctx, args)
+
+
+def always(function: Any) -> Any:
+    """Give a command the options of perf's that change nothing."""
+    for number, names in enumerate(_ALWAYS):
+        function = click.option(f"always_{number}", *names, hidden=True, is_flag=True, expose_value=False)(function)
+    return function
+
+
 @click.command(
     "record",
+    cls=RecordCommand,
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
     epilog="""\b
 Examples:
@@ -178,26 +279,60 @@ Examples:
   undwarf record -p 4242 --off-cpu                 where it computes, and where it waits
   undwarf record -p 4242,4243 -- sleep 10          for as long as the command runs, as with perf
   undwarf record -e page-faults -c 1 -- ./program
-  undwarf record -a --duration 5 -o - | undwarf flamegraph -o now.html -""",
+  undwarf record -a --switch-output=10m --switch-max-files 6     the last hour, in files of ten minutes
+  undwarf record -a --duration 5 -o - | undwarf flamegraph -o now.html -
+
+What a file was before is kept as FILE.old.""",
 )
 @sampling_options
+@always
 @click.option("-g", "graph", is_flag=True, hidden=True, help="As perf's: chains are always recorded.")
 @click.option("--call-graph", metavar="HOW", default=None,
               help="As perf's: dwarf[,BYTES] is --unwind live, with that --stack-size; fp is --unwind fp.")  # fmt: skip
+@click.option("-b", "--branch-any", "any_branches", is_flag=True, help="Also the branches taken last, of any kind.")
+@click.option("-j", "--branch-filter", "branches", metavar="KINDS", multiple=True,
+              help="Also these branches, as in any_call,u, where the CPU records them.")  # fmt: skip
+@click.option("-d", "--data", "addresses", is_flag=True, help="Data addresses, where the event has them.")
+@click.option("-W", "--weight", "weights", is_flag=True, help="Costs of accesses, where the event has them.")
+@click.option("-k", "--clockid", metavar="CLOCK", default=None, hidden=True, help="As perf's: the clock is monotonic.")
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
+@click.option("--max-size", "most_bytes", metavar="BYTES", callback=_size, default=None,
+              help="Stop when the file is that large, as in 500M.")  # fmt: skip
+@click.option("--switch-output", "switch", metavar="[=WHEN]", callback=_switch, default=None,
+              help="Begin another file on SIGUSR2, at a size (=100M) or after a time (=30s, =5m); their names end with "
+              "the time.")  # fmt: skip
+@click.option("--switch-max-files", "most_files", metavar="N", type=click.IntRange(1), default=None,
+              help="Keep only the last N of these files.")  # fmt: skip
+@click.option("--timestamp-filename", "with_time", is_flag=True, help="Have the file's name end with the time.")
 @click.option("--off-cpu", is_flag=True, help="Also how long threads wait, and where: event offcpu-time, in ns.")
 @click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
               help="Leave out waits that are shorter.")  # fmt: skip
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
+@click.option("-z", "--compression-level", "level", metavar="[LEVEL]", type=click.IntRange(0, 22), default=None,
+              help="Level of zstd, from 1, which is the default, to 22; 0: no compression.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only see whether these options can be recorded with.")
+@click.option("-v", "--verbose", count=True, help="Show how events and buffers were opened, and what was read.")
 @click.option("-q", "--quiet", is_flag=True, help="Only say what went wrong.")
 def command(
     output: str,
     off_cpu: bool,
     least: float,
     zstd: bool,
+    level: int | None,
+    verbose: int,
     quiet: bool,
     graph: bool,
     call_graph: str | None,
+    any_branches: bool,
+    branches: tuple[str, ...],
+    addresses: bool,
+    weights: bool,
+    clockid: str | None,
+    most_bytes: int | None,
+    switch: dict[str, Any] | None,
+    most_files: int | None,
+    with_time: bool,
+    dry_run: bool,
     **options: Any,
 ) -> int:
     """Sample programs and unwind them at once, into a small recording with whole call chains."""
@@ -208,9 +343,23 @@ def command(
             raise UsageError(f"no --call-graph {call_graph}", "", "give dwarf, dwarf,BYTES or fp, or see --unwind")
         options["mode"] = "fp" if how == "fp" else options["mode"]
         options["dump"] = int(given) if given and options["dump"] is None else options["dump"]
+    if clockid is not None and clockid.lower().removeprefix("clock_") not in ("mono", "monotonic"):
+        raise UsageError(f"no clock {clockid}", "recordings have the monotonic clock", "leave out -k")
+    if most_files is not None and switch is None:
+        raise UsageError("--switch-max-files does not go alone", "", "give --switch-output=30s, or a size")
+    if output == "-" and (switch is not None or with_time):
+        raise UsageError("--switch-output writes files", "-o - is standard output", "give -o FILE")
     settings = settings_of(options)
-    settings.off_cpu, settings.off_cpu_least, settings.zstd = off_cpu, int(least * 1e6), zstd
+    settings.off_cpu, settings.off_cpu_least = off_cpu, int(least * 1e6)
+    settings.zstd = zstd and level != 0
+    settings.level = level or settings.level
     settings.piped = output == "-"
+    settings.most_bytes = most_bytes or 0
+    settings.addresses, settings.weights = addresses, weights
+    if any_branches or branches:
+        from undwarf.live.perf_event import branch_filter
+
+        settings.branches = branch_filter(",".join([*(["any"] if any_branches else []), *branches]))
     if off_cpu and settings.mode in ("fp", "dump"):
         raise UsageError(f"--off-cpu does not go with --unwind {settings.mode}", "", "leave --unwind out")
     from undwarf import __version__
@@ -221,15 +370,39 @@ def command(
     if output == "-" and sys.stdout.isatty():
         raise UsageError("a recording is no text", "standard output is a terminal", "give -o FILE, or pipe it on")
     sampler = Sampler(settings)
+    progress = Progress(quiet, bool(settings.command))
+    sampler.tick = progress.tick
+    kept: Path | None = None
     try:
+        if verbose:
+            _show_events(sampler)
+        if dry_run:
+            return 0
         if output == "-" or (target.exists() and not stat.S_ISREG(target.stat().st_mode)):
             # Standard output stays open: it is flushed once more when all is done.
             with nullcontext(sys.stdout.buffer) if output == "-" else target.open("wb") as sink:
-                Recorder(sampler, lambda: sink, __version__).run()
+                progress.recorder = Recorder(sampler, lambda: sink, __version__)
+                progress.recorder.run()
                 sink.flush()
             size = -1
         else:
-            size = _to_file(sampler, target, __version__)
+            from undwarf.live.record_files import RecordFiles, Written
+            from undwarf.live.record_settings import Switch
+
+            several = switch is not None or with_time
+            size = 0
+
+            def written(one: Written) -> None:
+                nonlocal size
+                size = one.size
+                if several and not quiet:
+                    progress.clear()
+                    _tell_file(printable(str(one.path)), one.samples, one.size)
+
+            when = Switch(**(switch or {}), files=most_files or 0) if several else None
+            files = RecordFiles(sampler, target, __version__, when, written)
+            kept, progress.recorder = files.kept, files.recorder
+            files.run()
     except BrokenPipeError:
         if output != "-":
             raise
@@ -242,21 +415,72 @@ def command(
             hint += f"; what was recorded until then is in {output}"
         raise UndwarfError(f"cannot write {output}", error.strerror or str(error), hint) from error
     finally:
+        progress.clear()
         sampler.close()
-    _tell(sampler.summary, settings, output, size, quiet)
+    if verbose:
+        _show_work(sampler)
+    _tell(sampler.summary, settings, quiet)
+    if not quiet:
+        blocked = f" and {sampler.summary.blocked:,} waits" if settings.off_cpu else ""
+        if switch is None and not with_time:
+            _tell_file(printable(output), sampler.summary.samples, size, blocked)
+        if kept is not None:
+            talk("note", f"the recording that was there is now {kept}")
     return sampler.summary.status
 
 
-def _to_file(sampler: Any, target: Path, version: str) -> int:
-    """Record to a file, which then takes its place again in file form; its size."""
-    from undwarf.live.record_files import RecordFiles
-
-    RecordFiles(sampler, target, version).run()
-    return target.stat().st_size
+def _tell_file(name: str, samples: int, size: int, blocked: str = "") -> None:
+    where = f", {size / 1e6:,.{2 if size >= 1e6 else 3}f} MB" if size >= 0 else ""
+    click.echo(f"wrote {name} ({samples:,} samples{blocked}{where})", err=True)
 
 
-def _tell(summary: "Summary", settings: "Settings", output: str, size: int, quiet: bool) -> None:
-    for note in summary.notes:
+def _show_events(sampler: "Sampler") -> None:
+    """How the events were opened, for --verbose."""
+    from undwarf.perfdata import SampleField
+
+    for number, event in enumerate(sampler.events):
+        rate = f"{event.sample_period:,} Hz" if event.freq else f"every {event.sample_period:,}"
+        if not event.sample_period:
+            rate = "read with the first of its group"
+        leader = sampler.leaders[number]
+        group = f", in the group of {sampler.events[leader].name}" if leader != number else ""
+        fields = "|".join(field.name or "" for field in SampleField(event.sample_type))
+        click.echo(
+            f"event {printable(event.name)}: {rate}{group}; type {event.type}, config {event.config:#x}, flags "
+            f"{event.flags:#x}, read_format {event.read_format:#x}, fields {fields}; opened {len(event.ids)} times",
+            err=True,
+        )
+    opened = sampler.open
+    relayed = ", emptied into larger ones" if opened.relays else ""
+    click.echo(f"ring buffers: {len(opened.rings)} of {opened.ring_bytes:,} bytes{relayed}", err=True)
+    if sampler.summary.dump:
+        click.echo(f"stack dumps: {sampler.summary.dump:,} bytes at most", err=True)
+
+
+def _show_work(sampler: "Sampler") -> None:
+    """What it took, for --verbose."""
+    summary = sampler.summary
+    click.echo(
+        f"{summary.rounds:,} rounds, {summary.exits:,} threads ended, {summary.throttled:,} times throttled", err=True
+    )
+
+
+def _tell(summary: "Summary", settings: "Settings", quiet: bool) -> None:
+    """What there is to know of the recording; with ``quiet`` only what went wrong."""
+    notes = list(summary.notes)
+    if summary.full:
+        notes.append(f"ended at --max-size, {settings.most_bytes:,} bytes")
+    if summary.completed:
+        notes.append(
+            f"stacks deeper than {summary.dump:,} bytes that were followed to their root in the running process, where "
+            f"nothing had changed: {summary.completed:,}"
+        )
+    if summary.unproven:
+        notes.append(
+            f"stacks that end with their dump, as what called them may have changed before it could be read: "
+            f"{summary.unproven:,}"
+        )
+    for note in notes if not quiet else ():
         talk("note", note)
     if summary.lost:
         talk(
@@ -274,23 +498,5 @@ def _tell(summary: "Summary", settings: "Settings", output: str, size: int, quie
         talk("warning", f"{summary.dropped:,} samples could not be decoded and were left out")
     if summary.forgotten:
         talk("warning", f"{summary.forgotten:,} waits were not counted, when the memory for stacks was given back")
-    if summary.completed:
-        talk(
-            "note",
-            f"stacks deeper than {summary.dump:,} bytes that were followed to their root in the running process, where "
-            f"nothing had changed: {summary.completed:,}",
-        )
-    if summary.unproven:
-        talk(
-            "note",
-            f"stacks that end with their dump, as what called them may have changed before it could be read: "
-            f"{summary.unproven:,}",
-        )
     if not summary.samples:
         talk("warning", "no samples: nothing ran on a CPU long enough")
-    if quiet:
-        return
-    blocked = f" and {summary.blocked:,} waits" if settings.off_cpu else ""
-    where = f", {size / 1e6:,.2f} MB" if size >= 0 else ""
-    count = summary.samples
-    click.echo(f"wrote {printable(output)} ({count:,} samples{blocked}{where})", err=True)

@@ -131,8 +131,7 @@ class Recorder:
     def begin_file(self, sink: BinaryIO) -> None:
         """Write to ``sink`` from now on, which begins with what runs now."""
         self.writer = self._writer(sink)
-        known = self._unwinder.replay.pids() if self._unwinder is not None else None
-        self.writer.write(self.sampler.describe_now(known))
+        self.writer.write(self.sampler.describe_now(self._unwinder))
         self._flushed = time.monotonic()
 
     def as_file(self, written: PerfWriter, source: int, sink: BinaryIO) -> None:

@@ -42,6 +42,17 @@ def all_processes() -> list[int]:
     return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
 
 
+def processes_of(user: int) -> list[int]:
+    """The processes that a user (by number) runs."""
+    found = []
+    for pid in all_processes():
+        # It may have ended meanwhile.
+        with suppress(OSError):
+            if os.stat(f"/proc/{pid}").st_uid == user and pid != os.getpid():  # noqa: PTH116
+                found.append(pid)
+    return found
+
+
 def read_proc(path: str, limit: int = MAX_MAPS) -> bytes:
     """The bytes of a file of /proc or /sys; empty where it cannot be read."""
     try:
@@ -87,26 +98,20 @@ class FileIds(Protocol):
     def of(self, pid: int, path: bytes, major: int, minor: int, inode: int, /) -> bytes: ...
 
 
-def describe_processes(
-    encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0, data: bool = True
-) -> bytes:
-    """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns); ``data``: also
-    mappings that are not code."""
+def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: BuildIds, time: int = 0) -> bytes:
+    """Records of the threads of running processes, with their names and mappings, as of ``time`` (ns)."""
     out = []
     for pid in pids:
         for tid in threads_of(pid):
             name = read_proc(f"/proc/{pid}/task/{tid}/comm", 64).rstrip(b"\n")
             if name:
                 out.append(encoder.comm(name, pid, tid, time=time))
-        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time, data))
+        out.append(describe_mappings(encoder, pid, read_proc(f"/proc/{pid}/maps"), build_ids, time))
     return b"".join(out)
 
 
-def describe_mappings(
-    encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0, data: bool = True
-) -> bytes:
-    """Records of the mappings that a process's /proc/PID/maps lists: code, and with ``data`` also what of files cannot
-    be written."""
+def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0) -> bytes:
+    """Records of the mappings that a process's /proc/PID/maps lists: code, and data of files that cannot be written."""
     out = []
     for line in maps.split(b"\n"):
         found = _MAPPING.match(line)
@@ -116,7 +121,7 @@ def describe_mappings(
         major, minor, inode = int(found[8], 16), int(found[9], 16), int(found[10])
         name = found[11]
         protection = (found[3] == b"r") | (found[4] == b"w") << 1 | (found[5] == b"x") << 2
-        if not protection & 4 and (not data or protection & 2 or not inode):
+        if not protection & 4 and (protection & 2 or not inode):
             continue
         name = name.replace(rb"\012", b"\n") or b"//anon"
         if name.startswith(b"[stack"):

@@ -16,9 +16,11 @@ from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.deep_stacks import DeepStacks
+from undwarf.live.record_system import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.assemble import identity_of
 from undwarf.perfdata.decode import RARE, Decoder
+from undwarf.perfdata.encode import RecordEncoder
 from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
 from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.records import Samples, Sideband
@@ -35,6 +37,8 @@ MAX_ROOM = 1 << 20
 FEWEST_IMAGES = 64
 """Images that there is room for at first."""
 NONE = 0xFFFFFFFF
+EXECUTABLE = 1
+"""Bit of a mapping's flags (:mod:`undwarf.spaces.replay`)."""
 
 
 @dataclass(slots=True)
@@ -162,6 +166,37 @@ class LiveUnwinder:
     def unproven(self) -> int:
         """Stacks deeper than their dump that could not be followed with certainty, and end where it does."""
         return self._walker.unproven if self._walker is not None else 0
+
+    def describe(self, encoder: RecordEncoder) -> bytes:
+        """Records of the processes that run, as the samples to come find them: some may have ended already."""
+        out = []
+        keys = self.replay.keys()
+        for pid in self.replay.pids():
+            threads = threads_of(pid) if pid > 0 else []
+            if pid <= 0 or (self.replay.exited(pid) and not threads):
+                continue
+            for tid in threads or [pid]:
+                comm = self.replay.comm_of(tid)
+                if comm >= 0:
+                    out.append(encoder.comm(self.names[comm], pid, tid))
+            for start, end, offset, image, flags in self.replay.mappings_of(pid):
+                if flags & EXECUTABLE:
+                    name, identity = keys[image]
+                    file = self.identities[identity]
+                    out.append(
+                        encoder.mmap2(
+                            self.names[name],
+                            pid,
+                            pid,
+                            start,
+                            end - start,
+                            offset,
+                            build_id=file.build_id,
+                            device=(file.major, file.minor),
+                            inode=(file.inode, file.generation),
+                        )
+                    )
+        return b"".join(out)
 
     def close(self) -> None:
         """Keep the tables' rows for the next run, and close the memory of processes."""

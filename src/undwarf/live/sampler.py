@@ -311,13 +311,14 @@ class Sampler:
         out.append(system.describe_processes(encoder, pids, self._build_ids))
         return b"".join(out)
 
-    def describe_now(self, known: Iterable[int] | None) -> bytes:
-        """What :meth:`describe` gives, in the middle of it: ``known`` are the processes seen so far, None: not told."""
+    def describe_now(self, unwinder: LiveUnwinder | None) -> bytes:
+        """What :meth:`describe` gives, in the middle of it: ``unwinder`` knows processes better than /proc does, since
+        some that have samples still to come may have ended."""
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
         kernel = system.describe_kernel(encoder) if self._kernel else b""
-        everything = known is None or self.settings.everything
-        pids = system.all_processes() if everything else sorted(pid for pid in known or () if pid > 0)
-        return kernel + system.describe_processes(encoder, pids, self._build_ids, data=not self.walks)
+        if unwinder is not None:
+            return kernel + unwinder.describe(encoder)
+        return kernel + system.describe_processes(encoder, system.all_processes(), self._build_ids)
 
     def describe_again(self, known: Iterable[int]) -> Iterator[bytes]:
         """Records of what runs now, for when some of those that told of changes were lost; ``known``: processes.

@@ -422,6 +422,28 @@ class Replay(Mappings):
             and (self._by_pid.keys[i] < BEFORE or self._by_pid.keys[i] >> 63)
         ]
 
+    def exited(self, tid: int) -> bool:
+        """Whether the thread's exit has passed by, and no sample of it since."""
+        return self._exited.get(cython.cast(cython.ulonglong, tid)) == 1
+
+    def comm_of(self, tid: int) -> int:
+        """The index of the thread's name; -1 if it has none."""
+        return self._comms.get(cython.cast(cython.ulonglong, tid))
+
+    @cython.locals(index=cython.Py_ssize_t, chunk=cython.Py_ssize_t)
+    def mappings_of(self, pid: int) -> list[tuple[int, int, int, int, int]]:
+        """(start, end, file offset of the start, image, flags) of the mappings that a process has now, by address."""
+        process: cython.longlong = self._by_pid.get(cython.cast(cython.ulonglong, pid))
+        found = []
+        if process >= 0:
+            for index in range(self._process_count[process]):
+                chunk = self._work[self._process_at[process] + index]
+                found += [
+                    (self._starts[at], self._ends[at], self._offsets[at], self._images[at], self._flags[at])
+                    for at in range(chunk * CHUNK, chunk * CHUNK + self._chunk_count[chunk])
+                ]
+        return found
+
     def key_pids(self) -> list[int | None]:
         """The process of each image that is private memory, None for the others."""
         return [self._key_pids[i] if self._key_pids[i] != NOTHING else None for i in range(self.keyed)]
