@@ -67,7 +67,20 @@ def test_lists_of_events_come_apart_at_their_commas(text: str, names: list[str])
     assert pe.split_events(text) == names
 
 
-@pytest.mark.parametrize("text", ["", ",", "{cycles", "{cycles,faults}:S", "cycles:S"])
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [
+        ("a,{b,c},d", [(["a"], ""), (["b", "c"], "G"), (["d"], "")]),
+        ("{a,b}:S", [(["a", "b"], "S")]),
+        ("{a,cpu/x=1/}:uS,b", [(["a:u", "cpu/x=1/u"], "S"), (["b"], "")]),
+        ("{a:p,b}:k", [(["a:pk", "b:k"], "G")]),
+    ],
+)
+def test_braces_are_groups(text: str, groups: list[tuple[list[str], str]]):
+    assert pe.split_groups(text) == groups
+
+
+@pytest.mark.parametrize("text", ["", ",", "{cycles", "{cycles,faults}:W", "cycles:S", "{}"])
 def test_lists_that_mean_nothing_are_usage_errors(text: str):
     with pytest.raises(UsageError):
         pe.parse_events(text)

@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from undwarf.live.deep_stacks import breakpoints_work
 from undwarf.live.record_settings import Settings
 from undwarf.live.record_unwind import LiveUnwinder
 from undwarf.live.sampler import FEWEST, SOON, Sampler
+from undwarf.perfdata import SampleField
 from undwarf.unwind.stop import StopReason
 
 PROGRAM = """
@@ -528,3 +530,206 @@ def test_chains_are_deferred_where_the_kernel_can(program: str, tmp_path: Path, 
     with undwarf.open(path) as recording:
         assert not any(event.defer_callchain for event in recording.events)
         assert len(recording.records.samples)
+
+
+def recorded_to(path: Path, *arguments: str) -> int:
+    return run(["record", "-e", "cpu-clock", "-o", str(path), *arguments])
+
+
+def test_an_earlier_recording_is_kept_beside_the_new_one(program: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    for before in (b"an hour of samples", b"another"):
+        path.write_bytes(before)
+        assert recorded_to(path, "--", program, "3") == 0
+        assert (tmp_path / "perf.data.old").read_bytes() == before
+        assert path.read_bytes().startswith(b"PERFILE2")
+    assert f"the recording that was there is now {path}.old" in capsys.readouterr().err
+
+
+def test_an_empty_file_is_not_kept(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    path.touch()
+    assert recorded_to(path, "--", program, "3") == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["perf.data"]
+
+
+def test_a_link_stays_and_its_file_is_kept_beside_itself(program: str, tmp_path: Path):
+    (tmp_path / "disk").mkdir()
+    real, link = tmp_path / "disk" / "real", tmp_path / "perf.data"
+    real.write_bytes(b"an hour of samples")
+    link.symlink_to(real)
+    assert recorded_to(link, "--", program, "3") == 0
+    assert link.is_symlink()
+    assert real.read_bytes().startswith(b"PERFILE2")
+    assert (tmp_path / "disk" / "real.old").read_bytes() == b"an hour of samples"
+
+
+def test_quiet_leaves_notes_out(program: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    path.write_bytes(b"an hour of samples")
+    assert run(["record", "-q", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", program, "40"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("group", ["{cpu-clock,task-clock}", "{cpu-clock,task-clock}:S", "{cpu-clock,task-clock}:u"])
+def test_all_events_of_a_group_have_whole_stacks(program: str, tmp_path: Path, group: str):
+    path = tmp_path / "perf.data"
+    assert run(["record", "-q", "-e", group, "-o", str(path), "--", program, "20"]) == 0
+    with undwarf.open(path) as recording:
+        samples = list(recording.profile(inline=False).samples)
+        inside = {event.name: 0 for event in recording.events if not event.name.startswith("dummy")}
+        for sample in samples:
+            if "leaf" in names(sample):
+                inside[sample.event] += sample.stop == StopReason.ROOT and names(sample)[-1] == "_start"
+        assert len(inside) == 2
+        assert all(count > 10 for count in inside.values())
+        # The dynamic linker, and what the kernel does before there is a program, are a few samples.
+        assert sum(inside.values()) > 0.8 * len(samples)
+
+
+def test_of_a_group_with_s_only_the_first_event_is_sampled(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    assert run(["record", "-q", "-e", "{cpu-clock,page-faults}:S", "-o", str(path), "--", program, "3"]) == 0
+    with undwarf.open(path) as recording:
+        clock, faults = recording.events[:2]
+        assert (clock.freq, clock.read_format & 0xF) == (True, pe.FORMAT_GROUP | pe.FORMAT_ID)
+        assert (faults.freq, faults.sample_period, faults.sample_type) == (False, 0, clock.sample_type)
+        assert recording.records.samples.count > 2
+    with PerfFile(path) as file:
+        assert file.features.groups == [("{anon_group}", 0, 2)]
+
+
+def test_first_rounds_come_soon(program: str, tmp_path: Path, monkeypatch):
+    waits = []
+
+    class Poller:
+        def __init__(self, real) -> None:
+            self.real = real
+
+        def poll(self, wait: float) -> list[tuple[int, int]]:
+            waits.append(wait)
+            return self.real.poll(wait)
+
+        def __getattr__(self, name: str):
+            return getattr(self.real, name)
+
+    sampler = Sampler(Settings(command=[program, "3"], events=["cpu-clock"], frequency=99))
+    with open(tmp_path / "perf.data", "wb", buffering=0) as sink:
+        recorder = record.Recorder(sampler, lambda: sink, "0")
+        sampler.open.poller = Poller(sampler.open.poller)
+        recorder.run()
+    sampler.close()
+    assert waits
+    assert waits[0] <= 10
+
+
+def test_a_machine_without_branch_stacks_is_a_clean_error(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr(pe, "has_branches", lambda: False)
+    assert run(["record", "-b", "-o", str(tmp_path / "perf.data"), "--", "true"]) == 1
+    assert "this CPU does not record branches" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_events_that_the_kernel_counts_have_no_branch_stacks(tmp_path: Path, capsys):
+    assert run(["record", "-b", "-e", "cpu-clock", "-o", str(tmp_path / "perf.data"), "--", "true"]) == 2
+    assert "no branch stacks with cpu-clock" in capsys.readouterr().err
+
+
+def test_branches_are_asked_for_where_there_are_some(tmp_path: Path, monkeypatch):
+    asked = []
+
+    def refuse(event, *_arguments, **_options):
+        asked.append(event)
+        raise OSError(errno.ENOENT, "no such event")
+
+    monkeypatch.setattr(pe, "has_branches", lambda: True)
+    monkeypatch.setattr(pe, "open_event", refuse)
+    assert run(["record", "-j", "any_call,u", "-e", "cycles", "-o", str(tmp_path / "perf.data"), "--", "true"]) == 1
+    assert asked[0].branch_sample_type == pe.branch_filter("any_call,u")
+    assert asked[0].sample_type & SampleField.BRANCH_STACK
+
+
+def test_a_recording_ends_at_its_largest_size(program: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:
+        try:
+            options = ["-z0", "-F", "5000", "--max-size", "60K", "--duration", "20", "-p", str(process.pid)]
+            began = time.monotonic()
+            assert recorded_to(path, *options) == 0
+        finally:
+            process.kill()
+    assert time.monotonic() - began < 15
+    assert "ended at --max-size, 61,440 bytes" in capsys.readouterr().err
+    assert 61_440 <= path.stat().st_size < 600_000
+
+
+def switched(tmp_path: Path) -> list[Path]:
+    return sorted(path for path in tmp_path.iterdir() if re.fullmatch(r"perf\.data\.\d{16}", path.name))
+
+
+@pytest.mark.parametrize("mode", ["live", "fp"])
+def test_each_of_several_files_can_be_read_by_itself(program: str, tmp_path: Path, mode: str):
+    command = ["--unwind", mode, "-z0", "-F", "5000", "--switch-output=20K", "--", program, "3", "8000"]
+    assert recorded_to(tmp_path / "perf.data", *command) == 0
+    found = switched(tmp_path)
+    assert len(found) > 2
+    assert len(list(tmp_path.iterdir())) == len(found)
+    for path in found:
+        with undwarf.open(path) as recording:
+            samples = list(recording.profile().samples)
+            assert {sample.comm for sample in samples} <= {"prog", "undwarf-exec"}
+            unnamed = sum(not any(name in ("leaf", "deep", "main") for name in names(sample)) for sample in samples)
+            # Only a walk knows the mappings of a process that has ended since.
+            assert unnamed <= 0.2 * len(samples) + 2 or mode == "fp"
+    with undwarf.open(found[1]) as recording:
+        assert any("leaf" in names(sample) for sample in recording.profile().samples)
+
+
+def test_only_the_last_of_several_files_are_kept(program: str, tmp_path: Path):
+    command = ["-q", "-z0", "-F", "5000", "--switch-output=20K", "--switch-max-files", "2", "--", program, "3", "8000"]
+    assert recorded_to(tmp_path / "perf.data", *command) == 0
+    assert len(switched(tmp_path)) == 2
+
+
+def test_a_signal_begins_another_file(program: str, tmp_path: Path):
+    command = [sys.executable, "-m", "undwarf", "record", "-e", "cpu-clock", "--switch-output", "-o"]
+    with subprocess.Popen([*command, tmp_path / "perf.data", "--", program, "forever"], stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+            deadline = time.monotonic() + 20
+            while not switched(tmp_path) and time.monotonic() < deadline:
+                one.send_signal(signal.SIGUSR2)
+                time.sleep(0.3)
+        finally:
+            one.send_signal(signal.SIGINT)
+            one.wait()
+    assert len(switched(tmp_path)) >= 2
+
+
+def test_a_name_with_the_time_may_be_had_without_switching(program: str, tmp_path: Path):
+    assert recorded_to(tmp_path / "perf.data", "--timestamp-filename", "--", program, "3") == 0
+    assert [path.name for path in tmp_path.iterdir()] == [path.name for path in switched(tmp_path)]
+    assert len(switched(tmp_path)) == 1
+
+
+def test_verbose_shows_how_events_were_opened(program: str, tmp_path: Path, capsys):
+    assert recorded_to(tmp_path / "perf.data", "-v", "--dry-run", "--", program, "3") == 0
+    shown = capsys.readouterr().err
+    assert "event cpu-clock: 999 Hz; type 1, config 0x0" in shown
+    assert "CALLCHAIN" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rate_that_is_not_allowed_is_an_error_where_that_is_asked_for(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr(pe, "largest_rate", lambda: 500)
+    assert recorded_to(tmp_path / "perf.data", "--strict-freq", "-F", "501", "--", "true") == 1
+    assert "cannot sample at 501 Hz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "left_out"), [("--all-user", pe.EXCLUDE_KERNEL), ("--all-kernel", pe.EXCLUDE_USER)])
+def test_one_side_of_the_kernel_is_recorded_alone(option: str, left_out: int, program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    assert recorded_to(path, "-q", option, "--", program, "3") == 0
+    with undwarf.open(path) as recording:
+        assert recording.events[0].flags & (pe.EXCLUDE_KERNEL | pe.EXCLUDE_USER) == left_out

@@ -1,5 +1,6 @@
 """``undwarf top``"""
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,12 +16,33 @@ from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.live.record_top import Picture
+    from undwarf.profile.model import Profile
     from undwarf.views.hot import Row
 
 SORT = "comm,dso,sym"
-_KEYS = "q quit   c with all they call   s themselves   p pause"
-_PAUSED_KEYS = "paused; p goes on   q quit   c with all they call   s themselves"
 _TITLES = {"comm": "Command", "dso": "Shared Object", "sym": "Symbol", "event": "Event"}
+_ROWS_OF = ("comm,dso,sym", "dso,sym", "sym", "dso", "comm")
+"""What the key r makes rows of, one after the other."""
+CALLERS = 12
+"""Lines of callers that are shown below a function."""
+_KEYS = "q quit  s itself  c with all it calls  r rows  / filter  Enter callers  p pause  i idle  h help"
+_HELP = """\
+q          quit
+s          sort by what functions take themselves
+c          sort by what functions and all they call take
+r          make rows of other things: threads, files, functions
+e          show the next event, where there are several
+/          show rows with a text only: type it, then Enter; Esc shows all rows again
+up, down   choose a row
+Enter      show the callers of the chosen function, or hide them
+i          show or hide CPUs that wait for work
+K, U       show or hide functions of the kernel, of programs
+p, space   pause: sampling goes on, the picture stays
+h, ?       this help; any key leaves it
+"""
+_ESCAPES = {"[A": "up", "OA": "up", "[B": "down", "OB": "down", "[5~": "page up", "[6~": "page down"}
+_STEPS = {"up": -1, "down": 1, "page up": -10, "page down": 10}
+_ESCAPE = re.compile(r"\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z])?")
 
 
 @click.command(
@@ -32,17 +54,28 @@ Examples:
   undwarf top -p 4242 --sort sym
   undwarf top -a --interval 5 --iterations 3 > top.txt
 
-On a terminal: q quits, c sorts by what functions and all they call take, s by what they take themselves, p pauses.""",
+On a terminal: q quits, s and c sort by what functions take themselves or with all they call, / filters, Enter shows
+callers, p pauses, h shows all keys. CPUs that wait for work are left out; i shows them.""",
 )
 @sampling_options
-@click.option("--sort", "keys", metavar="KEYS", default=SORT, show_default=True, help="What makes a row.")
+@click.option("-s", "--sort", "keys", metavar="KEYS", default=SORT, show_default=True, help="What makes a row.")
 @click.option("--interval", metavar="SECONDS", type=Number(0.2), default=2.0, show_default=True,
               help="Time between two pictures.")  # fmt: skip
 @click.option("--iterations", metavar="N", type=click.IntRange(1), default=None, help="Stop after N pictures.")
 @click.option(
     "--rows", metavar="N", type=click.IntRange(1), default=None, help="Rows of a picture.  [default: all that fit]"
 )
-def command(keys: str, interval: float, iterations: int | None, rows: int | None, **options: Any) -> int:
+@click.option("--children", is_flag=True, help="Sort by what functions and all they call take.")
+@click.option("--idle", is_flag=True, help="Also CPUs that wait for work.")
+def command(
+    keys: str,
+    interval: float,
+    iterations: int | None,
+    rows: int | None,
+    children: bool,
+    idle: bool,
+    **options: Any,
+) -> int:
     """Hot functions of what runs now, with whole stacks, in the terminal."""
     from undwarf.live.record_top import Top
     from undwarf.live.sampler import Sampler
@@ -61,7 +94,7 @@ def command(keys: str, interval: float, iterations: int | None, rows: int | None
     sampler = Sampler(settings_of(options))
     try:
         with _screen() as screen:
-            view = View(sort, rows, iterations, screen)
+            view = View(sort, rows, iterations, screen, children=children, idle=idle)
 
             def tick() -> None:
                 sampler.stopped = sampler.stopped or not view.keys()
@@ -84,20 +117,51 @@ def short(name: str) -> str:
     return name.rpartition("/")[2] or name if name.startswith("/") else name
 
 
+def keys_in(text: str) -> list[str]:
+    """The keys that a terminal sent: characters, and names for what it sends as sequences."""
+    found: list[str] = []
+    while text:
+        escape = _ESCAPE.match(text)
+        if escape:
+            found.append(_ESCAPES.get(escape[1] or "", "escape" if not escape[1] else ""))
+            text = text[escape.end() :]
+        else:
+            found.append({"\r": "enter", "\n": "enter", "\x7f": "delete", "\b": "delete"}.get(text[0], text[0]))
+            text = text[1:]
+    return [key for key in found if key]
+
+
 class View:
     """Pictures as text: on a terminal each takes the place of the last one."""
 
     def __init__(
-        self, keys: tuple[str, ...], rows: int | None, iterations: int | None, screen: "Screen | None"
+        self,
+        keys: tuple[str, ...],
+        rows: int | None,
+        iterations: int | None,
+        screen: "Screen | None",
+        *,
+        children: bool = False,
+        idle: bool = False,
     ) -> None:
         self._keys = keys
         self._rows = rows
         self._left = iterations
         self._screen = screen
-        self._children = True
-        self._paused = self._quit = False
+        self._children = children
+        self._idle = idle
+        self._paused = self._quit = self._help = self._typing = False
+        self._hidden: set[bool] = set()
+        """Whose functions are not shown: True, the kernel's; False, those of programs."""
+        self._filter = ""
+        self._chosen = 0
+        self._open: set[tuple[str, ...]] = set()
+        """Rows whose callers are shown."""
+        self._event = 0
+        self._shown: list[tuple[str, ...]] = []
         self._last: Picture | None = None
         self._size = (0, 0)
+        self._marked = -1
 
     def show(self, picture: "Picture") -> bool:
         """Show it; False when it was the last one."""
@@ -116,16 +180,58 @@ class View:
         """Do what keys say that were pressed, and fit the picture to a terminal of another size; False to end."""
         if self._screen is None:
             return True
-        pressed = self._screen.pressed()
+        pressed = keys_in(self._screen.pressed())
         for key in pressed:
-            self._quit = self._quit or key in "qQ\x03\x04"
-            if key in "cs":
-                self._children = key == "c"
-            if key == "p":
-                self._paused = not self._paused
+            if self._typing:
+                self._type(key)
+            else:
+                self._press(key)
         if pressed or self._screen.size() != self._size:
             self._draw()
         return not self._quit
+
+    def _type(self, key: str) -> None:
+        """A key while the filter is typed."""
+        if key in ("enter", "\x03"):
+            self._typing = False
+        elif key == "escape":
+            self._typing, self._filter = False, ""
+        elif key == "delete":
+            self._filter = self._filter[:-1]
+        elif len(key) == 1 and key.isprintable():
+            self._filter += key
+
+    def _press(self, key: str) -> None:
+        if self._help:
+            self._help = False
+            self._quit = key in ("q", "Q", "\x03", "\x04")
+            return
+        if key in ("q", "Q", "\x03", "\x04"):
+            self._quit = True
+        elif key in ("s", "c"):
+            self._children = key == "c"
+        elif key == "r":
+            now = ",".join(self._keys)
+            at = _ROWS_OF.index(now) + 1 if now in _ROWS_OF else 0
+            self._keys = tuple(_ROWS_OF[at % len(_ROWS_OF)].split(","))
+        elif key in ("p", " "):
+            self._paused = not self._paused
+        elif key == "i":
+            self._idle = not self._idle
+        elif key in ("K", "U"):
+            self._hidden ^= {key == "K"}
+        elif key == "e":
+            self._event += 1
+        elif key == "/":
+            self._typing, self._filter = True, ""
+        elif key == "escape":
+            self._filter = ""
+        elif key in ("h", "?"):
+            self._help = True
+        elif key == "enter" and self._chosen < len(self._shown):
+            self._open ^= {self._shown[self._chosen]}
+        elif key in _STEPS:
+            self._chosen = max(0, min(self._chosen + _STEPS[key], len(self._shown) - 1))
 
     def _draw(self) -> None:
         assert self._screen is not None
@@ -133,29 +239,72 @@ class View:
         from undwarf.outputs.paint import fit
 
         rows = max(1, min(self._rows or height, height - 4))
-        lines = list(self.lines(self._last, width, rows)) if self._last is not None else ["sampling ..."]
+        marked = -1
+        if self._help:
+            lines = _HELP.splitlines()
+        elif self._last is None:
+            lines = ["sampling ..."]
+        else:
+            lines = list(self.lines(self._last, width, rows))[: rows + 2]
+            marked = self._marked
+        lines = [fit(line, width) for line in lines[: height - 2]]
         lines += [""] * (height - 2 - len(lines))
-        lines.append(fit(_PAUSED_KEYS if self._paused else _KEYS, width))
-        self._screen.draw(lines)
+        if self._typing:
+            last = f"filter: {printable(self._filter)}_   Enter: done  Esc: all rows"
+        else:
+            last = ("paused; p goes on  " if self._paused else "") + _KEYS
+        lines.append(fit(last, width))
+        self._screen.draw(lines, marked)
+
+    def _head(self, picture: "Picture", event: str, waited: float) -> str:
+        parts = [f"{picture.samples:,} samples of {event} in {picture.seconds:.1f} s"]
+        if picture.lost:
+            parts[0] += f", {picture.lost:,} lost"
+        parts.append("functions with all they call" if self._children else "functions themselves")
+        if waited >= 0.0005 and not self._idle:
+            parts.append(f"{100 * waited:.1f} % idle, not shown")
+        parts += [f"without {'the kernel' if kernel else 'programs'}" for kernel in sorted(self._hidden)]
+        if self._filter and not self._typing:
+            parts.append(f"with {self._filter!r}")
+        return printable("; ".join(parts))
 
     def lines(self, picture: "Picture", width: int, rows: int) -> Iterator[str]:
         """The text of a picture."""
         from undwarf.outputs.paint import fit, pad
         from undwarf.views.hot import hot
+        from undwarf.views.idle import busy_rows, only_rows
+        from undwarf.views.selection import samples_by_event
 
         profile = picture.profile
-        flat = hot(profile, self._keys, children=True)
+        if not self._idle:
+            profile = only_rows(profile, busy_rows(profile))
+        # Weights of two events cannot be added.
+        event: int | None = None
+        events = [event.name for event in profile.events]
+        if "event" not in self._keys:
+            used = [number for number, count in enumerate(samples_by_event(picture.profile)) if count]
+            event = used[self._event % len(used)] if used else None
+            names = events[event] if event is not None else events[0]
+        else:
+            names = ", ".join(sorted({name for name in events if not name.startswith("dummy")}))
+        flat = hot(profile, self._keys, event=event, children=True)
+        whole = hot(picture.profile, ("comm",), event=event, children=False).total
+        waited = 1 - (flat.total if flat.samples else 0) / (whole or 1)
         order: Callable[[Row], Any] = (
             (lambda row: (-row.children_weight, -row.self_weight, row.key))
             if self._children
             else (lambda row: (-row.self_weight, -row.children_weight, row.key))
         )
-        shown = sorted(flat.rows, key=order)[:rows]
-        names = ", ".join(sorted({event.name for event in profile.events if not event.name.startswith("dummy")}))
-        lost = f", {picture.lost:,} lost" if picture.lost else ""
-        by = "with all they call" if self._children else "themselves"
-        head = f"{picture.samples:,} samples of {names} in {picture.seconds:.1f} s{lost}; functions {by}"
-        yield fit(printable(head), width)
+        sought = self._filter.lower()
+        shown = [
+            row
+            for row in sorted(flat.rows, key=order)
+            if ("sym" not in self._keys or row.kernel not in self._hidden)
+            and (not sought or any(sought in text.lower() for text in row.key))
+        ][:rows]
+        self._shown = [row.key for row in shown]
+        self._chosen = max(0, min(self._chosen, len(shown) - 1))
+        yield fit(self._head(picture, names, waited), width)
         texts = [
             [printable(text if key != "dso" else short(text)) for key, text in zip(self._keys, row.key, strict=True)]
             for row in shown
@@ -167,10 +316,46 @@ class View:
         ]
         yield fit("Children    Self  " + "  ".join([*map(pad, titles, sizes), titles[-1]]), width)
         total = flat.total or 1
-        for row, text in zip(shown, texts, strict=True):
+        at = 2
+        for number, (row, text) in enumerate(zip(shown, texts, strict=True)):
+            if number == self._chosen:
+                self._marked = at
             cells = [pad(fit(text[i], sizes[i]), sizes[i]) for i in range(len(sizes))]
             share = f"{100 * row.children_weight / total:7.2f}% {100 * row.self_weight / total:6.2f}%"
             yield fit(share + "  " + "  ".join([*cells, text[-1]]), width)
+            at += 1
+            if row.key in self._open:
+                for line in self._callers(profile, event, row, width):
+                    yield fit(line, width)
+                    at += 1
+
+    def _callers(self, profile: "Profile", event: int | None, row: "Row", width: int) -> list[str]:
+        """The callers of a row's function, with their shares of the whole."""
+        from undwarf.outputs.paint import Paint
+        from undwarf.outputs.report import tree_lines
+        from undwarf.views.tree import CallTree, callers
+
+        if "sym" not in self._keys:
+            return [f"{'':18}callers are those of functions: r makes rows of them"]
+        name = row.key[self._keys.index("sym")]
+        tree = callers(profile, event=event, only={name}, min_share=0.002)
+        file = row.key[self._keys.index("dso")] if "dso" in self._keys else None
+        found = [caller for root in tree.roots if file in (None, root.dso) for caller in root.children]
+        lines: list[str] = []
+        times = 1
+        for line in tree_lines(CallTree(tree.total, found), Paint(False), max(40, width - 20)):
+            # A function that calls itself is one line.
+            if lines and line.split("  ")[0] == lines[-1].split("  ")[0]:
+                times += 1
+                continue
+            if times > 1:
+                lines[-1] += f"  {times} times"
+            lines.append(line)
+            times = 1
+        if times > 1:
+            lines[-1] += f"  {times} times"
+        more = [f"{'':18}..."] if len(lines) > CALLERS else []
+        return [f"{'':9}{line}" for line in lines[:CALLERS] if line] + more or [f"{'':18}no samples end in it"]
 
 
 class Screen:
@@ -184,11 +369,15 @@ class Screen:
         """Columns and lines."""
         return self._console.size.width, self._console.size.height
 
-    def draw(self, lines: list[str]) -> None:
-        """Show these lines."""
+    def draw(self, lines: list[str], marked: int = -1) -> None:
+        """Show these lines; the one with the number ``marked`` is chosen."""
         from rich.text import Text
 
-        self._live.update(Text("\n".join(lines), no_wrap=True, overflow="crop"), refresh=True)
+        text = Text(no_wrap=True, overflow="crop")
+        for number, line in enumerate(lines):
+            text.append("\n" if number else "")
+            text.append(line, style="reverse" if number == marked else "")
+        self._live.update(text, refresh=True)
 
     def pressed(self) -> str:
         """The keys that were pressed since the last call."""

@@ -58,7 +58,7 @@ class Recorder:
         self._blocked: Blocked | None = None
         self._flushed = time.monotonic()
         self._described = time.monotonic()
-        self._lost = 0
+        self._lost = self._begun = 0
         self._pieces: Iterator[bytes] = iter(())
         sampler.between = self._between
         if sampler.walks:
@@ -118,6 +118,11 @@ class Recorder:
         return sum(ring.samples for ring in self.sampler.open.rings)
 
     @property
+    def grown(self) -> int:
+        """Bytes of the file, without what it had to begin with."""
+        return self.writer.written - self._begun
+
+    @property
     def lost(self) -> int:
         """Records that the kernel could not hand over, so far."""
         return max(self.sampler.open.lost(), self._unwinder.decoder.lost if self._unwinder is not None else 0)
@@ -132,6 +137,8 @@ class Recorder:
         """Write to ``sink`` from now on, which begins with what runs now."""
         self.writer = self._writer(sink)
         self.writer.write(self.sampler.describe_now(self._unwinder))
+        self.writer.flush()
+        self._begun = self.writer.written
         self._flushed = time.monotonic()
 
     def as_file(self, written: PerfWriter, source: int, sink: BinaryIO) -> None:
@@ -166,7 +173,7 @@ class Recorder:
             self._flushed = now
             self.writer.flush()
         most = self.sampler.settings.most_bytes
-        if most and self.writer.written >= most:
+        if most and self.grown >= most:
             self.summary.full = self.sampler.stopped = True
         self.after_round()
 

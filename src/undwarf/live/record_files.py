@@ -67,6 +67,7 @@ class RecordFiles:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.kept: Path | None = None
+        self._sampler = sampler
         self._target = target.resolve() if target.is_symlink() else target
         self._switch = switch
         self._done = done
@@ -85,14 +86,13 @@ class RecordFiles:
 
     def run(self) -> None:
         """Record until it is over. Raises OSError."""
-        before = signal.SIG_DFL
-        if self._switch is not None and self._switch.on_signal:
-            before = signal.signal(signal.SIGUSR2, self._ask)
+        asked = self._switch is not None and self._switch.on_signal
+        before = signal.signal(signal.SIGUSR2, self._ask) if asked else None
         try:
             self.recorder.run()
             self._end(self.recorder.writer)
         finally:
-            if self._switch is not None and self._switch.on_signal:
+            if asked:
                 signal.signal(signal.SIGUSR2, before)
             self._workers.shutdown()
             if self._file is not None:
@@ -112,9 +112,9 @@ class RecordFiles:
         switch = self._switch
         assert switch is not None
         self._tell()
-        if (
+        if not self._sampler.ending and (
             self._wanted
-            or (switch.size and self.recorder.writer.written >= switch.size)
+            or (switch.size and self.recorder.grown >= switch.size)
             or (switch.seconds and self._clock() - self._since >= switch.seconds)
         ):
             self._wanted = False

@@ -54,7 +54,7 @@ class Top:
         self._clock = clock
         self._since = clock()
         self._rounds = 0
-        self._begun = False
+        self._begun = self._over = False
 
     def run(self) -> None:
         """Sample until it is over; what came since the last picture makes one more."""
@@ -68,7 +68,7 @@ class Top:
 
         self._sampler.tick = tick
         self._sampler.run(self._begin, self._take)
-        if self._weights.used:
+        if self._weights.used and not self._over:
             self._picture()
 
     def _begin(self, records: bytes) -> None:
@@ -98,7 +98,7 @@ class Top:
         self._weights.clear()
         self._since, self._rounds = now, 0
         if not self._show(picture):
-            self._sampler.stopped = True
+            self._over = self._sampler.stopped = True
 
     def _profile(self) -> tuple[Profile, memoryview]:
         unwinder = self._unwinder

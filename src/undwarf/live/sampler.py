@@ -69,6 +69,8 @@ class Sampler:
         self.summary = Summary()
         self.limits = limits
         self.stopped = False
+        self.ending = False
+        """The round that is taken is the last one."""
         self.leaders: Sequence[int] = ()
         """By event, the number of the one that leads its group."""
         self.tick: Callable[[], None] = lambda: None
@@ -102,7 +104,7 @@ class Sampler:
         # A program that starts now has its side band with its first event; else it must be on before we look around.
         alone = target.on_exec and not target.delayed
         leaders = [leader for leader, _kind in kinds]
-        events = []
+        events: list[EventAttr] = []
         for number, (event, (leader, kind)) in enumerate(zip(chosen, kinds, strict=True)):
             event = self._sampling(event, dump)
             if kind == "S" and leader == number:
@@ -403,6 +405,7 @@ class Sampler:
             self.tick()
             last = last or self.stopped or (end is not None and time.monotonic() >= end)
             if last:
+                self.ending = True
                 self.open.disable()
                 self.open.settle()
             self._take(FOREVER if last else min(time.monotonic_ns() - SLACK, self.open.settled()), take)
