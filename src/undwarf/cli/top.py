@@ -345,7 +345,7 @@ class View:
         times = 1
         for line in tree_lines(CallTree(tree.total, found), Paint(False), max(40, width - 20)):
             # A function that calls itself is one line.
-            if lines and line.split("  ")[0] == lines[-1].split("  ")[0]:
+            if lines and line.strip().partition("  ")[0] == lines[-1].strip().partition("  ")[0]:
                 times += 1
                 continue
             if times > 1:
