@@ -104,6 +104,18 @@ def test_unwind_information_lies_behind_the_code(first: bool) -> None:
     assert table.rule_at(found.codes[1].offset) is None
 
 
+def test_the_only_entry_of_the_codes_length_is_the_codes() -> None:
+    found = read(Dump().unwinding(frames(len(CODE), len(CODE) + 8)).load(0x1000, b"f"))
+    base = found.codes[0].offset
+    rules = [table_of_jitdump(found, RuleSet()).rule_at(at) for at in (base, base + 4, base + 32)]
+    assert [rule and rule.cfa for rule in rules] == ["rsp+8", "rsp+24", None]
+
+
+def test_an_entry_elsewhere_of_another_length_is_not_the_codes() -> None:
+    found = read(Dump().unwinding(frames(len(CODE) - 1, 3 * len(CODE))).load(0x1000, b"f"))
+    assert table_of_jitdump(found, RuleSet()).rule_at(found.codes[0].offset) is None
+
+
 def test_a_header_alone_is_no_unwind_information() -> None:
     found = read(Dump().unwinding(b"").load(0x1000, b"f"))
     assert found.unwinding(0) is None

@@ -39,7 +39,7 @@ def burning(stacks: list[Stack]) -> list[Stack]:
 
 @pytest.mark.usefixtures("inside")
 @pytest.mark.parametrize("clock", [["-k", "mono"], []], ids=["monotonic", "own"])
-@pytest.mark.parametrize("order", ["0", "1"], ids=["frame-first", "header-first"])
+@pytest.mark.parametrize("order", ["0", "1", "3"], ids=["frame-first", "header-first", "no-machine"])
 def test_code_is_that_of_its_time_and_is_unwound_by_its_dump(
     build: Build, record: Record, clock: list[str], order: str
 ) -> None:

@@ -4,7 +4,7 @@
 // `first`; `second` at the same address; `second` moved elsewhere; `third` where `second` was. Each calls a function of
 // its own, burn_first ... burn_third, so that the caller of a burning function tells whether names are of their time.
 // Usage: jitdump [MILLISECONDS] [0: eh_frame before its header, as perf has it; 1: behind, as the specification has it;
-// 2: no unwind information]
+// 2: no unwind information; 3: as 0, in a dump that names no machine]
 #include "workload.h"
 #include <elf.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static void put(const void *data, size_t size) { fwrite(data, 1, size, dump); }
 static void put32(uint32_t word) { put(&word, 4); }
 static void put64(uint64_t word) { put(&word, 8); }
 
-static void open_dump(void) {
+static void open_dump(int order) {
     char path[64];
     snprintf(path, sizeof path, "jit-%d.dump", getpid());
     int fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0644);
@@ -51,7 +51,7 @@ static void open_dump(void) {
         exit(2);
     mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);  // the marker
     dump = fdopen(fd, "w");
-    uint32_t head[] = {0x4a695444, 1, 40, EM_X86_64, 0, (uint32_t)getpid()};
+    uint32_t head[] = {0x4a695444, 1, 40, order == 3 ? EM_NONE : EM_X86_64, 0, (uint32_t)getpid()};
     put(head, sizeof head);
     put64(now());
     put64(0);
@@ -62,7 +62,7 @@ static void unwinding(int order) {
         return;
     unsigned char bytes[sizeof frames];
     memcpy(bytes, frames, sizeof frames);
-    int32_t back = -(int32_t)(CODE + 32 + (order ? sizeof table : 0));
+    int32_t back = -(int32_t)(CODE + 32 + (order == 1 ? sizeof table : 0));
     memcpy(bytes + 32, &back, 4);
     put32(4);
     put32(40 + sizeof bytes + sizeof table);
@@ -70,10 +70,10 @@ static void unwinding(int order) {
     put64(sizeof bytes + sizeof table);
     put64(sizeof table);
     put64(0);
-    if (order)
+    if (order == 1)
         put(table, sizeof table);
     put(bytes, sizeof bytes);
-    if (!order)
+    if (order != 1)
         put(table, sizeof table);
 }
 
@@ -149,7 +149,7 @@ int main(int argc, char **argv) {
     int order = workload_number(argc, argv, 0);
     workload_begin(argc, argv);
     double start = workload_clock(), step = (workload_end - start) / 4;
-    open_dump();
+    open_dump(order);
     unsigned char *memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     unsigned char *other = memory + 32768;
     memcpy(memory, code, CODE);

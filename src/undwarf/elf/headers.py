@@ -30,6 +30,7 @@ ET_REL: Final = 1
 ET_EXEC: Final = 2
 ET_DYN: Final = 3
 ET_CORE: Final = 4
+EM_NONE: Final = 0
 EM_386: Final = 3
 EM_ARM: Final = 40
 EM_X86_64: Final = 62

@@ -47,16 +47,33 @@ class JitSource(CfiSource):
             len(self.rows(i, start, end)[0]) for i, (start, end) in enumerate(zip(self.starts, self.ends, strict=True))
         )
 
+    def _entries(self, data: memoryview, address: int, start: int, end: int) -> Entries:
+        """The entries for the code from ``start`` to ``end``.
+
+        A runtime may misjudge how far behind its code perf puts them (CPython counts on 16 bytes of code, where it has
+        8 without CET). A single entry of just the code's length describes the code all the same.
+        """
+
+        def scan(address: int, code: tuple[int, int]) -> Entries:
+            made = Entries(data, address, debug=False, word=8, code=[code], max_entries=self._limits.fdes)
+            made.scan(True)
+            made.arrange()
+            return made
+
+        entries = scan(address, (start, end))
+        if not len(entries.starts):
+            anywhere = scan(address, (0, (1 << 64) - 1))
+            if len(anywhere.starts) == 1 and anywhere.ends[0] - anywhere.starts[0] == end - start:
+                entries = scan((address + start - anywhere.starts[0]) % (1 << 64), (start, end))
+        return entries
+
     def _rows(self, number: int, start: int, end: int) -> Rows:
         found = self._dump.unwinding(number)
         addresses: list[int] = []
         rules: list[int] = []
         at = start
         if found is not None:
-            data, address = found
-            entries = Entries(data, address, debug=False, word=8, code=[(start, end)], max_entries=self._limits.fdes)
-            entries.scan(True)
-            entries.arrange()
+            entries = self._entries(*found, start, end)
             damaged = entries.damaged
             programs = Programs(entries, self._rules, source=EH_FRAME, registers=17, signing=False, limits=self._limits)
             for piece in range(len(entries.starts)):

@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_DYN, PT_DYNAMIC
+from undwarf.elf.headers import EM_NONE, ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
@@ -14,7 +14,7 @@ from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.unwind.machines import X86_64, Machine
-from undwarf.unwind.places import ANONYMOUS, HAS_TABLE, UNUSABLE, Loaded, Places
+from undwarf.unwind.places import ANONYMOUS, HAS_TABLE, NO_MORE, UNUSABLE, Loaded, Places
 
 if TYPE_CHECKING:
     from undwarf.tables.text_ranges import TextRanges
@@ -162,15 +162,19 @@ class Sources(Places):
 
     def _load_dump(self, image: Image) -> Loaded:
         """Just-in-time compiled code: its addresses are offsets in the dump."""
-        dump = image.jitdump if "eh-frame" in self._order else None
-        if dump is None or dump.machine != self.machine.elf_machine:
+        dump = image.jitdump
+        if dump is None:
             return UNUSABLE, [], None, 0
+        segments = [(0, len(dump.data), 0)]
+        # CPython 3.13 began with dumps that name no machine.
+        if "eh-frame" not in self._order or dump.machine not in (EM_NONE, self.machine.elf_machine):
+            return NO_MORE, segments, None, 0
         table = self._tables.get(image.number)
         if table is None:
             from undwarf.tables.from_jitdump import table_of_jitdump
 
             table = self._tables[image.number] = table_of_jitdump(dump, self.rules)
-        return HAS_TABLE, [(0, len(dump.data), 0)], table, 0
+        return HAS_TABLE, segments, table, 0
 
     def call_before(self, number: int, address: int) -> int:
         """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 where the code was made at run time."""
