@@ -219,7 +219,12 @@ class Recording:
         machine = machine_of(self.header.arch)
         keys = self.spaces.replay.keys()
         kept = Store.from_environment(self._limits, self.data.defects) if self._cache else None
-        return Sources(self.images, keys, self._unwind, kept, self._limits, given, machine)
+        from undwarf.profile.copied_code import CopiedCode
+
+        copied = CopiedCode(self.records, self.images, self.spaces.replay.key_pids, self._limits)
+        return Sources(
+            self.images, keys, self._unwind, kept, self._limits, given, machine, copies=copied.table
+        )
 
     def _unwound_with(self) -> tuple[str, ...]:
         """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""

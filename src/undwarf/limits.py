@@ -35,6 +35,10 @@ class Limits:
     """Code that `.eh_frame` leaves open, above which functions are searched in it; stubs and start-up code are less."""
     code_steps: int = 2_000_000
     """Instructions gone through to analyse one function."""
+    template_bytes: int = 256
+    """Size of a function that a runtime copies for each of its own functions."""
+    copies: int = 1 << 18
+    """Copies of such a function that are known in one process."""
     rules: int = 1 << 18
     """Distinct unwind rules of one run; each costs 640 bytes."""
     store_bytes: int = 512 << 20

@@ -15,6 +15,7 @@ from undwarf.images.finder import Finder
 from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
+from undwarf.live.copied_code import LiveCopies
 from undwarf.live.deep_stacks import DeepStacks
 from undwarf.live.record_system import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
@@ -88,9 +89,10 @@ class LiveUnwinder:
         self.identities: list[FileIdentity] = []
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
-        self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False)
         self.deep = DeepStacks()
         self.replay = Replay()
+        copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
+        self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
         self.decoder = Decoder(limits.records, switches)
         self.decoder.set_events(*decoder_table(events))
         self.renewed: list[Callable[[], None]] = []

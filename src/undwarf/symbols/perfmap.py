@@ -22,11 +22,33 @@ def map_path(pid: int) -> str:
 
 
 def read_map(finder: Finder, pid: int, limits: Limits = DEFAULT, defects: Defects | None = None) -> SymbolTable | None:
-    """The map of a process; None where there is none that can be trusted.
+    """The map of a process; None where there is none that can be trusted. Later lines override earlier ones where they
+    overlap."""
+    text, path = _text(finder, pid, limits, defects)
+    table, bad = table_of_map(text, limits)
+    if bad and defects is not None:
+        defects.add("bad line in a perf map", path, bad)
+    return table
+
+
+def has_map(finder: Finder, pid: int) -> bool:
+    """Whether a process has a map that may be read."""
+    return any(os.path.isfile(path) for path, _ in _places(finder, pid))  # noqa: PTH113
+
+
+def places_in_map(finder: Finder, pid: int, prefix: bytes, size: int, limits: Limits = DEFAULT) -> list[int]:
+    """Where a process's map has code of this size whose name begins with ``prefix``, ascending."""
+    text, _ = _text(finder, pid, limits, None)
+    values, sizes, names, *_ = read_perf_map(text, limits.symbols)
+    found = zip(values, sizes, names, strict=True)
+    return sorted({value for value, length, at in found if length == size and text.startswith(prefix, at)})
+
+
+def _text(finder: Finder, pid: int, limits: Limits, defects: Defects | None) -> tuple[bytes, str]:
+    """The text of a process's map, empty where there is none that can be trusted, and its path.
 
     Anyone may write to /tmp: as in perf, only a map of this user, or root's, is read. A process in a container that
-    still runs has it in its own /tmp, named after its number there; it may belong to the process's user. Later lines
-    override earlier ones where they overlap.
+    still runs has it in its own /tmp, named after its number there; it may belong to the process's user.
     """
     for path, owners in _places(finder, pid):
         try:
@@ -35,14 +57,10 @@ def read_map(finder: Finder, pid: int, limits: Limits = DEFAULT, defects: Defect
                 if defects is not None:
                     defects.add("perf map of another user", path)
                 continue
-            text = read_text(path, limits.text_map_bytes)
+            return read_text(path, limits.text_map_bytes), path
         except (OSError, ValueError):
             continue
-        table, bad = table_of_map(text, limits)
-        if bad and defects is not None:
-            defects.add("bad line in a perf map", path, bad)
-        return table
-    return None
+    return b"", ""
 
 
 def _places(finder: Finder, pid: int) -> Iterator[tuple[str, set[int]]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from undwarf.buffers import longer, zeros
-from undwarf.unwind.places import NO_MORE, Places
+from undwarf.unwind.places import HAS_TABLE, NO_MORE, Places
 
 if TYPE_CHECKING:
     from undwarf.tables.model import Functions, UnwindTable
@@ -181,7 +181,7 @@ class Loaded:
         if self._versions[image] != table.version:
             self._see_table(image)
         self.open[image] = not table.exhausted
-        if not covered:
+        if not covered and self.state[image] == HAS_TABLE:
             self.state[image] = NO_MORE
         return covered
 

@@ -55,7 +55,8 @@ class Lookup:
 
     ``source`` (undwarf.unwind.sources.Sources) answers what is met for the first time: ``load(image)`` gives
     (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source)
-    or 4 (anonymous code); ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3
+    4 (anonymous code) or 5 (anonymous code with a
+    table by the addresses it runs at); ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3
     cannot be read); ``read(image, address)`` gives a word of read-only file data. ``runtime`` keeps the absolute
     address of each frame, which makes frames of different processes different.
     """
@@ -300,7 +301,9 @@ class Lookup:
         covered: cython.bint = True
         places: cython.p_uint
         # Whether further sources may know more.
-        ask: cython.bint = self.image_state[image] == 1
+        ask: cython.bint = self.image_state[image] == 1 or (
+            self.image_state[image] == 5 and self.image_open[image] != 0
+        )
         found: cython.uint
         if self.image_row_count[image]:
             found = self.flat_rule(image, address)
@@ -378,7 +381,7 @@ class Lookup:
             rule = RULE_NO_FILE
         if self.image_segment_count[image]:
             address = self.stated(image, address)
-        elif self.image_state[image] == 4:
+        elif self.image_state[image] >= 4:
             # Anonymous code has no file: its addresses are those it ran at.
             address = lookup
         asked = address
@@ -391,7 +394,7 @@ class Lookup:
                 self.found_image = cython.cast(cython.uint, image)
                 return 0
         if provenance == 0:
-            if self.image_state[image] == 1 or self.image_state[image] == 3:
+            if self.image_state[image] in (1, 3, 5):
                 rule = cython.cast(cython.uint, self.rule(image, address))
             if rule < RULE_LIMIT:
                 source = self.words[STRIDE * rule + 5]

@@ -18,6 +18,8 @@ HAS_TABLE = 1
 UNUSABLE = 2
 NO_MORE = 3
 ANONYMOUS = 4
+COPIES = 5
+"""Anonymous code with a table by the addresses it runs at (:mod:`undwarf.tables.from_copies`)."""
 
 Segments = list[tuple[int, int, int]]
 Loaded = tuple[int, Segments, "UnwindTable | None", int]

@@ -14,7 +14,7 @@ from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.unwind.machines import X86_64, Machine
-from undwarf.unwind.places import ANONYMOUS, HAS_TABLE, NO_MORE, UNUSABLE, Loaded, Places
+from undwarf.unwind.places import ANONYMOUS, COPIES, HAS_TABLE, NO_MORE, UNUSABLE, Loaded, Places
 
 if TYPE_CHECKING:
     from undwarf.tables.text_ranges import TextRanges
@@ -36,7 +36,8 @@ class Sources(Places):
     information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
     frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
     what processes gave at run time, by the name of their image. Unless ``patient``, the code of programs that nothing
-    describes is not analysed, which may take seconds. Calls come with the GIL held.
+    describes is not analysed, which may take seconds. ``copies`` gives the table
+    of an image of anonymous code, by its number, where the process has copied that code from a file. Calls come with the GIL held.
     Raises UsageError for an unknown kind.
     """
 
@@ -52,6 +53,7 @@ class Sources(Places):
         given: "Mapping[bytes, TextRanges] | None" = None,
         machine: Machine = X86_64,
         patient: bool = True,
+        copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -61,9 +63,18 @@ class Sources(Places):
         self._disk = disk
         self._given = given or {}
         self._patient = patient
+        self._copies = copies if "code" in self._order else None
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
+
+    def load(self, number: int) -> Loaded:
+        """As :meth:`Places.load`, with the table of code that a process has copied."""
+        if number not in self._loaded and self._copies is not None and self.image(number).kind is ImageKind.ANON:
+            table = self._copies(number, self.rules)
+            if table is not None:
+                self._loaded[number] = COPIES, [], table, 0
+        return super().load(number)
 
     def _load(self, image: Image) -> Loaded:
         if image.name in self._given and "sframe" in self._order:

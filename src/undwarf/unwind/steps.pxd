@@ -26,4 +26,6 @@ cdef class Steps(Expressions):
     cdef int step_without_rule(self, Py_ssize_t depth) except? -1 nogil
     @cython.final
     cdef int step_by_frame_pointer(self, Py_ssize_t depth) except? -1 nogil
+    @cython.final
+    cdef bint is_behind_call(self, unsigned long long back) except? -1 nogil
     cdef bint called_from(self) except? -1 nogil

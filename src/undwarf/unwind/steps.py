@@ -304,6 +304,15 @@ class Steps(Expressions):
             self.known = 1 << RBP | 1 << RIP
         return 0
 
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def is_behind_call(self, back: cython.ulonglong) -> cython.bint:
+        """Whether a return address lies behind a call instruction in executable code."""
+        self.find(back - 1, back)
+        return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)

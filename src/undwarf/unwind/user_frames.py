@@ -155,6 +155,9 @@ class UserFrames(Steps):
                     break
                 self.regs[RIP] &= self.address_bits
                 exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0
+                if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.is_behind_call(self.regs[RIP]):
+                    reason = STOP_NO_RULE
+                    break
             else:
                 reason = self.step_without_rule(0 if exact else depth - left)
                 if reason:

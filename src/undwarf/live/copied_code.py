@@ -1,0 +1,82 @@
+"""Code that running processes copied into anonymous memory: found there, by the bytes of the template in their files."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from undwarf.diagnostics import Defects
+from undwarf.errors import ElfError
+from undwarf.images import Finder, ImageKind
+from undwarf.images.kinds import kind_of_name
+from undwarf.images.paths import confined
+from undwarf.limits import Limits
+from undwarf.symbols.kernel import read_text
+from undwarf.tables.from_copies import CopiesInMemory, template_of
+from undwarf.tables.rule_set import RuleSet
+
+_MAPS_BYTES = 16 << 20
+"""Of /proc/PID/maps, at most."""
+_MOST_FILES = 1 << 14
+"""Files whose templates are remembered."""
+
+
+class LiveCopies:
+    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of."""
+
+    def __init__(
+        self, finder: Finder, pids: "Callable[[], list[int | None]]", limits: Limits, defects: Defects
+    ) -> None:
+        self._finder = finder
+        self._pids = pids
+        self._limits = limits
+        self._defects = defects
+        self._templates: dict[tuple[int, int, int], bytes | None] = {}
+
+    def table(self, image: int, rules: RuleSet) -> "CopiesInMemory | None":
+        """The table of an image; None where its process has no file with a template."""
+        pid = self._pids()[image]
+        if pid is None or pid <= 0:
+            return None
+        template = next(filter(None, map(self._template, _files(pid))), None)
+        if template is None:
+            return None
+
+        def read(start: int, size: int) -> bytes:
+            return _memory(pid, start, size)
+
+        return CopiesInMemory(template, read, rules, self._limits, self._defects, f"process {pid}")
+
+    def _template(self, path: str) -> bytes | None:
+        try:
+            status = os.stat(path)  # noqa: PTH116
+            key = (status.st_dev, status.st_ino, status.st_mtime_ns)
+            if key not in self._templates:
+                if len(self._templates) >= _MOST_FILES:
+                    self._templates.clear()
+                self._templates[key] = template_of(self._finder.open(path), self._limits)
+            return self._templates[key]
+        except (OSError, ValueError, ElfError):
+            return None
+
+
+def _files(pid: int) -> Iterator[str]:
+    """Where the files are that a process has mapped executably, each once."""
+    text = b""
+    with suppress(OSError, ValueError):
+        text = read_text(f"/proc/{pid}/maps", _MAPS_BYTES)
+    lines = [line.split(None, 5) for line in text.splitlines()]
+    names = dict.fromkeys(parts[5] for parts in lines if len(parts) == 6 and b"x" in parts[1])
+    for name in names:
+        if kind_of_name(name) is ImageKind.FILE:
+            yield confined(f"/proc/{pid}/root", name.decode("utf-8", "surrogateescape")) or ""
+
+
+def _memory(pid: int, start: int, size: int) -> bytes:
+    """Memory of a running process, as far as it can be read."""
+    with suppress(OSError, OverflowError):
+        file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(file, size, start)
+        finally:
+            os.close(file)
+    return b""

@@ -1,0 +1,83 @@
+"""Code that processes of a recording copied into anonymous memory: where it was, and from which file it is.
+
+The bytes of anonymous memory are in no recording. A process's perf map has where its copies were, how long they are,
+and that they stand for functions of the runtime; a file that it mapped has the template.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from undwarf.images import ImageKind, ImageStore
+from undwarf.limits import Limits
+from undwarf.perfdata import Records
+from undwarf.perfdata.records import SidebandKind
+from undwarf.profile.added_rows import EXEC, USER
+from undwarf.symbols.perfmap import has_map, places_in_map
+from undwarf.tables.rule_set import RuleSet
+
+if TYPE_CHECKING:
+    from undwarf.tables.model import UnwindTable
+
+PREFIX = b"py::"
+"""How CPython's names of functions begin in a perf map."""
+_MOST_PARENTS = 64
+"""Processes from a fork to the one that started the program."""
+
+
+class CopiedCode:
+    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of."""
+
+    def __init__(
+        self, records: Records, store: ImageStore, pids: "Callable[[], list[int | None]]", limits: Limits
+    ) -> None:
+        self._records = records
+        self._store = store
+        self._pids = pids
+        self._limits = limits
+        self._files: dict[int, set[tuple[int, int]]] | None = None
+        self._parents: dict[int, int] = {}
+        self._templates: dict[tuple[int, int], bytes | None] = {}
+
+    def table(self, image: int, rules: RuleSet) -> "UnwindTable | None":
+        """The table of an image; None where its process is not known to have copied anything."""
+        pid = self._pids()[image]
+        if pid is None or not has_map(self._store.finder, pid):
+            return None
+        from undwarf.tables.from_copies import table_of_copies
+
+        for template in self._templates_of(pid):
+            starts = places_in_map(self._store.finder, pid, PREFIX, len(template), self._limits)
+            if starts:
+                return table_of_copies(template, starts, rules, self._limits)
+        return None
+
+    def _templates_of(self, pid: int) -> Iterator[bytes]:
+        """The templates of the files that a process, or one it was forked from, mapped executably."""
+        from undwarf.tables.from_copies import template_of
+
+        if self._files is None:
+            self._files = self._read_sideband()
+        for _ in range(_MOST_PARENTS):
+            for key in sorted(self._files.get(pid, ())):
+                if key not in self._templates:
+                    image = self._store.image(key)
+                    elf = image.elf if image.kind is ImageKind.FILE else None
+                    self._templates[key] = template_of(elf, self._limits) if elf is not None else None
+                template = self._templates[key]
+                if template is not None:
+                    yield template
+            parent = self._parents.get(pid)
+            if parent is None:
+                return
+            pid = parent
+
+    def _read_sideband(self) -> dict[int, set[tuple[int, int]]]:
+        """What each process mapped executably, as image keys; also who forked whom."""
+        side = self._records.sideband
+        found: dict[int, set[tuple[int, int]]] = {}
+        for row, kind in enumerate(side.kind):
+            if kind == SidebandKind.MMAP and side.d[row] & EXEC and side.misc[row] & 7 == USER:
+                found.setdefault(side.pid[row], set()).add((side.name[row], side.identity[row]))
+            elif kind == SidebandKind.FORK and side.a[row] != side.pid[row]:
+                self._parents[side.pid[row]] = side.a[row]
+        return found

@@ -1,0 +1,174 @@
+"""Unwind rules of code that a runtime copies into anonymous memory, from the template that it copies.
+
+CPython since 3.12 has a function of a dozen bytes between two symbols of its own. With ``-X perf`` and ``-X perf_jit``
+each Python function gets a copy, through which the interpreter is called, so that the copy's address tells which
+function it is. All copies have the template's instructions, whose rules :mod:`undwarf.tables.code` finds: no section
+describes them. Source: Python/asm_trampoline.S, Python/perf_trampoline.c.
+
+A rule holds only where the return address lies behind a call: that this address is in a copy is known from a map that
+may be of another program.
+"""
+
+from collections.abc import Callable, Iterable
+from struct import iter_unpack
+
+from undwarf.buffers import zeros
+from undwarf.diagnostics import Defects
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_X86_64
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.model import Functions, UnwindTable
+from undwarf.tables.row_pairs import NO_RULE, columns, cut
+from undwarf.tables.rule_kinds import FLAG_UNPROVEN
+from undwarf.tables.rule_set import RuleSet
+
+__all__ = ["CopiesInMemory", "CopySource", "table_of_copies", "template_of"]
+
+CODE = 5
+_RETURN_ADDRESS = 16
+_BEGIN, _END = b"_Py_trampoline_func_start", b"_Py_trampoline_func_end"
+_TABLES = ((".dynsym", ".dynstr"), (".symtab", ".strtab"))
+
+PAGE = 4096
+READ_BYTES = 16 * PAGE
+"""Of memory that is searched for copies at once: what CPython maps for them."""
+
+Read = Callable[[int, int], bytes]
+"""Memory of a process: an address and how many bytes, to those that can be read from there on."""
+
+
+def template_of(elf: ElfFile, limits: Limits = DEFAULT) -> bytes | None:
+    """The code that a file's program copies; None where it has none, or for a machine whose copies keep frame pointers
+    anyway (AArch64)."""
+    if elf.machine != EM_X86_64 or not elf.is_64 or elf.byte_order != "little":
+        return None
+    for symbols, strings in _TABLES:
+        places = _values(elf, symbols, strings, (_BEGIN, _END))
+        if len(places) == 2 and 0 < places[_END] - places[_BEGIN] <= limits.template_bytes:
+            code = elf.read(places[_BEGIN], places[_END] - places[_BEGIN])
+            return bytes(code) if code is not None else None
+    return None
+
+
+def _values(elf: ElfFile, symbols: str, strings: str, wanted: Iterable[bytes]) -> dict[bytes, int]:
+    """The values of those of the wanted symbols that a table defines."""
+    names = elf.section_data(strings)
+    if names is None:
+        return {}
+    text = bytes(names)
+    at = {place: name for name in wanted if (place := text.find(name + b"\0")) >= 0}
+    table = elf.section_data(symbols) if at else None
+    if table is None:
+        return {}
+    entries = iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24])
+    return {at[name]: value for name, _info, _other, section, value, _size in entries if name in at and section}
+
+
+class CopySource:
+    """Copies of one template: ``starts`` are their addresses, ascending; those that overlap an earlier one are left
+    out."""
+
+    indexed = False
+
+    def __init__(self, size: int, starts: Iterable[int], rows: list[tuple[int, int]]) -> None:
+        kept: list[int] = []
+        for start in starts:
+            if (not kept or start >= kept[-1] + size) and start + size <= 1 << 64:
+                kept.append(start)
+        self.starts: memoryview = zeros("Q", len(kept))
+        self.ends: memoryview = zeros("Q", len(kept))
+        for i, start in enumerate(kept):
+            self.starts[i], self.ends[i] = start, start + size
+        self._rows = rows
+
+    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
+        """(addresses, rule numbers) of one copy."""
+        first = self.starts[piece]
+        return columns(cut([(first + at, rule) for at, rule in self._rows], start, end))
+
+    def compile_all(self) -> int:
+        """How many rows there are."""
+        return len(self.starts) * len(self._rows)
+
+
+def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> list[tuple[int, int]]:
+    """(offset, rule number) of a template's instructions; NO_RULE where nothing is known."""
+    # Only here: few programs need it, and the decoder takes a tenth of all loading.
+    from undwarf.tables.code.snippet import rules_of
+
+    found = []
+    for at, rule in rules_of(template, limits):
+        number = NO_RULE
+        if rule is not None:
+            cfa, registers = rule
+            words = {register: (kind, value, base) for register, kind, value, base in registers}
+            try:
+                number = rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_UNPROVEN)
+            except OverflowError:
+                pass
+        found.append((at, number))
+    return found
+
+
+def table_of_copies(template: bytes, starts: Iterable[int], rules: RuleSet, limits: Limits = DEFAULT) -> UnwindTable:
+    """The table of copies at known addresses (``starts``, ascending), by these."""
+    source = CopySource(len(template), starts, template_rows(template, rules, limits))
+    return UnwindTable(rules, [lambda: source], EM_X86_64)
+
+
+class CopiesInMemory(UnwindTable):
+    """The table of copies in the memory of a running process, which is searched for them where an address is asked that
+    lies in none so far. At most ``limits.copies`` are known; further ones are counted in ``defects``."""
+
+    def __init__(
+        self, template: bytes, read: Read, rules: RuleSet, limits: Limits, defects: Defects, subject: str = ""
+    ) -> None:
+        super().__init__(rules, [], EM_X86_64)
+        self._subject = subject
+        self._template = template
+        self._read = read
+        self._limits = limits
+        self._defects = defects
+        self._rows: list[tuple[int, int]] | None = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Never: there may be more copies at any time."""
+        return False
+
+    def more(self, address: int) -> bool:
+        """Search the memory around an address; whether a copy there has a rule for it."""
+        with self.rules.lock:
+            if self.functions.at(address) is None:
+                found = self._search(address)
+                if not any(start <= address < start + len(self._template) for start in found):
+                    return False
+                if len(self) + len(found) > self._limits.copies:
+                    self._defects.add("too many copies of code", self._subject, detail=f"limit {self._limits.copies}")
+                    return False
+                self._add(found)
+        return self._made_rule(address) != NO_RULE
+
+    def _search(self, address: int) -> list[int]:
+        """Where copies begin in what is mapped around an address: the block that holds it, or its page on."""
+        size = len(self._template)
+        for start in (address // READ_BYTES * READ_BYTES - PAGE, address // PAGE * PAGE - PAGE, address // PAGE * PAGE):
+            memory = self._read(start, READ_BYTES + 2 * PAGE) if start >= 0 else b""
+            found = []
+            at = memory.find(self._template)
+            while at >= 0:
+                found.append(start + at)
+                at = memory.find(self._template, at + size)
+            if len(memory) > address - start:
+                return found
+        return []
+
+    def _add(self, found: list[int]) -> None:
+        if self._rows is None:
+            self._rows = template_rows(self._template, self.rules, self._limits)
+        size = len(self._template)
+        # What is known stays: threads may stand in it.
+        new = [one for one in found if self.functions.at(one) is None and self.functions.at(one + size - 1) is None]
+        source = CopySource(size, sorted({*self.functions.starts, *new}), self._rows)
+        self.functions = Functions(source.starts, source.ends, None, (source,))
+        self.version += 1
