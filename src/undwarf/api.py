@@ -222,9 +222,7 @@ class Recording:
         from undwarf.profile.copied_code import CopiedCode
 
         copied = CopiedCode(self.records, self.images, self.spaces.replay.key_pids, self._limits)
-        return Sources(
-            self.images, keys, self._unwind, kept, self._limits, given, machine, copies=copied.table
-        )
+        return Sources(self.images, keys, self._unwind, kept, self._limits, given, machine, copies=copied.table)
 
     def _unwound_with(self) -> tuple[str, ...]:
         """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""

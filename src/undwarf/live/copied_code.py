@@ -1,4 +1,4 @@
-"""Code that running processes copied into anonymous memory: found there, by the bytes of the template in their files."""
+"""Code that running processes copied into anonymous memory, found by the bytes of the template in their files."""
 
 import os
 from collections.abc import Callable, Iterator

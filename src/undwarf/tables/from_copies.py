@@ -5,11 +5,12 @@ each Python function gets a copy, through which the interpreter is called, so th
 function it is. All copies have the template's instructions, whose rules :mod:`undwarf.tables.code` finds: no section
 describes them. Source: Python/asm_trampoline.S, Python/perf_trampoline.c.
 
-A rule holds only where the return address lies behind a call: that this address is in a copy is known from a map that
+A rule holds only where the return address follows a call: that this address is in a copy is known from a map that
 may be of another program.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from struct import iter_unpack
 
 from undwarf.buffers import zeros
@@ -102,10 +103,8 @@ def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> 
         if rule is not None:
             cfa, registers = rule
             words = {register: (kind, value, base) for register, kind, value, base in registers}
-            try:
+            with suppress(OverflowError):
                 number = rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_UNPROVEN)
-            except OverflowError:
-                pass
         found.append((at, number))
     return found
 

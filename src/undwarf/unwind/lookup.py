@@ -54,11 +54,11 @@ class Lookup:
     """What is known of addresses, in columns that are searched.
 
     ``source`` (undwarf.unwind.sources.Sources) answers what is met for the first time: ``load(image)`` gives
-    (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3 (no further source)
-    4 (anonymous code) or 5 (anonymous code with a
-    table by the addresses it runs at); ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3
-    cannot be read); ``read(image, address)`` gives a word of read-only file data. ``runtime`` keeps the absolute
-    address of each frame, which makes frames of different processes different.
+    (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3 (no further
+    source), 4 (anonymous code) or 5 (anonymous code with a table by the addresses it runs at); ``call_before(image,
+    address)`` says whether a call instruction ends there (1 yes, 2 no, 3 cannot be read); ``read(image, address)``
+    gives a word of read-only file data. ``runtime`` keeps the absolute address of each frame, which makes frames of
+    different processes different.
     """
 
     def __init__(

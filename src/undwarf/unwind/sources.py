@@ -36,8 +36,8 @@ class Sources(Places):
     information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
     frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
     what processes gave at run time, by the name of their image. Unless ``patient``, the code of programs that nothing
-    describes is not analysed, which may take seconds. ``copies`` gives the table
-    of an image of anonymous code, by its number, where the process has copied that code from a file. Calls come with the GIL held.
+    describes is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous code, by its
+    number, where the process has copied that code from a file. Calls come with the GIL held.
     Raises UsageError for an unknown kind.
     """
 

@@ -308,8 +308,8 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def is_behind_call(self, back: cython.ulonglong) -> cython.bint:
-        """Whether a return address lies behind a call instruction in executable code."""
+    def follows_call(self, back: cython.ulonglong) -> cython.bint:
+        """Whether a return address follows a call instruction in executable code."""
         self.find(back - 1, back)
         return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
 

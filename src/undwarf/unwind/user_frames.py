@@ -155,7 +155,7 @@ class UserFrames(Steps):
                     break
                 self.regs[RIP] &= self.address_bits
                 exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0
-                if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.is_behind_call(self.regs[RIP]):
+                if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
                     reason = STOP_NO_RULE
                     break
             else:
