@@ -112,6 +112,8 @@ class Recording:
         self._options = options
         self._limits = limits
         self._cache = cache
+        self.code_memory: Callable[[int, int], bytes] | None = None
+        """Reads the memory of the recording's only process where that is here: (start, end) to bytes from start on."""
         self.memory: Callable[[int, int, int], bytes | None] | None = None
         """Reads memory as it was at a sample, beside its stack dump: (number of the sample, start, end) to bytes from
         start on, or None."""
@@ -221,7 +223,8 @@ class Recording:
         kept = Store.from_environment(self._limits, self.data.defects) if self._cache else None
         from undwarf.profile.copied_code import CopiedCode
 
-        copied = CopiedCode(self.records, self.images, self.spaces.replay.key_pids, self._limits)
+        pids = self.spaces.replay.key_pids
+        copied = CopiedCode(self.records, self.images, pids, self._limits, self.data.defects, self.code_memory)
         return Sources(self.images, keys, self._unwind, kept, self._limits, given, machine, copies=copied.table)
 
     def _unwound_with(self) -> tuple[str, ...]:

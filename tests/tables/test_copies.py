@@ -53,10 +53,10 @@ class Memory:
         self.data = bytes(data)
         self.reads = 0
 
-    def read(self, start: int, size: int) -> bytes:
+    def read(self, start: int, end: int) -> bytes:
         self.reads += 1
         at = start - self.start
-        return self.data[at : at + size] if 0 <= at < len(self.data) else b""
+        return self.data[at : end - self.start] if 0 <= at < len(self.data) else b""
 
 
 def in_memory(memory: Memory, defects: Defects | None = None, copies: int = DEFAULT.copies) -> CopiesInMemory:

@@ -1,5 +1,6 @@
 """Code that a runtime copies into anonymous memory for each of its functions, as CPython does."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -84,3 +85,34 @@ def test_live_copies_are_found_in_memory(
         WHOLE if number == "0" else [name if name in ("main", "evaluate", "burn") else "[unknown]" for name in WHOLE]
     )
     assert sum(short(stack) == whole for stack in found) >= 0.98 * len(found)
+
+
+def look(pid: int, core: Path | None) -> list[str]:
+    """The names of a running process's frames, innermost first; of its core file where one is to be made."""
+    target = str(pid)
+    if core is not None:
+        subprocess.run(["gcore", "-o", str(core), target], capture_output=True, check=True)
+        target = f"{core}.{pid}"
+    done = subprocess.run([sys.executable, "-m", "undwarf", "stack", target], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"processes cannot be looked at here: {done.stderr}")
+    return [line.split()[2] for line in done.stdout.splitlines() if line.startswith("#") and "(inlined)" not in line]
+
+
+@pytest.mark.parametrize("core", [False, True], ids=["running", "core"])
+def test_copies_are_found_in_a_process_that_is_looked_at(build: Build, tmp_path: Path, core: bool) -> None:
+    if core and not shutil.which("gcore"):
+        pytest.skip("gcore is not installed")
+    with subprocess.Popen([program(build, ["-fomit-frame-pointer"]), "60000", "2"], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            for _ in range(20):
+                names = look(process.pid, tmp_path / "core" if core else None)
+                if "burn" in names:
+                    break
+        finally:
+            process.kill()
+    inside = names[names.index("burn") : names.index("main") + 1]
+    assert inside == ["burn", *["evaluate", "[unknown]"] * 3, "evaluate", "main"]
+    assert names[-1] == "_start"

@@ -58,6 +58,8 @@ int main(int argc, char **argv) {
     if (file)
         fclose(file);
     mprotect(memory, 65536, PROT_READ | PROT_EXEC);
+    puts("ready");
+    fflush(stdout);
     workload_begin(argc, argv);
     while (workload_runs())
         workload_sink += (unsigned long)evaluate(0, 0, 0);

@@ -41,8 +41,8 @@ class LiveCopies:
         if template is None:
             return None
 
-        def read(start: int, size: int) -> bytes:
-            return _memory(pid, start, size)
+        def read(start: int, end: int) -> bytes:
+            return _memory(pid, start, end)
 
         return CopiesInMemory(template, read, rules, self._limits, self._defects, f"process {pid}")
 
@@ -71,12 +71,12 @@ def _files(pid: int) -> Iterator[str]:
             yield confined(f"/proc/{pid}/root", name.decode("utf-8", "surrogateescape")) or ""
 
 
-def _memory(pid: int, start: int, size: int) -> bytes:
-    """Memory of a running process, as far as it can be read."""
+def _memory(pid: int, start: int, end: int) -> bytes:
+    """Memory of a running process from ``start`` to ``end``, as far as it can be read."""
     with suppress(OSError, OverflowError):
         file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return os.pread(file, size, start)
+            return os.pread(file, end - start, start)
         finally:
             os.close(file)
     return b""

@@ -107,6 +107,7 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
         pid, found.name, machine, threads, lambda encoder: _mappings(encoder, pid, found, memory), memory.read
     )
     snapshot.signal = found.signal
+    snapshot.code_memory = memory.read
     snapshot.files = CoreFiles(found.files, found.vdso, memory, binaries, snapshot.lacking)
     if missing:
         snapshot.remarks.append(f"the core file is cut short: {missing:,} bytes of memory are not in it")

@@ -122,6 +122,8 @@ class Snapshot:
     """What else the user should know."""
     lacking: list[str] = field(default_factory=list)
     """Files that stacks lead through and that are not here, known when the stacks are."""
+    code_memory: Callable[[int, int], bytes] | None = None
+    """Reads code that the process made: (start, end) to bytes from start on."""
     files: Mapped | None = None
     """The mapped files themselves."""
     again: Callable[[dict[int, set[int]]], bool] | None = None
@@ -175,6 +177,7 @@ class Snapshot:
         ) as recording:
             recording.memory = self.read
             recording.know_files(self.files)
+            recording.code_memory = self.code_memory
             yield recording
 
     def read(self, sample: int, start: int, end: int) -> bytes | None:

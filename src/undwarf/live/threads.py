@@ -117,6 +117,7 @@ def _look_at(pid: int, machine: Machine) -> Snapshot:
         lambda encoder: describe_mappings(encoder, pid, files.maps, files),
         missed=taker.missed,
         remarks=taker.remarks + taker.about_waiting(),
+        code_memory=files.read,
         files=files,
         again=taker.again,
     )

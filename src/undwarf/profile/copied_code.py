@@ -1,12 +1,14 @@
 """Code that processes of a recording copied into anonymous memory: where it was, and from which file it is.
 
-The bytes of anonymous memory are in no recording. A process's perf map has where its copies were, how long they are,
-and that they stand for functions of the runtime; a file that it mapped has the template.
+A file that a process mapped has the template. The bytes of anonymous memory are in no recording, but in cores and in
+processes that still run: there copies are found by their bytes. Else the process's perf map has where copies were, how
+long they are, and that they stand for functions of the runtime.
 """
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from undwarf.diagnostics import Defects
 from undwarf.images import ImageKind, ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import Records
@@ -25,11 +27,23 @@ _MOST_PARENTS = 64
 
 
 class CopiedCode:
-    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of."""
+    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of.
+
+    ``read`` reads the memory of the recording's only process, where there is more of it than stacks
+    (:data:`undwarf.tables.from_copies.Read`).
+    """
 
     def __init__(
-        self, records: Records, store: ImageStore, pids: "Callable[[], list[int | None]]", limits: Limits
+        self,
+        records: Records,
+        store: ImageStore,
+        pids: "Callable[[], list[int | None]]",
+        limits: Limits,
+        defects: Defects,
+        read: "Callable[[int, int], bytes] | None" = None,
     ) -> None:
+        self._defects = defects
+        self._read = read
         self._records = records
         self._store = store
         self._pids = pids
@@ -41,11 +55,13 @@ class CopiedCode:
     def table(self, image: int, rules: RuleSet) -> "UnwindTable | None":
         """The table of an image; None where its process is not known to have copied anything."""
         pid = self._pids()[image]
-        if pid is None or not has_map(self._store.finder, pid):
+        if pid is None or (self._read is None and not has_map(self._store.finder, pid)):
             return None
-        from undwarf.tables.from_copies import table_of_copies
+        from undwarf.tables.from_copies import CopiesInMemory, table_of_copies
 
         for template in self._templates_of(pid):
+            if self._read is not None:
+                return CopiesInMemory(template, self._read, rules, self._limits, self._defects, f"process {pid}")
             starts = places_in_map(self._store.finder, pid, PREFIX, len(template), self._limits)
             if starts:
                 return table_of_copies(template, starts, rules, self._limits)

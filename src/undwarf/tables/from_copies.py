@@ -35,7 +35,7 @@ READ_BYTES = 16 * PAGE
 """Of memory that is searched for copies at once: what CPython maps for them."""
 
 Read = Callable[[int, int], bytes]
-"""Memory of a process: an address and how many bytes, to those that can be read from there on."""
+"""Memory of a process: from an address on, up to another one at most, as far as it can be read."""
 
 
 def template_of(elf: ElfFile, limits: Limits = DEFAULT) -> bytes | None:
@@ -152,7 +152,7 @@ class CopiesInMemory(UnwindTable):
         """Where copies begin in what is mapped around an address: the block that holds it, or its page on."""
         size = len(self._template)
         for start in (address // READ_BYTES * READ_BYTES - PAGE, address // PAGE * PAGE - PAGE, address // PAGE * PAGE):
-            memory = self._read(start, READ_BYTES + 2 * PAGE) if start >= 0 else b""
+            memory = self._read(start, start + READ_BYTES + 2 * PAGE) if start >= 0 else b""
             found = []
             at = memory.find(self._template)
             while at >= 0:
