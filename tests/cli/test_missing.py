@@ -89,6 +89,26 @@ def test_a_missing_jitdump(undwarf: Run, tmp_path: Path) -> None:
     assert [one["what"] for one in missing(undwarf, path)] == ["jitdump"]
 
 
+def test_a_jitdump_whose_code_nobody_could_place(undwarf: Run, tmp_path: Path) -> None:
+    marker, code = ("/nowhere/jit-10.dump", 0x700000, b""), ("//anon", 0x400000, b"")
+    path = write(tmp_path / "perf.data", marker, code, samples=[(0x400010,), (0x400020,)])
+    found = {one["what"]: (one["name"], one["samples"], one["unnamed"]) for one in missing(undwarf, path)}
+    assert found["jitdump"] == ("/nowhere/jit-10.dump", 2, 2)
+    assert "map of compiled code" in found
+
+
+def test_a_jitdump_of_a_process_that_lacks_nothing_is_not_missed(undwarf: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "perf.data", ("/nowhere/jit-10.dump", 0x700000, b""), samples=[(0x400010,)])
+    assert missing(undwarf, path) == []
+
+
+def test_a_map_is_made_as_the_recordings_runtime_does_it(undwarf: Run, tmp_path: Path) -> None:
+    program, code = ("/nowhere/python3.12", 0x500000, b""), ("//anon", 0x400000, b"")
+    path = write(tmp_path / "perf.data", program, code, samples=[(0x400010, 0x500010)])
+    (commands,) = (one["commands"] for one in missing(undwarf, path) if one["what"] == "map of compiled code")
+    assert [command.split()[0] for command in commands] == ["python3"]
+
+
 def test_as_text(undwarf: Run, tmp_path: Path) -> None:
     path = write(tmp_path / "perf.data", ("/nowhere/a\x1b[31m", 0x400000, BUILD_ID), samples=[(0x400010,)])
     done = undwarf("info", "--missing", path)

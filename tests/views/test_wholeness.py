@@ -3,6 +3,7 @@
 import pytest
 
 from outputs.synthetic import IMAGES, S, make_profile
+from undwarf.profile.model import ImageInfo
 from undwarf.unwind.stop import StopReason
 from undwarf.views.wholeness import LARGEST_DUMP, advice, larger_dump, missing, wholeness
 
@@ -57,6 +58,37 @@ def test_no_larger_dump_is_advised_than_perf_takes() -> None:
 
 def test_a_missing_file_is_wanted_by_its_build_id() -> None:
     assert "cc" * 20 in advice(R.NO_FILE, IMAGES["gone"], 8192)
+
+
+def gap(*files: str, kind: str = "anon", dump: str = "") -> str:
+    """The advice where stacks end in code made at run time, in a recording that has these files."""
+    images = [ImageInfo(name, name, "", "file") for name in files]
+    images += [ImageInfo(dump, dump, "", "jitdump", "No such file or directory")] if dump else []
+    return advice(R.NO_RULE, ImageInfo("//anon", "//anon", "", kind), 8192, images)
+
+
+@pytest.mark.parametrize("kind", ["anon", "jit", "jitdump"])
+@pytest.mark.parametrize(
+    ("file", "option"),
+    [
+        ("/usr/lib/jvm/lib/server/libjvm.so", "-XX:+PreserveFramePointer"),
+        ("/usr/bin/python3.13", "-X perf_jit (3.13) under perf record -k mono"),
+        ("/usr/lib/libpython3.12.so.1.0 (deleted)", "-X perf (3.12)"),
+        ("/opt/node/bin/node", "--perf-prof-unwinding-info under perf record -k mono"),
+    ],
+)
+def test_what_lets_stacks_go_through_a_runtime_s_code(file: str, option: str, kind: str) -> None:
+    assert option in gap("/bin/sh", file, kind=kind)
+    assert option not in gap("/bin/sh", file + ".txt", kind=kind)
+
+
+def test_code_of_an_unknown_runtime_wants_frame_pointers_or_a_dump() -> None:
+    assert "frame pointers" in gap("/bin/vm")
+    assert "jitdump" in gap("/bin/vm")
+
+
+def test_a_jitdump_that_is_not_here_is_what_is_wanted() -> None:
+    assert gap("/usr/bin/python3.13", dump="/tmp/jit-7.dump").startswith("provide the jitdump")
 
 
 def test_missing_files_by_the_samples_that_pass_through_them() -> None:

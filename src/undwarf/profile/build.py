@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import absent, zeros
-from undwarf.images import Image, ImageStore
+from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
@@ -220,8 +220,9 @@ def _expanded(
 
 
 def _image_info(image: Image, used: bool) -> ImageInfo:
-    """What a profile says of an image. One that no stack leads through is not opened to say what is wrong with it."""
-    problem = image.problem if used else ""
+    """What a profile says of an image. One that no stack leads through is not opened to say what is wrong with it, but
+    for a jitdump, without which its code counts as anonymous memory."""
+    problem = image.problem if used or image.kind is ImageKind.JITDUMP else ""
     return ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), problem)
 
 

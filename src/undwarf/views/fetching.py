@@ -129,12 +129,3 @@ def kernel(build_id: str, release: str, problem: str, machine: Machine) -> list[
         elif {"fedora", "rhel"} & set(machine.families):
             commands.append(f"dnf debuginfo-install kernel-core-{release}")
     return commands
-
-
-def compiled() -> list[str]:
-    """What makes runtimes tell of the code they made."""
-    return [
-        "node --perf-prof, or --perf-basic-prof",
-        "java -agentpath:.../libperf-jvmti.so, or -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
-        "python3 -X perf (3.12), or -X perf_jit (3.13)",
-    ]

@@ -13,6 +13,7 @@ from undwarf.unwind.stop import StopReason
 from undwarf.views import fetching
 from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.views.labels import dso
+from undwarf.views.runtimes import naming
 from undwarf.views.stack_tree import collapse, inclusive
 
 ENDS = (StopReason.NO_FILE, StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED)
@@ -55,31 +56,31 @@ class MissingFile:
 def missing_files(recording: Recording, profile: Profile) -> list[MissingFile]:
     """The files whose absence spoils names, lines or stacks, the worst first.
 
-    Only images with samples are looked at; doing so opens their debug files.
+    Only images with samples are looked at; doing so opens their debug files. A jitdump's code is in anonymous memory
+    as long as the dump is not here.
     """
     store = recording.images
     weights = _Weights(profile)
     found: list[MissingFile] = []
     release = str(getattr(recording.header, "osrelease", None) or "")
-    for number, samples in weights.samples.items():
-        if number >= len(store.images):
-            continue
-        image = store[number]
-        for what, name, build_id, problem in _lacks(image, weights.unnamed.get(number, 0)):
-            found.append(
-                MissingFile(
-                    what, name, build_id, problem, samples, weights.unnamed.get(number, 0), weights.ended.get(number, 0)
-                )
-            )
+    sampled = [store[number] for number in weights.samples if number < len(store.images)]
+    for image in sampled:
+        counts = weights.of([image])
+        for what, name, build_id, problem in _lacks(image, counts[1]):
+            found.append(MissingFile(what, name, build_id, problem, *counts))
+    counts = weights.of([image for image in sampled if image.kind is ImageKind.ANON])
+    for image in store.images:
+        if image.kind is ImageKind.JITDUMP and image not in sampled and max(counts[1:]):
+            found += [MissingFile(*lacking, *counts) for lacking in _lacks(image, 0)]
     found.sort(key=lambda one: (-max(one.unnamed, one.ended), -one.samples, one.what, one.name))
     host = str(getattr(recording.header, "hostname", None) or "")
     machine = fetching.Machine.here(host, [one.name for one in found if one.what == DEBUG])
     for one in found:
-        one.commands = _commands(one, release, machine)
+        one.commands = _commands(one, release, machine, [image.path for image in sampled])
     return found
 
 
-def _commands(one: MissingFile, release: str, machine: fetching.Machine) -> list[str]:
+def _commands(one: MissingFile, release: str, machine: fetching.Machine, paths: list[str]) -> list[str]:
     if one.what in (BINARY, MODULE):
         return fetching.binary(one.name, one.build_id, machine)
     if one.what in (DEBUG, COMMON):
@@ -87,7 +88,7 @@ def _commands(one: MissingFile, release: str, machine: fetching.Machine) -> list
     if one.what == KERNEL:
         return fetching.kernel(one.build_id, release, one.problem, machine)
     if one.what == MAP:
-        return fetching.compiled()
+        return naming(paths)
     if one.what == DUMP:
         return [f"put a copy at DIR{fetching.quoted(one.name)} and use --symfs DIR"]
     return []
@@ -152,6 +153,15 @@ class _Weights:
         for stop, number, size in zip(pairs.high(), pairs.low(), sizes, strict=True):
             if stop in ENDS and number != NONE:
                 self.ended[number] = self.ended.get(number, 0) + size
+
+    def of(self, images: Iterable[Image]) -> tuple[int, int, int]:
+        """The three counts of the image that has most samples."""
+        numbers = [image.number for image in images]
+        return (
+            max((self.samples.get(number, 0) for number in numbers), default=0),
+            max((self.unnamed.get(number, 0) for number in numbers), default=0),
+            max((self.ended.get(number, 0) for number in numbers), default=0),
+        )
 
 
 def _passing(profile: Profile, of_frame: Any, count: int) -> dict[int, int]:

@@ -1,10 +1,13 @@
 """How whole the stacks are, why the rest is not, and what would mend it."""
 
+from collections.abc import Sequence
+
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.views.labels import UNKNOWN, dso
+from undwarf.views.runtimes import walking
 from undwarf.views.stack_tree import collapse, inclusive
 
 LARGEST_DUMP = 65528
@@ -57,12 +60,19 @@ def larger_dump(dump: int) -> int:
 
 
 def advice(
-    reason: StopReason, image: ImageInfo | None, dump: int, order: tuple[str, ...] = (), *, stitched: bool = False
+    reason: StopReason,
+    image: ImageInfo | None,
+    dump: int,
+    order: tuple[str, ...] = (),
+    *,
+    stitched: bool = False,
+    images: Sequence[ImageInfo] = (),
 ) -> str:
     """What to do about a gap; empty where nothing would help.
 
     ``dump``: the largest stack dump that was recorded, in bytes; 0 for none. ``order``: the kinds of unwind information
     that were allowed; empty for all. ``stitched``: the recording holds whole chains in place of what they were made of.
+    ``images`` are all of the recording.
     """
     if reason is StopReason.TRUNCATED:
         if not dump:
@@ -79,7 +89,8 @@ def advice(
         return "provide the file under --symfs"
     if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
         if image.kind in ("anon", "jit", "jitdump"):
-            return "code made at run time carries no unwind information: let the runtime keep frame pointers"
+            dumps = {other.path for other in images if other.kind == "jitdump" and other.problem}
+            return walking([other.path for other in images if other.kind == "file"], dumps)
         if reason is StopReason.NO_RULE:
             return _without_rule(order, stitched)
     return {
@@ -122,7 +133,9 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
                 dso(image) if image is not None else UNKNOWN,
                 image.build_id if image is not None else "",
                 count,
-                advice(reason, image, dump, profile.unwind_order, stitched=profile.stitched),
+                advice(
+                    reason, image, dump, profile.unwind_order, stitched=profile.stitched, images=profile.images
+                ),
             )
         )
     gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))
