@@ -28,13 +28,16 @@ class LiveCopies:
     ) -> None:
         self._finder = finder
         self._pids = pids
+        self._known: list[int | None] = []
         self._limits = limits
         self._defects = defects
         self._templates: dict[tuple[int, int, int], bytes | None] = {}
 
     def table(self, image: int, rules: RuleSet) -> "CopiesInMemory | None":
         """The table of an image; None where its process has no file with a template."""
-        pid = self._pids()[image]
+        if image >= len(self._known):
+            self._known = self._pids()
+        pid = self._known[image]
         if pid is None or pid <= 0:
             return None
         template = next(filter(None, map(self._template, _files(pid))), None)

@@ -47,6 +47,7 @@ class CopiedCode:
         self._records = records
         self._store = store
         self._pids = pids
+        self._known: list[int | None] = []
         self._limits = limits
         self._files: dict[int, set[tuple[int, int]]] | None = None
         self._parents: dict[int, int] = {}
@@ -54,7 +55,9 @@ class CopiedCode:
 
     def table(self, image: int, rules: RuleSet) -> "UnwindTable | None":
         """The table of an image; None where its process is not known to have copied anything."""
-        pid = self._pids()[image]
+        if image >= len(self._known):
+            self._known = self._pids()
+        pid = self._known[image]
         if pid is None or (self._read is None and not has_map(self._store.finder, pid)):
             return None
         from undwarf.tables.from_copies import CopiesInMemory, table_of_copies
