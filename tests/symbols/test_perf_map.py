@@ -104,6 +104,27 @@ def test_each_process_has_its_own_map(tmp_path: Path) -> None:
     assert [found.name[n] for n in found.number] == ["one", "two", "[unknown]", "one"]
 
 
+def test_a_map_that_has_grown_is_read_again_when_asked_to(tmp_path: Path) -> None:
+    path = write_map(tmp_path, 1, "1000 10 one\n")
+    store = ImageStore([b"//anon"], [Identity()], None, Finder(symfs=str(tmp_path)))
+    images, addresses, pids = zeros("I", 3), zeros("Q", 3), zeros("i", 3)
+    for i, (pid, address) in enumerate([(1, 0x1000), (1, 0x1010), (2, 0x1000)]):
+        images[i], addresses[i], pids[i] = store.image((0, 0)).number, address, pid
+    resolver = Resolver(store)
+
+    def named() -> list[str]:
+        found = resolver.resolve(images, addresses, pids)
+        return [found.name[n] for n in found.number]
+
+    assert named() == ["one", "[unknown]", "[unknown]"]
+    with path.open("a") as file:
+        file.write("1010 10 two\n")
+    write_map(tmp_path, 2, "1000 10 other\n")
+    assert named() == ["one", "[unknown]", "[unknown]"]
+    resolver.forget_changed_maps()
+    assert named() == ["one", "two", "other"]
+
+
 def test_map_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_map(tmp_path, 1, "1000 10 one\n")
     defects = Defects()

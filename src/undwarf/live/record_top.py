@@ -112,6 +112,7 @@ class Top:
         images[:] = columns["image"]
         pids = frame_pids(images, self._unwinder.replay.key_pids())
         remap(images, 0, len(images), number_of)
+        self._resolver.forget_changed_maps()
         named = self._resolver.resolve(images, columns["address"], pids)
         frames = FrameColumns(
             images,

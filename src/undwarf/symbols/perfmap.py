@@ -36,6 +36,15 @@ def has_map(finder: Finder, pid: int) -> bool:
     return any(os.path.isfile(path) for path, _ in _places(finder, pid))  # noqa: PTH113
 
 
+def state_of_map(finder: Finder, pid: int) -> tuple[int, int, int] | None:
+    """Inode, size and time of a process's map, which change when it is written to; None where there is none."""
+    for path, _ in _places(finder, pid):
+        with suppress(OSError, ValueError):
+            status = os.stat(path)  # noqa: PTH116
+            return status.st_ino, status.st_size, status.st_mtime_ns
+    return None
+
+
 def places_in_map(finder: Finder, pid: int, prefix: bytes, size: int, limits: Limits = DEFAULT) -> list[int]:
     """Where a process's map has code of this size whose name begins with ``prefix``, ascending."""
     text, _ = _text(finder, pid, limits, None)

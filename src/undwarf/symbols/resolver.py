@@ -83,7 +83,7 @@ class Resolver:
         self._records = records
         self._tables: dict[int, SymbolTable | None] = {}
         self._stubs: dict[int, Stubs] = {}
-        self._maps: dict[int, SymbolTable | None] = {}
+        self._maps: dict[int, tuple[tuple[int, int, int] | None, SymbolTable | None]] = {}
         self._described: dict[int, SymbolTable] = {}
         self._searched: dict[int, SymbolTable] = {}
         self._kernel: tuple[KernelTable | None, str] | None = None
@@ -176,14 +176,22 @@ class Resolver:
 
     def perf_map(self, pid: int) -> SymbolTable | None:
         """The just-in-time compiled functions of a process."""
-        try:
-            return self._maps[pid]
-        except KeyError:
-            from undwarf.symbols.perfmap import read_map
+        if pid not in self._maps:
+            from undwarf.symbols.perfmap import read_map, state_of_map
 
             finder = self._store.finder
-            table = self._maps[pid] = read_map(finder, pid, self.options.limits, finder.defects)
-            return table
+            # The state first: what is written meanwhile is read again.
+            state = state_of_map(finder, pid)
+            self._maps[pid] = state, read_map(finder, pid, self.options.limits, finder.defects)
+        return self._maps[pid][1]
+
+    def forget_changed_maps(self) -> None:
+        """Read maps again that running processes have written to."""
+        from undwarf.symbols.perfmap import state_of_map
+
+        for pid, (state, _table) in list(self._maps.items()):
+            if state_of_map(self._store.finder, pid) != state:
+                del self._maps[pid]
 
 
 class _Batch:
