@@ -37,6 +37,15 @@ def test_copies_that_overlap_are_left_out() -> None:
     assert list(zip(source.starts, source.ends, strict=True)) == [(0, 8), (8, 16)]
 
 
+def test_the_number_of_known_copies_is_bounded() -> None:
+    defects = Defects()
+    limits = replace(DEFAULT, copies=2)
+    assert len(table_of_copies(PLAIN, [0x1000, 0x1020], RuleSet(), limits, defects, "process 7")) == 2
+    assert not len(defects)
+    assert len(table_of_copies(PLAIN, [0x1000, 0x1020, 0x1040], RuleSet(), limits, defects, "process 7")) == 2
+    assert [(defect.kind, defect.subject) for defect in defects] == [("too many copies of code", "process 7")]
+
+
 def test_full_rules_leave_copies_without() -> None:
     assert table_of_copies(PLAIN, [0x1000], RuleSet(replace(DEFAULT, rules=0))).rule_at(0x1000) is None
 

@@ -62,12 +62,13 @@ class CopiedCode:
             return None
         from undwarf.tables.from_copies import CopiesInMemory, table_of_copies
 
+        subject = f"process {pid}"
         for template in self._templates_of(pid):
             if self._read is not None:
-                return CopiesInMemory(template, self._read, rules, self._limits, self._defects, f"process {pid}")
+                return CopiesInMemory(template, self._read, rules, self._limits, self._defects, subject)
             starts = places_in_map(self._store.finder, pid, PREFIX, len(template), self._limits)
             if starts:
-                return table_of_copies(template, starts, rules, self._limits)
+                return table_of_copies(template, starts, rules, self._limits, self._defects, subject)
         return None
 
     def _templates_of(self, pid: int) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ A rule holds only where the return address follows a call: that this address is 
 may be of another program.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from struct import iter_unpack
 
@@ -29,6 +29,8 @@ CODE = 5
 _RETURN_ADDRESS = 16
 _BEGIN, _END = b"_Py_trampoline_func_start", b"_Py_trampoline_func_end"
 _TABLES = ((".dynsym", ".dynstr"), (".symtab", ".strtab"))
+
+_TOO_MANY = "too many copies of code"
 
 PAGE = 4096
 READ_BYTES = 16 * PAGE
@@ -109,9 +111,19 @@ def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> 
     return found
 
 
-def table_of_copies(template: bytes, starts: Iterable[int], rules: RuleSet, limits: Limits = DEFAULT) -> UnwindTable:
-    """The table of copies at known addresses (``starts``, ascending), by these."""
-    source = CopySource(len(template), starts, template_rows(template, rules, limits))
+def table_of_copies(
+    template: bytes,
+    starts: Sequence[int],
+    rules: RuleSet,
+    limits: Limits = DEFAULT,
+    defects: Defects | None = None,
+    subject: str = "",
+) -> UnwindTable:
+    """The table of copies at known addresses (``starts``, ascending), by these. The first ``limits.copies`` are taken;
+    that there are more is counted in ``defects``, with ``subject``."""
+    if len(starts) > limits.copies and defects is not None:
+        defects.add(_TOO_MANY, subject, detail=f"limit {limits.copies}")
+    source = CopySource(len(template), starts[: limits.copies], template_rows(template, rules, limits))
     return UnwindTable(rules, [lambda: source], EM_X86_64)
 
 
@@ -143,7 +155,7 @@ class CopiesInMemory(UnwindTable):
                 if not any(start <= address < start + len(self._template) for start in found):
                     return False
                 if len(self) + len(found) > self._limits.copies:
-                    self._defects.add("too many copies of code", self._subject, detail=f"limit {self._limits.copies}")
+                    self._defects.add(_TOO_MANY, self._subject, detail=f"limit {self._limits.copies}")
                     return False
                 self._add(found)
         return self._made_rule(address) != NO_RULE
