@@ -9,6 +9,7 @@ from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 from undwarf.unwind.machines import AARCH64
 from undwarf.unwind.memory import Memory
+from undwarf.unwind.places import Places
 
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 REGISTERS = cython.declare(cython.int, 17)
@@ -30,7 +31,7 @@ class Expressions(Memory):
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         image_count: int,
         limits: Any,

@@ -14,6 +14,7 @@ from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
 from undwarf.unwind.loaded import Loaded
+from undwarf.unwind.places import Places
 from undwarf.unwind.stacks import Stacks
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -53,17 +54,17 @@ ENTRY = cython.declare(cython.ulonglong, 96)
 class Lookup:
     """What is known of addresses, in columns that are searched.
 
-    ``source`` (undwarf.unwind.sources.Sources) answers what is met for the first time: ``load(image)`` gives
-    (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3 (no further
-    source), 4 (anonymous code) or 5 (anonymous code with a table by the addresses it runs at); ``call_before(image,
-    address)`` says whether a call instruction ends there (1 yes, 2 no, 3 cannot be read); ``read(image, address)``
-    gives a word of read-only file data. ``runtime`` keeps the absolute address of each frame, which makes frames of
-    different processes different.
+    ``source`` (undwarf.unwind.sources.Sources; without tables its base class) answers what is met for the first time:
+    ``load(image)`` gives (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3
+    (no further source), 4 (anonymous code) or 5 (anonymous code with a table by the addresses it runs at);
+    ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3 cannot be read);
+    ``read(image, address)`` gives a word of read-only file data. ``runtime`` keeps the absolute address of each frame,
+    which makes frames of different processes different.
     """
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         image_count: int,
         runtime: bool,

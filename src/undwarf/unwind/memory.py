@@ -8,6 +8,7 @@ import cython
 
 from undwarf.buffers import zeros
 from undwarf.unwind.lookup import Lookup
+from undwarf.unwind.places import Places
 
 # Stop reasons (undwarf.unwind.stop.StopReason).
 STOP_TRUNCATED = cython.declare(cython.int, 2)
@@ -39,7 +40,7 @@ class Memory(Lookup):
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         image_count: int,
         limits: Any,

@@ -6,6 +6,7 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.unwind.places import Places
 from undwarf.unwind.user_frames import UserFrames
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -35,7 +36,7 @@ class SampledChains(UserFrames):
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         image_count: int,
         limits: Any,

@@ -187,31 +187,6 @@ class Sources(Places):
             table = self._tables[image.number] = table_of_jitdump(dump, self.rules)
         return HAS_TABLE, segments, table, 0
 
-    def call_before(self, number: int, address: int) -> int:
-        """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 where the code was made at run time."""
-        image = self.image(number)
-        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
-            return 3
-        calls = self.machine.calls
-        code = image.read(address - calls.LONGEST, calls.LONGEST)
-        return 1 if code is not None and calls.ends_with_call(bytes(code)) else 2
-
-    def return_at(self, number: int, address: int) -> int:
-        """Whether the instruction at ``address`` returns: 1 yes, 2 no or not to be read."""
-        image = self.image(number)
-        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
-            return 2
-        calls = self.machine.calls
-        code = image.read(address, calls.RETURN_LONGEST)
-        return 1 if code is not None and calls.is_return(bytes(code)) else 2
-
-    def read(self, number: int, address: int) -> int | None:
-        """The 8-byte word of read-only file data at an image's address; None where there is none."""
-        if address == 0:
-            return None
-        word = self.image(number).read(address, 8)
-        return int.from_bytes(word, "little") if word is not None and len(word) == 8 else None
-
 
 def _is_described(elf: ElfFile) -> bool:
     """Whether `.eh_frame` has functions, so that only what lies between them is left to the code."""

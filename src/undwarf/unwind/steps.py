@@ -7,6 +7,7 @@ import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.unwind.expressions import Expressions
+from undwarf.unwind.places import Places
 
 # A rule's words; undwarf.tables.model describes them.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
@@ -41,7 +42,7 @@ class Steps(Expressions):
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         image_count: int,
         limits: Any,

@@ -11,6 +11,7 @@ import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.buffers import zeros
+from undwarf.unwind.places import Places
 from undwarf.unwind.steps import Steps
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -53,7 +54,7 @@ class UserFrames(Steps):
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         image_count: int,
         limits: Any,

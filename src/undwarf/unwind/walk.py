@@ -13,6 +13,7 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
+from undwarf.unwind.places import Places
 from undwarf.unwind.sampled_chains import SampledChains
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -80,7 +81,7 @@ class Walker(SampledChains):
 
     def __init__(
         self,
-        source: Any,
+        source: Places,
         spaces: dict[str, memoryview],
         samples: Any,
         space_of: memoryview,
