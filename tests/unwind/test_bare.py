@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import undwarf
-from perfdata.build import Attr, Build
+from perfdata.build import PLAIN, Attr, Build
+from undwarf.perfdata import SampleField
 
 ATTR = Attr(ids=[])
 BUILD = Build()
 AT = 0x400100
+# Registers bp, sp and ip.
+DUMPED = Attr(sample_type=PLAIN | SampleField.REGS_USER | SampleField.STACK_USER, regs=0x1C0, stack=16)
 
 
 def frames(path: Path, *records: bytes) -> list[tuple[list[str], undwarf.StopReason]]:
@@ -47,3 +50,12 @@ def test_an_address_in_the_kernel_is_no_address_of_the_program(tmp_path: Path) -
 def test_an_address_of_nothing_stays_one(tmp_path: Path) -> None:
     first, second = frames(tmp_path, mapped("one", 10, 1), sampled(10, 2, 0x900000), sampled(10, 3, 0x900000))
     assert first == second and first[1] == undwarf.StopReason.NO_DUMP
+
+
+def test_a_call_through_a_null_pointer_needs_no_unwind_tables(tmp_path: Path) -> None:
+    stack = BUILD.words(AT, 0)
+    null = BUILD.sample(DUMPED, ip=0, pid=10, tid=10, time=2, regs=(0, 0x7F0000, 0), stack=stack)
+    (tmp_path / "perf.data").write_bytes(BUILD.file([DUMPED], [BUILD.mmap2(DUMPED, b"/bin/one", pid=10), null]))
+    with undwarf.open(tmp_path / "perf.data") as recording:
+        (sample,) = recording.profile(callers=False).samples
+    assert [frame.address for frame in sample.stack] == [0]

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from undwarf.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    import undwarf.unwind.aarch64.calls
+    import undwarf.unwind.aarch64.registers
+    import undwarf.unwind.x86_64.calls
+    import undwarf.unwind.x86_64.registers
     from undwarf.unwind.aarch64.rules import PlacedRules
 
     class Registers(Protocol):
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
 
         def is_return(self, code: bytes) -> bool:
             """Whether code starts with a return instruction that takes its address from the stack."""
+
+    # The modules are imported by name: this is where their attributes are checked.
+    _CALLS: tuple[Calls, ...] = (undwarf.unwind.aarch64.calls, undwarf.unwind.x86_64.calls)
+    _REGISTERS: tuple[Registers, ...] = (undwarf.unwind.aarch64.registers, undwarf.unwind.x86_64.registers)
 
 
 @cache
