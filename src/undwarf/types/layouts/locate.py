@@ -6,6 +6,7 @@ the type's size, or by one inside that holds the offset and whose stride divides
 unknown: a negative offset is most often a pointer to a member, and the whole around it is not known.
 """
 
+from undwarf.limits import Limits
 from undwarf.types.layouts.arrays import (
     absorbed,
     array_at,
@@ -22,7 +23,7 @@ from undwarf.types.layouts.arrays import (
 )
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph
+from undwarf.types.layouts.model import VOID, Kind, Member, TypeGraph
 from undwarf.types.layouts.wholes import around, covered, in_array_around
 
 __all__ = ["in_words", "locate", "one_of_two"]
@@ -35,10 +36,28 @@ _WORDS, _CHARACTERS = 8, 64
 """Words of characters (a power of two), and characters, that a loop goes through in one turn at most."""
 
 
+class _Variants:
+    """What one question has found of the members of unions, by their type and the offset: unions in each other have
+    many paths to few of them. ``steps`` are how many members may still be looked at, ``depth`` how far down."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.known: dict[tuple[int, int], Located | str] = {}
+        self.steps = limits.type_steps
+        self.depth = limits.type_depth
+
+
 def locate(
-    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders | None = None
+    graph: TypeGraph,
+    t: int,
+    step: int,
+    offset: int,
+    size: int,
+    embedders: Embedders | None = None,
+    variants: _Variants | None = None,
 ) -> Located | str:
-    """What an access of `size` bytes at `offset`, give or take `step`s, of a type touches; else why it is not known."""
+    """What an access of `size` bytes at `offset`, give or take `step`s, of a type touches; else why it is not known.
+
+    `variants` is of the question that this is a part of, the same step and size in a member of a union."""
     if graph.kind(graph.strip(t)) in (Kind.FUNCTION, Kind.VOID):
         return "code or void"
     if graph.choices(t):
@@ -100,7 +119,7 @@ def locate(
     part = _in_parts(graph, t, step, offset, size)
     if part is not None:
         return part
-    variant = _in_variant(graph, t, step, offset, size)
+    variant = _in_variant(graph, t, step, offset, size, variants or _Variants(graph.limits))
     if variant is not None:
         return variant
     aside = abs(step) - whole
@@ -134,7 +153,9 @@ def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Lo
     return None
 
 
-def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def _in_variant(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants
+) -> Located | None:
     """What is touched in the only member of a union that explains the steps, as where several structures end in arrays
     of their own, or one is an array."""
     if graph.kind(graph.strip(t)) != Kind.UNION:
@@ -142,13 +163,30 @@ def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> 
     found = []
     for one in graph.members(graph.strip(t)):
         array = graph.is_array(one.type)
-        inner = (
-            locate(graph, one.type, step, offset - one.offset, size) if array or graph.is_aggregate(one.type) else ""
-        )
+        inner = _in_member(graph, one, step, offset, size, variants) if array or graph.is_aggregate(one.type) else ""
         if isinstance(inner, Located):
             path = f"{one.name}{inner.field.path}"
             found.append(Located(t, offset, inner.field._replace(path=path)) if array else inner)
     return found[0] if len(found) == 1 else None
+
+
+def _in_member(
+    graph: TypeGraph, member: Member, step: int, offset: int, size: int, variants: _Variants
+) -> Located | str:
+    """As :func:`locate`, in a member of a union, asked once of each type and place."""
+    key = (member.type, offset - member.offset)
+    found = variants.known.get(key)
+    if found is None:
+        # A union inside of itself explains nothing.
+        variants.known[key] = "index not understood"
+        variants.steps -= 1
+        if variants.steps < 0 or variants.depth <= 0:
+            graph.defects.add("type too deep", graph.subject)
+            return "index not understood"
+        variants.depth -= 1
+        found = variants.known[key] = locate(graph, member.type, step, key[1], size, variants=variants)
+        variants.depth += 1
+    return found
 
 
 def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:

@@ -96,18 +96,24 @@ class TypeGraph(TypeStore):
 
     def alignment(self, t: int) -> int:
         """Of what the address of an object is a multiple: its largest scalar's size, at most 8, if all lie evenly."""
-        stripped = self.strip(t)
-        known = self._alignments.get(stripped)
-        if known is None:
-            known = self._alignments[stripped] = self._aligned(stripped, self.limits.type_depth)
-        return known
+        return self._aligned(t, self.limits.type_depth)
 
     def _aligned(self, t: int, depth: int) -> int:
         t = self.strip(t)
+        known = self._alignments.get(t)
+        if known is None:
+            if depth <= 0:
+                return 1
+            # Each once: members may be of one type all of them, or of the one that they are in.
+            self._alignments[t] = 1
+            known = self._alignments[t] = self._alignment_of(t, depth)
+        return known
+
+    def _alignment_of(self, t: int, depth: int) -> int:
         size = self.size(t)
         if self.is_scalar(t):
             return min(size & -size, 8) or 1
-        if depth <= 0 or not size:
+        if not size:
             return 1
         if self.is_array(t):
             return self._aligned(self.target(t), depth - 1)

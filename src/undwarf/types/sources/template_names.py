@@ -34,6 +34,8 @@ class TemplateNames:
         self._graph = graph
         self._type_of = type_of
         self._depth = 0
+        self._steps = 0
+        self._known: dict[int, str] = {}
 
     def whole(self, entry: Entry, name: str) -> str:
         """The name of an aggregate of C++ with its template's arguments; as it is where it has them, or is no template.
@@ -47,6 +49,9 @@ class TemplateNames:
             return name
         if self._depth >= _MAX_DEPTH:
             return f"{name}<...>"
+        if not self._depth:
+            self._steps = self._graph.limits.type_steps
+            self._known.clear()
         self._depth += 1
         try:
             parameters = entry.space.children(entry, _TOP)
@@ -72,11 +77,21 @@ class TemplateNames:
         return f"{value}{_SUFFIXES.get(spelled, '')}"
 
     def _spelled(self, t: int, depth: int = 0) -> str:
-        """A type as C++ and Clang write it, ``const Node *``: what differs only by this is of templates of its own."""
+        """A type as C++ and Clang write it, ``const Node *``: what differs only by this is of templates of its own.
+
+        Each type is spelled once for one name: functions that take functions name these again and again.
+        """
+        found = self._known.get(t)
+        if found is None:
+            self._steps -= 1
+            if depth >= _MAX_HOPS or self._steps < 0:
+                return "?"
+            found = self._known[t] = self._spelling(t, depth)[:_MAX_NAME]
+        return found
+
+    def _spelling(self, t: int, depth: int) -> str:
         graph = self._graph
         record = graph.record(t)
-        if depth >= _MAX_HOPS:
-            return "?"
         if record.kind in (Kind.POINTER, Kind.REFERENCE):
             inner = self._spelled(record.target, depth + 1)
             mark = "*" if record.kind == Kind.POINTER else record.name or "&"
