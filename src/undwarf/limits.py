@@ -111,6 +111,16 @@ class Limits:
     """Typedefs, arrays and members within each other that are followed."""
     type_steps: int = 4096
     """Members that are gone through to find what is at one place of a type."""
+    trace_formats: int = 65536
+    """Descriptions of tracepoints in one recording; their ids have 16 bits."""
+    trace_format_bytes: int = 256 << 10
+    """Bytes of one of them; the kernel's longest have some thousand."""
+    print_depth: int = 200
+    """Operations within each other in what a tracepoint is printed by; the kernel's own have up to 60."""
+    print_elements: int = 4096
+    """Elements of one array in a tracepoint's text, and characters that a number or string in it is filled to."""
+    branches: int = 1024
+    """Entries of one sample's branch stack; processors have up to 64."""
 
 
 DEFAULT = Limits()

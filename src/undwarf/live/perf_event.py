@@ -17,6 +17,7 @@ from pathlib import Path
 
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.live import pmu
+from undwarf.perfdata import feature_bytes
 from undwarf.perfdata.events import (
     BREAKPOINT,
     HARDWARE,
@@ -277,7 +278,6 @@ def matching_tracepoints(system: str, name: str) -> list[str]:
 def tracing_data(events: list[EventAttr]) -> bytes:
     """The TRACING_DATA section, which tells perf the fields of the tracepoints among ``events``; empty without any.
 
-    Layout: ``tools/perf/util/trace-event-info.c``.
     """
     wanted: dict[str, list[str]] = {}
     for event in events:
@@ -294,20 +294,15 @@ def tracing_data(events: list[EventAttr]) -> bytes:
         except OSError:
             return b""
 
-    def sized(data: bytes) -> bytes:
-        return struct.pack("=Q", len(data)) + data
-
-    out = [b"\x17\x08\x44tracing", b"0.6\0", struct.pack("=BBI", 0, 8, os.sysconf("SC_PAGE_SIZE"))]
-    out += [b"header_page\0", sized(content("events/header_page"))]
-    out += [b"header_event\0", sized(content("events/header_event"))]
-    out.append(struct.pack("=I", 0))
-    out.append(struct.pack("=I", len(wanted)))
-    for system, names in wanted.items():
-        out += [system.encode() + b"\0", struct.pack("=I", len(names))]
-        out += [sized(content(f"events/{system}/{name}/format")) for name in names]
-    # Kernel symbols, formats of trace_printk, saved names of threads: perf does without.
-    out.append(struct.pack("=IIQ", 0, 0, 0))
-    return b"".join(out)
+    formats = {
+        system: [content(f"events/{system}/{name}/format") for name in names] for system, names in wanted.items()
+    }
+    return feature_bytes.tracing(
+        formats,
+        content("printk_formats"),
+        header_page=content("events/header_page"),
+        header_event=content("events/header_event"),
+    )
 
 
 # -- the system call -------------------------------------------------------------------------------------------------

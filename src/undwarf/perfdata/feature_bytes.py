@@ -4,7 +4,8 @@ Layouts: ``tools/perf/Documentation/perf.data-file-format.txt``.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 from undwarf.perfdata.encode import record
 from undwarf.perfdata.events import EventAttr, encode_attr
@@ -95,6 +96,30 @@ def encode_features(found: Features, events: Sequence[EventAttr]) -> dict[int, b
         )
     if found.e_machine is not None:
         sections[Feature.E_MACHINE] = struct.pack("=II", *found.e_machine)
+    if found.tracing is not None:
+        sections[Feature.TRACING_DATA] = found.tracing
     if found.cacheline_size is not None:
         sections[Feature.CLN_SIZE] = struct.pack("=I", found.cacheline_size)
     return sections
+
+
+def tracing(
+    formats: Mapping[str, Sequence[bytes]],
+    strings: bytes = b"",
+    *,
+    header_page: bytes = b"",
+    header_event: bytes = b"",
+    long_size: int = 8,
+) -> bytes:
+    """TRACING_DATA: the ``format`` files of tracepoints by their systems, and the lines of ``printk_formats``."""
+    order = b"\0" if sys.byteorder == "little" else b"\1"
+    parts = [b"\x17\x08\x44tracing0.6\0", order, bytes([long_size]), struct.pack("=I", 4096)]
+    for name, text in ((b"header_page", header_page), (b"header_event", header_event)):
+        parts += [name, b"\0", struct.pack("=Q", len(text)), text]
+    parts.append(struct.pack("=II", 0, len(formats)))
+    for system, texts in formats.items():
+        parts += [system.encode(), b"\0", struct.pack("=I", len(texts))]
+        for text in texts:
+            parts += [struct.pack("=Q", len(text)), text]
+    parts += [struct.pack("=II", 0, len(strings)), strings, struct.pack("=Q", 0)]
+    return b"".join(parts)

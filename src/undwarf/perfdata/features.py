@@ -134,6 +134,8 @@ class Features:
     """ELF machine number and flags of the recording perf."""
     cacheline_size: int | None = None
     """In bytes."""
+    tracing: bytes | None = None
+    """What undwarf.perfdata.tracing reads: the formats of tracepoints."""
     raw: dict[int, bytes] = field(default_factory=dict)
     """Every section that is not too large, by number."""
 
@@ -295,6 +297,7 @@ def _set(name: str, take: Callable[[Reader], Any]) -> Callable[[Reader, Features
 
 
 _PARSERS: dict[int, Callable[[Reader, Features], None]] = {
+    Feature.TRACING_DATA: _set("tracing", lambda reader: reader.bytes(reader.left)),
     Feature.BUILD_ID: _build_ids,
     Feature.HOSTNAME: _set("hostname", Reader.string),
     Feature.OSRELEASE: _set("osrelease", Reader.string),
@@ -321,7 +324,7 @@ _PARSERS: dict[int, Callable[[Reader, Features], None]] = {
 }
 _NAMES = {member.value: member.name for member in Feature}
 RAW_BYTES = 1 << 20
-"""Larger sections that nobody parses (trace formats) are not kept."""
+"""Larger sections are not kept as they are."""
 
 
 def feature_name(number: int) -> str:

@@ -18,7 +18,7 @@ from undwarf.perfdata import file_form
 from undwarf.perfdata.assemble import assemble
 from undwarf.perfdata.decode import BROKEN, FULL, MORE, RARE, Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
-from undwarf.perfdata.features import RAW_BYTES, Feature, Features, parse_build_id, parse_feature, text
+from undwarf.perfdata.features import Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
 from undwarf.perfdata.records import Records, RecordType
 from undwarf.perfdata.spool import Spool, data_files, regular_file
@@ -243,8 +243,9 @@ class PerfData:
                 self._head_applied += 1
             elif kind == RecordType.HEADER_TRACING_DATA:
                 extra = self._tracing_bytes(os.pread(file, size, position), self.byte_order)
-                if 0 < extra <= RAW_BYTES:
-                    self.features.raw[Feature.TRACING_DATA] = os.pread(file, extra, position + size)
+                if 0 < extra <= file_form.SECTION_BYTES:
+                    payload = file_form.read_at(file, position + size, extra)
+                    parse_feature(Feature.TRACING_DATA, payload, self.byte_order, self.features, self.defects)
                 size += extra
             position += size
 
