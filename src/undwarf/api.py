@@ -27,6 +27,7 @@ from undwarf.unwind.unwinder import Walking, walk_samples
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
+    from undwarf.profile.addresses import Addresses
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.text_ranges import TextRanges
     from undwarf.types.access import Access
@@ -181,6 +182,14 @@ class Recording:
         if not host or host == os.uname().nodename:
             self._finder.containers = Containers(lambda: sorted({pid for pid in self.records.sideband.pid if pid > 0}))
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
+
+    @cached_property
+    def addresses(self) -> "Addresses":
+        """Names single addresses of the recording's address spaces."""
+        from undwarf.profile.addresses import Addresses
+
+        resolver = Resolver(self.images, self._options, records=self.records)
+        return Addresses(self.spaces, self.images, self.records, resolver)
 
     @cached_property
     def lines(self) -> "ImageLines":

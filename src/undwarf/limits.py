@@ -121,6 +121,8 @@ class Limits:
     """Elements of one array in a tracepoint's text, and characters that a number or string in it is filled to."""
     branches: int = 1024
     """Entries of one sample's branch stack; processors have up to 64."""
+    branch_code_bytes: int = 256 << 10
+    """Code between the branches of one sample that is shown."""
 
 
 DEFAULT = Limits()

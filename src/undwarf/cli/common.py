@@ -484,10 +484,10 @@ class Job:
                 f"{len(loads)} files ({size:,.1f} MB) from debuginfod, kept in {self._debuginfod.settings.cache}",
             )
 
-    def warn(self) -> None:
-        """Say on stderr what was fetched and what damage was met."""
+    def warn(self, known: int = 0) -> None:
+        """Say on stderr what was fetched and what damage was met, but for the first ``known`` kinds of it."""
         self.tell_downloads()
-        defects = list(self.recording.defects)
+        defects = list(self.recording.defects)[known:]
         for defect in defects[:SHOWN_DEFECTS]:
             talk("warning", str(defect))
         if len(defects) > SHOWN_DEFECTS:

@@ -6,6 +6,22 @@ import click
 
 from undwarf.cli.common import Job, recording_command, talk
 
+_NAMES = (
+    "comm", "tid", "pid", "time", "tod", "cpu", "period", "event", "trace", "flags", "addr", "ip", "sym", "symoff",
+    "dso", "dsoff", "srcline", "srccode", "iregs", "uregs", "brstack", "brstacksym", "brstackoff", "brstackinsn",
+    "brstackdisasm", "insn", "insnlen", "bpf-output", "cgroup", "data_src", "weight", "ins_lat", "retire_lat",
+    "phys_addr", "data_page_size", "code_page_size", "callindent", "ipc", "machine_pid", "synth", "vcpu",
+)  # fmt: skip
+"""Those of undwarf.outputs.script, which help and completion do not load."""
+
+
+def _complete(_context: click.Context, _parameter: click.Parameter, given: str) -> list[str]:
+    """Values of -F in the shell: the last name of the list."""
+    cut = max(given.rfind(mark) for mark in ",:+-") + 1
+    # A minus within a name is no change.
+    cut = given.rfind(",") + 1 if given[cut - 1 : cut] == "-" and given[cut - 2 : cut - 1] not in ("", ",") else cut
+    return [given[:cut] + name for name in _NAMES if name.startswith(given[cut:])]
+
 
 @recording_command(
     "script",
@@ -14,34 +30,68 @@ from undwarf.cli.common import Job, recording_command, talk
 Examples:
   undwarf script perf.data | head -40
   undwarf script -F comm,pid,tid,time,event,ip,sym --pid 4711 perf.data
-  undwarf script -F +addr,-period --ns perf.data""",
+  undwarf script -F +addr,-period --ns perf.data
+  undwarf script -F trace:time,event,trace -F hw: perf.data
+  undwarf script -F ip,sym,brstacksym perf.data""",
 )
 @click.option(
-    "-F", "--fields", metavar="LIST", default=None, help="Fields as perf names them, or changes as in +cpu,-dso."
+    "-F",
+    "--fields",
+    metavar="[TYPE:]LIST",
+    multiple=True,
+    shell_complete=_complete,
+    help="Fields as perf names them, or changes as in +cpu,-dso; of events of one type only as in trace:time,trace. "
+    "May be given more than once. Fields: " + ", ".join(_NAMES) + ".",
 )
 @click.option("--ns", "nanoseconds", is_flag=True, help="Times with nine digits after the point.")
 @click.option("--why", is_flag=True, help="After a stack that is not whole, a line that says why it ends there.")
 @click.option(
     "--perf-names", is_flag=True, help="Functions without a symbol are [unknown], as in perf, not FILE+0xSTART."
 )
-def command(job: Job, fields: str | None, nanoseconds: bool, why: bool, perf_names: bool) -> None:
+def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, perf_names: bool) -> None:
     """Every sample as text, in the shape of perf script."""
-    from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
+    from undwarf.outputs.script import (
+        ScriptOptions,
+        fields_of_event,
+        file_offsets,
+        has_chain,
+        needs_more,
+        parse_fields,
+        write,
+    )
 
-    parse_fields(fields)
-    events = job.recording.events
+    for request in fields:
+        parse_fields(request)
+    recording = job.recording
+    events = recording.events
     chosen = [fields_of_event(event, fields) for event in events]
     lines = any("srcline" in shown for shown, _missing in chosen)
     profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names)
-    absent = sorted(set().union(*(missing for _shown, missing in chosen)))
+    absent = set().union(*(missing for _shown, missing in chosen))
+    if any("tod" in shown for shown, _missing in chosen) and recording.header.clock_data is None:
+        absent.add("tod")
     if absent:
-        talk("note", f"not recorded, so not shown: {', '.join(absent)}")
+        talk("note", f"not recorded, so not shown: {', '.join(sorted(absent))}")
+    more = offsets = None
+    if any(needs_more(shown) for shown, _missing in chosen):
+        from undwarf.outputs.script_fields import SampleFields, Sources
+
+        sources = Sources(recording.data, recording.records, profile, recording.addresses)
+        more = SampleFields(sources, [shown for shown, _missing in chosen])
+    if any("dsoff" in shown for shown, _missing in chosen):
+        offsets = file_offsets(profile, recording.images.images)
     options = ScriptOptions(
         [shown for shown, _missing in chosen],
         [has_chain(event) for event in events],
-        dumped=not job.recording.data.stitched,
+        dumped=not recording.data.stitched,
         max_stack=job.max_stack or 1 << 30,
         nanoseconds=nanoseconds,
         why=why,
+        more=more,
+        offsets=offsets,
     )
+    known = len(recording.defects)
     write(profile, sys.stdout.buffer, options)
+    if more is not None:
+        more.close()
+        job.warn(known)

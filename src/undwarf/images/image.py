@@ -146,6 +146,16 @@ class Image:
             return None
         return self.elf.address_of_offset(file_offset)
 
+    def offset_of_address(self, address: int) -> int:
+        """The file offset of an ELF virtual address, the reverse of :meth:`address_of_offset`; the address itself
+        where there is none."""
+        if self.elf is None or self.kind is ImageKind.MODULE or not self.runs_at_file_addresses:
+            return address
+        for offset, size, start, _flags in self.segments:
+            if start <= address < start + size:
+                return address - start + offset
+        return address
+
     def read(self, address: int, size: int) -> memoryview | None:
         """``size`` bytes at an ELF virtual address that never change at run time; None elsewhere."""
         if self.jitdump is not None:

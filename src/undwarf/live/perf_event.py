@@ -276,9 +276,7 @@ def matching_tracepoints(system: str, name: str) -> list[str]:
 
 
 def tracing_data(events: list[EventAttr]) -> bytes:
-    """The TRACING_DATA section, which tells perf the fields of the tracepoints among ``events``; empty without any.
-
-    """
+    """The TRACING_DATA section, which tells perf the fields of the tracepoints among ``events``; empty without any."""
     wanted: dict[str, list[str]] = {}
     for event in events:
         if event.type == TRACEPOINT:

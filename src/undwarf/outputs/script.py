@@ -4,15 +4,17 @@ The shape is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, pr
 """
 
 from collections.abc import Sequence
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from undwarf.buffers import zeros
 from undwarf.errors import UsageError
+from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.outputs.script_fields import PLACES, SILENT, SampleFields
 from undwarf.outputs.script_text import ScriptText
 from undwarf.perfdata import SampleField
 from undwarf.profile.filters import near
-from undwarf.profile.model import Profile
+from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 from undwarf.views.data_labels import LATENCIES, latency_of, numbered
 from undwarf.views.data_source import page_size
@@ -47,14 +49,25 @@ CHAIN = 1 << 16
 NANOSECONDS = 1 << 17
 WHY = 1 << 18
 DUMPED = 1 << 19
+DSO_OFFSET = 1 << 24
+PLACE = 25
+"""The first of the bits that say where a sample has fields of undwarf.outputs.script_fields."""
+SKIPPED = 1 << 31
 
+NAMES = (*FIELDS, *(name for name in PLACES if name not in FIELDS), "dsoff", *SILENT)
+"""All fields that may be asked for."""
 DEFAULT = frozenset({"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"})
+FRAMES = frozenset({"ip", "sym", "symoff", "dso"})
+TYPES = {"hw": 0, "sw": 1, "trace": 2, "raw": 4, "break": 5, "synth": -1}
+"""perf's names of the types of events, for ``-F type:fields``."""
 TRACEPOINT = 2
+SOFTWARE = 1
 
 _NEEDS = {
     "tid": SampleField.TID,
     "pid": SampleField.TID,
     "time": SampleField.TIME,
+    "tod": SampleField.TIME,
     "cpu": SampleField.CPU,
     "addr": SampleField.ADDR,
     "data_src": SampleField.DATA_SRC,
@@ -64,6 +77,16 @@ _NEEDS = {
     "phys_addr": SampleField.PHYS_ADDR,
     "data_page_size": SampleField.DATA_PAGE_SIZE,
     "code_page_size": SampleField.CODE_PAGE_SIZE,
+    "trace": SampleField.RAW,
+    "bpf-output": SampleField.RAW,
+    "iregs": SampleField.REGS_INTR,
+    "uregs": SampleField.REGS_USER,
+    "cgroup": SampleField.CGROUP,
+    "brstack": SampleField.BRANCH_STACK,
+    "brstacksym": SampleField.BRANCH_STACK,
+    "brstackoff": SampleField.BRANCH_STACK,
+    "brstackinsn": SampleField.BRANCH_STACK,
+    "brstackdisasm": SampleField.BRANCH_STACK,
 }
 _SOURCE_ROOM = 99
 """Characters that perf has room for in a data source (tools/perf/builtin-script.c: data_src__fprintf)."""
@@ -95,35 +118,86 @@ class ScriptOptions:
     max_stack: int = 1 << 30
     nanoseconds: bool = False
     why: bool = False
+    more: SampleFields | None = None
+    """Writes the fields that the compiled module does not."""
+    offsets: "memoryview[int] | None" = None
+    """Where in its file each frame is (Q), for ``dsoff``."""
 
 
-def parse_fields(text: str | None) -> tuple[frozenset[str] | None, frozenset[str], frozenset[str]]:
-    """(the fields asked for or None for the default, fields to add, fields to take away) of perf's ``-F`` argument.
+def needs_more(fields: frozenset[str]) -> bool:
+    """Whether some of an event's fields are written by undwarf.outputs.script_fields."""
+    return bool(fields & PLACES.keys() - {"addr"}) or ("addr" in fields and bool(fields & {"sym", "dso"}))
 
-    Raises UsageError for a field that is not known, or for a mixture of names and changes.
+
+def file_offsets(profile: Profile, images: Sequence[Image]) -> "memoryview[int]":
+    """Where in its file each frame is (Q); of the kernel the address itself."""
+    frames = profile.frames
+    found = zeros("Q", len(frames))
+    for number, address in enumerate(frames.address):
+        image = frames.image[number]
+        found[number] = images[image].offset_of_address(address) if image != NONE else address
+    return found
+
+
+class FieldRequest(NamedTuple):
+    """One ``-F``: for events of which type (None: of all), the fields, or what is added and taken away."""
+
+    type: int | None
+    named: frozenset[str] | None
+    added: frozenset[str]
+    removed: frozenset[str]
+
+
+def parse_fields(text: str) -> FieldRequest:
+    """What perf's ``-F`` argument asks for: ``[TYPE:]NAME,...`` or ``[TYPE:]+NAME,-NAME...``.
+
+    Raises UsageError for a field or type that is not known, or for a mixture of names and changes.
     """
-    # perf allows a type of event before a colon; ours all print alike.
-    parts = [part.strip() for part in (text or "").rpartition(":")[2].split(",") if part.strip()]
+    head, colon, names = text.rpartition(":")
+    if colon and head.strip() not in TYPES:
+        raise UsageError(f"unknown type of event {head.strip()!r}", "", f"types are {', '.join(TYPES)}")
+    parts = [part.strip() for part in names.split(",") if part.strip()]
     named = {part for part in parts if part[0] not in "+-"}
     added = {part[1:] for part in parts if part[0] == "+"}
     removed = {part[1:] for part in parts if part[0] == "-"}
     for name in sorted(named | added | removed):
-        if name not in FIELDS:
-            raise UsageError(f"unknown field {name!r}", "", f"fields are {', '.join(near([name], list(FIELDS)))}")
+        if name not in NAMES:
+            raise UsageError(f"unknown field {name!r}", "", f"fields are {', '.join(near([name], list(NAMES)))}")
     if named and (added or removed):
         raise UsageError("-F takes either a list of fields or changes", "", "for example -F +addr,-period")
-    return frozenset(named) or None, frozenset(added), frozenset(removed)
+    # An empty list after a type is nothing; without one it is no request at all.
+    listed = frozenset(named) if named or (colon and not parts) else None
+    return FieldRequest(TYPES[head.strip()] if colon else None, listed, frozenset(added), frozenset(removed))
 
 
-def fields_of_event(event: Event, text: str | None) -> tuple[frozenset[str], frozenset[str]]:
-    """(what the event's samples show, what was asked for by name but was not recorded)."""
-    named, added, removed = parse_fields(text)
-    # Samples of tracepoints have a period of no meaning, which perf does not show unless asked.
-    default = DEFAULT - {"period"} if event.type == TRACEPOINT else DEFAULT
-    wanted = (default if named is None else named) | added
+def default_fields(event: Event) -> frozenset[str]:
+    """What samples of an event show where nobody asks for anything else."""
+    if event.type == TRACEPOINT:
+        # Their period has no meaning, and where they are taken is said by their name.
+        shown = DEFAULT - {"period"} | {"trace"}
+        return shown if has_chain(event) else shown - FRAMES
+    if event.type == SOFTWARE and event.sample_type & SampleField.RAW:
+        return DEFAULT | {"bpf-output"}
+    return DEFAULT
+
+
+def fields_of_event(event: Event, requests: "str | Sequence[str] | None") -> tuple[frozenset[str], frozenset[str]]:
+    """(what the event's samples show, what was asked for by name but was not recorded). Later requests count."""
+    shown = default_fields(event)
+    asked: frozenset[str] = frozenset()
+    for text in (requests,) if isinstance(requests, str) else requests or ():
+        request = parse_fields(text)
+        if request.type is not None and request.type != event.type:
+            continue
+        if request.named is not None:
+            shown, asked = request.named, request.named
+        shown = (shown | request.added) - request.removed
+        asked = (asked | request.added) - request.removed
     absent = {name for name, bit in _NEEDS.items() if not event.sample_type & bit}
-    asked = (named or frozenset()) | added
-    return wanted - removed - absent, frozenset(absent & asked)
+    if event.type != TRACEPOINT:
+        # As perf: of other events there is none to be had.
+        shown, asked = shown - {"trace"}, asked - {"trace"}
+    return shown - absent, frozenset(absent & asked)
 
 
 def has_chain(event: Event) -> bool:
@@ -136,12 +210,16 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
     modes = zeros("I", len(profile.events))
     for number, (fields, chain) in enumerate(zip(options.fields, options.chains, strict=True)):
         modes[number] = (
-            sum(FIELDS[name] for name in fields)
+            sum(FIELDS.get(name, 0) for name in fields)
             | (CHAIN if chain and "ip" in fields else 0)
             | (DUMPED if options.dumped else 0)
             | (NANOSECONDS if options.nanoseconds else 0)
             | (WHY if options.why else 0)
+            | (DSO_OFFSET if "dsoff" in fields else 0)
+            | (SKIPPED if not fields else 0)
         )
+        if options.more is not None:
+            modes[number] |= sum(1 << (PLACE + place) for place in options.more.places(number))
     events = [event.name for event in profile.events]
     reasons = [DESCRIPTIONS.get(StopReason(number), "") for number in range(max(StopReason) + 1)]
     names = (
@@ -158,7 +236,8 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
     for number, image in enumerate(profile.images):
         made[number] = is_made_at_run_time(image)
     asked = frozenset().union(*options.fields)
-    text = ScriptText(profile, modes, names, made, width, options.max_stack, _memory(profile, asked))
+    memory = _memory(profile, asked)
+    text = ScriptText(profile, modes, names, made, width, options.max_stack, memory, options.more, options.offsets)
     while len(piece := text.fill()):
         sink.write(piece)
 

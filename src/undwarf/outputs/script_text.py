@@ -41,6 +41,19 @@ WHY = cython.declare(cython.uint, 1 << 18)
 DUMPED = cython.declare(cython.uint, 1 << 19)
 """Samples of the event bring pieces of the stack, not chains."""
 
+DSO_OFFSET = cython.declare(cython.uint, 1 << 24)
+"""Where in the file a frame is follows the file's name."""
+PLACE = cython.declare(cython.uint, 25)
+"""The first of six bits: at which places of a sample there is more to write, see outputs.script_fields."""
+BEFORE_TIME = cython.declare(cython.int, 0)
+AFTER_EVENT = cython.declare(cython.int, 1)
+AFTER_ADDRESS = cython.declare(cython.int, 2)
+BEFORE_FRAMES = cython.declare(cython.int, 3)
+AFTER_FRAMES = cython.declare(cython.int, 4)
+AFTER_LINE = cython.declare(cython.int, 5)
+TAIL = cython.declare(cython.uint, 0xE000 | 0xF << 20 | 3 << 29)
+"""What may follow a frame on the sample's own line."""
+
 ROOM = cython.declare(cython.Py_ssize_t, 320)
 """Bytes that everything but names takes at most in one line."""
 CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
@@ -67,7 +80,8 @@ class ScriptText:
     (one more at the end, for frames that lie in none), the last parts of the images' names, and stop reasons. ``made``
     has for each image 1 if its code was made at run time. ``memory`` has columns by sample: numbers of texts for
     ``data_src``, ``data_page_size`` and ``code_page_size``; ``weight``, ``ins_lat`` and ``retire_lat``, as numbers.
-    A frame's line is formatted once and kept while there is room for it.
+    A frame's line is formatted once and kept while there is room for it. ``fields`` writes what is at the places that
+    ``modes`` name (outputs.script_fields.SampleFields); ``offsets`` are those of frames in their files.
     """
 
     modes = cython.declare("const unsigned int[::1]")
@@ -120,6 +134,8 @@ class ScriptText:
     next: cython.Py_ssize_t
     made = cython.declare("const unsigned char[::1]")
     pid: cython.longlong
+    fields: Any
+    offsets = cython.declare("const unsigned long long[::1]")
 
     def __init__(
         self,
@@ -130,8 +146,12 @@ class ScriptText:
         event_width: int,
         max_frames: int,
         memory: "dict[str, tuple[Any, list[str]]]",
+        fields: Any = None,
+        offsets: Any = None,
     ) -> None:
         samples = profile.samples
+        self.fields = fields
+        self.offsets = offsets if offsets is not None else zeros("Q", 0)
         self.made = made
         self.modes = modes
         self.times = samples.time
@@ -252,6 +272,12 @@ class ScriptText:
                     lines.put(byte)
             else:
                 lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
+            if mode & DSO_OFFSET and frame < self.offsets.shape[0] and self.images[frame] != NOTHING:
+                lines.put(43)
+                lines.put(48)
+                lines.put(120)
+                # As in `printed`.
+                lines.hexadecimal(self.offsets[frame] + (printed - self.addresses[frame]), 0, 32)
             lines.put(41)
         if mode & SRCLINE:
             lines.put(10)
@@ -303,6 +329,7 @@ class ScriptText:
             text.number(cython.cast(cython.ulonglong, self.cpus[s] if self.cpus[s] > 0 else 0), 3, 48)
             text.put(93)
             text.put(32)
+        self.extra(s, mode, BEFORE_TIME)
         if mode & TIME:
             text.number(self.times[s] // 1000000000, 5, 32)
             text.put(46)
@@ -319,10 +346,34 @@ class ScriptText:
             text.name(self.event_names, self.events[s], self.event_width)
             text.put(58)
             text.put(32)
+        self.extra(s, mode, AFTER_EVENT)
         if mode & ADDR:
             text.hexadecimal(self.addrs[s] if s < self.addrs.shape[0] else 0, 16, 32)
+        self.extra(s, mode, AFTER_ADDRESS)
         if mode & MEMORY:
             self.access(s, mode)
+        self.extra(s, mode, BEFORE_FRAMES)
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1)
+    def extra(self, s: cython.Py_ssize_t, mode: cython.uint, place: cython.int) -> cython.int:
+        """Append what there is at a place of a sample."""
+        if mode >> (PLACE + place) & 1:
+            self.more(s, place)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(more="const unsigned char[::1]", i="Py_ssize_t", text=Text)
+    def more(self, s: cython.Py_ssize_t, place: cython.int) -> cython.int:
+        """Append what a function writes at a place of a sample; afterwards there is room for a line."""
+        more = self.fields.text(place, s)
+        text = self.text
+        text.room(more.shape[0] + ROOM)
+        for i in range(more.shape[0]):
+            text.put(more[i])
         return 0
 
     @cython.cfunc
@@ -350,9 +401,10 @@ class ScriptText:
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(text=Text)
-    def pages(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
-        """Append the physical address and the sizes of pages, which come after the frames."""
+    def tail(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
+        """Append what comes after the frames, the physical address and the sizes of pages last, and end the line."""
         text = self.text
+        self.extra(s, mode, AFTER_FRAMES)
         text.room(ROOM)
         if mode & PHYS_ADDR and s < self.physicals.shape[0]:
             text.hexadecimal(self.physicals[s], 16, 32)
@@ -362,6 +414,9 @@ class ScriptText:
         if mode & CODE_PAGE_SIZE and s < self.code_pages.shape[0]:
             text.put(32)
             text.name(self.code_page_names, self.code_pages[s], 0)
+        text.room(ROOM)
+        text.put(10)
+        self.extra(s, mode, AFTER_LINE)
         return 0
 
     @cython.cfunc
@@ -384,8 +439,11 @@ class ScriptText:
     def sample(self, s: cython.Py_ssize_t) -> cython.int:
         """Append a sample."""
         mode: cython.uint = self.modes[self.events[s]]
-        shown: cython.uint = mode & (IP | SYM | SYMOFF | DSO | SRCLINE)
+        shown: cython.uint = mode & (IP | SYM | SYMOFF | DSO | SRCLINE | DSO_OFFSET)
         text = self.text
+        if mode >> 31:
+            # perf writes nothing of an event that shows no fields.
+            return 0
         self.pid = self.pids[s]
         self.header(s, mode)
         if shown != self.kept_mode:
@@ -393,9 +451,11 @@ class ScriptText:
             self.kept_mode = shown
             self.lines.used = 0
             self.line_end[:] = 0
+        if mode & ADDR and not mode & IP:
+            # The symbol asked for is that of the address.
+            shown = 0
         if not shown:
-            self.pages(s, mode)
-            text.put(10)
+            self.tail(s, mode)
         elif mode & CHAIN:
             text.put(10)
             self.stack(self.stacks[s], mode)
@@ -413,8 +473,7 @@ class ScriptText:
                 text.put(41)
                 text.put(10)
             text.room(ROOM)
-            self.pages(s, mode)
-            text.put(10)
+            self.tail(s, mode)
         elif self.stacks[s] != NOTHING:
             # The one frame on the sample's own line: a blank in place of the tab.
             frame = self.frames[self.stacks[s]]
@@ -425,13 +484,11 @@ class ScriptText:
                 frame = self.frames[node]
             text.put(32)
             self.line(frame, mode, 1)
-            if mode & MEMORY:
+            if mode & TAIL:
                 text.used -= 1
-                self.pages(s, mode)
-                text.put(10)
+                self.tail(s, mode)
         else:
-            self.pages(s, mode)
-            text.put(10)
+            self.tail(s, mode)
         return 0
 
     @cython.cfunc

@@ -1,6 +1,8 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
 from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import absent, zeros
@@ -104,7 +106,9 @@ def build_profile(
         if len(innermost):
             remap(walked.stack, 0, len(walked.stack), innermost)
     return Profile(
-        _samples(records, walked, comm_of, spaces.space_of, order),
+        _samples(
+            records, walked, comm_of, spaces.space_of, order, reduce(or_, (one.sample_type for one in data.events), 0)
+        ),
         stacks,
         frames,
         functions,
@@ -277,8 +281,9 @@ def _renumber(records: Records, comm_of: memoryview, number_of: dict[int, int]) 
 
 
 def _samples(
-    records: Records, walked: Walked, comm_of: memoryview, space_of: memoryview, order: memoryview | None
+    records: Records, walked: Walked, comm_of: memoryview, space_of: memoryview, order: memoryview | None, fields: int
 ) -> SampleColumns:
+    """``fields``: the bits of all events' sample types."""
     samples = records.samples
     columns: dict[str, Any] = {
         "time": samples.time,
@@ -301,6 +306,10 @@ def _samples(
         "space": space_of,
         "position": samples.position,
         "regs_at": samples.regs_at,
+        "regs_intr_at": samples.regs_intr_at,
+        "raw_at": samples.raw_at if fields & SampleField.RAW else None,
+        "branch_at": samples.branch_at if fields & SampleField.BRANCH_STACK else None,
+        "cgroup": samples.cgroup,
     }
     if order is not None:
         columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}

@@ -27,8 +27,9 @@ class SampleColumns:
     """One entry a sample. ``time`` in ns, ``comm`` an index in ``comms``, ``stack`` the innermost node, ``stop`` a
     StopReason, ``stop_image`` the image where the walk stopped. What few recordings have may be absent: ``addr`` (data
     address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size`` as the
-    kernel writes them; ``space`` numbers the address space that a sample saw; ``position`` and ``regs_at`` say where in
-    the recording the sample is, and in it the user registers.
+    kernel writes them; ``space`` numbers the address space that a sample saw; ``position`` says where in the
+    recording the sample is, ``regs_at``, ``regs_intr_at``, ``raw_at`` and ``branch_at`` where in it these fields are;
+    ``cgroup`` is a control group's id.
     """
 
     time: Column
@@ -51,6 +52,10 @@ class SampleColumns:
     space: Column | None = None
     position: Column | None = None
     regs_at: Column | None = None
+    regs_intr_at: Column | None = None
+    raw_at: Column | None = None
+    branch_at: Column | None = None
+    cgroup: Column | None = None
 
     def __len__(self) -> int:
         return len(self.stack)
