@@ -76,7 +76,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
     if any(needs_more(shown) for shown, _missing in chosen):
         from undwarf.outputs.script_fields import SampleFields, Sources
 
-        sources = Sources(recording.data, recording.records, profile, recording.addresses)
+        sources = Sources(recording.data, recording.records, profile, recording.addresses, nanoseconds=nanoseconds)
         more = SampleFields(sources, [shown for shown, _missing in chosen])
     if any("dsoff" in shown for shown, _missing in chosen):
         offsets = file_offsets(profile, recording.images.images)

@@ -78,6 +78,8 @@ class Sources:
     profile: Profile
     addresses: Addresses
     limits: Limits = DEFAULT
+    nanoseconds: bool = False
+    """Times of day have nine digits after the point."""
 
 
 class SampleFields:
@@ -93,6 +95,7 @@ class SampleFields:
         self._events: list[EventAttr] = sources.data.events
         self._defects: Defects = sources.data.defects
         self._names = {id_: _shown(name) for id_, name in self._cgroups()} if any("cgroup" in f for f in fields) else {}
+        self._nanoseconds = sources.nanoseconds
         self._window: AbstractContextManager[memoryview] | None = None
         self._view = memoryview(b"")
         self._base = 0
@@ -218,7 +221,8 @@ class SampleFields:
             day = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(wall // 10**9))
         except (OverflowError, ValueError, OSError):
             return b"[unknown] "
-        return f"{day}.{wall % 10**9:09} ".encode()
+        part = f"{wall % 10**9:09}" if self._nanoseconds else f"{wall % 10**9 // 1000:06}"
+        return f"{day}.{part} ".encode()
 
     @cached_property
     def _tracing(self) -> Tracing:
@@ -259,8 +263,10 @@ class SampleFields:
         return (found.function.encode("utf-8", "replace"), address - found.start) if found.known else None
 
     def _address(self, sample: int, shown: frozenset[str]) -> bytes:
-        assert self._columns.addr is not None
-        found = self._addresses.find_data(self._space(sample), self._columns.addr[sample])
+        columns = self._columns
+        assert columns.addr is not None
+        address, pid, when = columns.addr[sample], columns.pid[sample], columns.time[sample]
+        found = self._addresses.find_data(self._space(sample), address, pid, when)
         text = b""
         if "sym" in shown:
             text += b" " + (_symbol(found) if "symoff" in shown else _shown(found.function))
@@ -363,7 +369,7 @@ class SampleFields:
         if "insnlen" in shown:
             text += b" ilen: %d" % size
         if "insn" in shown and size:
-            text += b" insn: " + _hex(code[:size])
+            text += b" insn: " + _hex(code[:size]).rstrip()
         return text
 
     def _branch_code(self, sample: int, event: EventAttr) -> bytes:

@@ -51,6 +51,7 @@ AFTER_ADDRESS = cython.declare(cython.int, 2)
 BEFORE_FRAMES = cython.declare(cython.int, 3)
 AFTER_FRAMES = cython.declare(cython.int, 4)
 AFTER_LINE = cython.declare(cython.int, 5)
+ADDRESSES = cython.declare(cython.uint, 128 | 1 << 29)
 TAIL = cython.declare(cython.uint, 0xE000 | 0xF << 20 | 3 << 29)
 """What may follow a frame on the sample's own line."""
 
@@ -451,8 +452,8 @@ class ScriptText:
             self.kept_mode = shown
             self.lines.used = 0
             self.line_end[:] = 0
-        if mode & ADDR and not mode & IP:
-            # The symbol asked for is that of the address.
+        if not mode & IP and mode & ADDRESSES:
+            # Symbols and files are those of the data's address, or of branches.
             shown = 0
         if not shown:
             self.tail(s, mode)

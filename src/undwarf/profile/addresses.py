@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from undwarf.buffers import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.perfdata import Records
+from undwarf.perfdata.records import SidebandKind
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.kernel import kernel_key
 from undwarf.symbols.resolver import UNKNOWN, Resolver
@@ -47,6 +48,8 @@ class Addresses:
         self._keys = spaces.replay.keys()
         self._pids = spaces.replay.key_pids()
         self._images = images
+        self._records = records
+        self._data_maps = _DataMaps(records)
         self._resolver = resolver
         self._found: dict[tuple[int, int], Located] = {}
         self._variables: dict[int, DataSymbols] = {}
@@ -65,17 +68,33 @@ class Addresses:
             found = self._found[space, address] = self._find(space, address)
         return found
 
-    def find_data(self, space: int, address: int) -> Located:
-        """As :meth:`find`, of an address that may be a variable's."""
+    def find_data(self, space: int, address: int, pid: int, when: int) -> Located:
+        """As :meth:`find`, of an address that may be a variable's, in a process at a time."""
         found = self.find(space, address)
-        if found.image is None or found.image.elf is None or address >= KERNEL_HALF:
+        if address >= KERNEL_HALF or (found.image is not None and found.known):
             return found
-        variables = self._variables.get(found.image.number)
+        if found.image is None:
+            row = self._data_maps.find(pid, address, when)
+            if row is None:
+                return found
+            side = self._records.sideband
+            image = self._images.image((side.name[row], side.identity[row]))
+            offset = address - side.a[row] + side.c[row]
+            stated = image.address_of_offset(offset) if image.kind is ImageKind.FILE else None
+            found = Located(image, address if stated is None else stated, offset, UNKNOWN, 0)
+        return self._with_variable(found)
+
+    def _with_variable(self, found: Located) -> Located:
+        """An address with the variable that is there, if any."""
+        image = found.image
+        if image is None or image.kind is not ImageKind.FILE or image.elf is None:
+            return found
+        variables = self._variables.get(image.number)
         if variables is None:
             # Few recordings have data addresses, and these are modules of their own.
             from undwarf.types.sources.data_symbols import DataSymbols
 
-            variables = self._variables[found.image.number] = DataSymbols(found.image.debug_elf or found.image.elf)
+            variables = self._variables[image.number] = DataSymbols(image.debug_elf or image.elf)
         variable = variables.variable_at(found.address)
         if variable is None:
             return found
@@ -121,3 +140,40 @@ class Addresses:
         rows = range(_CHUNK * chunk, _CHUNK * chunk + columns["chunk_count"][chunk])
         row = max((row for row in rows if starts[row] <= address), default=-1)
         return row if row >= 0 and address < columns["ends"][row] else -1
+
+
+class _DataMaps:
+    """The mappings of data, which address spaces leave out: by process, as the side band has them."""
+
+    def __init__(self, records: Records) -> None:
+        self._side = records.sideband
+        self._rows: dict[int, list[int]] | None = None
+        self._parents: dict[int, tuple[int, int]] = {}
+
+    def find(self, pid: int, address: int, when: int) -> int | None:
+        """The row of the side band that mapped an address last; of a child also what its parent had."""
+        if self._rows is None:
+            self._rows = self._read()
+        side = self._side
+        seen = set()
+        while pid not in seen:
+            seen.add(pid)
+            for row in reversed(self._rows.get(pid, ())):
+                if side.time[row] <= when and 0 <= address - side.a[row] < side.b[row]:
+                    return row
+            if pid not in self._parents:
+                break
+            pid, when = self._parents[pid]
+        return None
+
+    def _read(self) -> dict[int, list[int]]:
+        """Rows of mappings by process; of forks the parents are kept."""
+        side = self._side
+        found: dict[int, list[int]] = {}
+        for row in range(len(side.kind)):
+            pid = side.pid[row]
+            if side.kind[row] == SidebandKind.MMAP:
+                found.setdefault(pid, []).append(row)
+            elif side.kind[row] == SidebandKind.FORK and side.a[row] != pid:
+                self._parents.setdefault(pid, (side.a[row], side.time[row]))
+        return found
