@@ -84,9 +84,9 @@ def _keys(_context: click.Context) -> list[str]:
 
 
 def _fields(_context: click.Context) -> list[str]:
-    from undwarf.outputs.script import FIELDS
+    from undwarf.outputs.script import NAMES
 
-    return list(FIELDS)
+    return list(NAMES)
 
 
 def _kinds(_context: click.Context) -> list[str]:
