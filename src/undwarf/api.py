@@ -131,7 +131,7 @@ class Recording:
 
     @property
     def events(self) -> list[EventAttr]:
-        """The events that were sampled."""
+        """The events that were sampled; those that records describe are among them once the records were read."""
         return self.data.events
 
     @property

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run, recording, two_events
+from perfdata.build import IDENTIFIER, PLAIN, Attr, Build
 
 READERS = ["report", "script", "fold", "info"]
 
@@ -66,6 +67,15 @@ def test_script(undwarf: Run, perf_data: Path) -> None:
     lines = undwarf("script", perf_data).stdout.splitlines()
     assert lines[0] == "prog      11 [000]     1.500000:          5 cpu-clock: "
     assert lines[1] == "\t          400010 [unknown] (/nowhere/prog)"
+
+
+def test_script_of_a_plain_file_that_describes_a_further_event(undwarf: Run, perf_data: Path) -> None:
+    build = Build()
+    first, second = Attr(sample_type=PLAIN | IDENTIFIER, ids=[1]), Attr(sample_type=PLAIN | IDENTIFIER, ids=[2])
+    samples = [build.sample(attr, ip=0x400010, time=1_000_000_000, ident=attr.ids[0]) for attr in (first, second)]
+    perf_data.write_bytes(build.file([first], [samples[0], build.header_attr(second), samples[1]]))
+    done = undwarf("script", "-F", "ip", perf_data)
+    assert (done.returncode, done.stdout.split()) == (0, ["400010", "400010"])
 
 
 def test_script_says_what_was_not_recorded(undwarf: Run, perf_data: Path) -> None:

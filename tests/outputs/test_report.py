@@ -149,7 +149,31 @@ def test_json_has_what_the_text_has() -> None:
         "samples": 40,
     }
     assert event["tree"][0]["sym"] == "_start"
+    assert event["tree"][0]["parent"] is None
     assert found["wholeness"]["gaps"][0]["reason"] == "truncated"
+
+
+@pytest.mark.parametrize("graph", ["caller", "callee"])
+def test_json_of_a_deep_tree_is_flat_and_has_every_node(graph: str) -> None:
+    depth = 5000
+    sink = io.StringIO()
+    profile = make_profile([S(" ".join(f"f{number}@app" for number in range(depth)))])
+    report_json.write(profile, sink, ReportOptions(graph=graph))
+    tree = json.loads(sink.getvalue())["events"][0]["tree"]
+    assert [node["id"] for node in tree] == list(range(depth))
+    assert [node["parent"] for node in tree] == [None, *range(depth - 1)]
+    names = [f"f{number}" for number in range(depth)]
+    assert [node["sym"] for node in tree] == (names if graph == "caller" else names[::-1])
+    assert (tree[-1] if graph == "caller" else tree[0])["self"] == 1
+
+
+def test_json_of_a_tree_has_a_node_before_its_children() -> None:
+    sink = io.StringIO()
+    report_json.write(PROFILE, sink, ReportOptions(path="perf.data", tree_limit=0))
+    tree = json.loads(sink.getvalue())["events"][0]["tree"]
+    assert len(tree) > 3
+    assert all(node["parent"] is None or node["parent"] < node["id"] for node in tree)
+    assert all(tree[node["parent"]]["weight"] >= node["weight"] for node in tree if node["parent"] is not None)
 
 
 def test_a_share_is_only_whole_if_it_is() -> None:

@@ -47,3 +47,16 @@ def test_a_source_file_that_is_too_large(tmp_path: Path) -> None:
     assert "700 bytes are too many" in listing.problem
     _add_source(listing, 700)
     assert [line.text for line in listing.lines] == ["int a;"] * 5
+
+
+@pytest.mark.parametrize("char", ["\r", "\f", "\v", "\x1c", "\x85", "\u2028"])
+def test_only_a_line_feed_ends_a_line_of_source(tmp_path: Path, char: str) -> None:
+    path = tmp_path / "odd.c"
+    path.write_bytes(f"one{char}still one\ntwo\r\nthree\n".encode())
+    listing = Listing("f", "nowhere", str(path), 1, 1, 1, [Line(2, None, 1, 1)])
+    _add_source(listing, 1000)
+    assert [(line.number, line.text) for line in listing.lines] == [
+        (1, f"one{char}still one"),
+        (2, "two"),
+        (3, "three"),
+    ]

@@ -58,7 +58,8 @@ Examples:
   undwarf report -g caller,1 --percent-limit 2 perf.data
   undwarf report --source parse_line perf.data
   undwarf report --source 'std::vector<int>::push_back' --asm perf.data
-  undwarf report --json perf.data | jq '.events[0].rows[:5]'""",
+  undwarf report --json perf.data | jq '.events[0].rows[:5]'
+  undwarf report --json perf.data | jq '.events[0].tree[] | select(.parent == null)'""",
 )
 @click.option(
     "-s",
@@ -119,7 +120,9 @@ Examples:
     help="Show this function's source instead, with the weight of each line.",
 )
 @click.option("--asm", is_flag=True, help="With --source: the instructions below each line.")
-@click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Numbers for machines: rows, and the tree as nodes with their parents' ids."
+)
 def command(
     job: Job,
     sort: str,

@@ -60,13 +60,13 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
         write,
     )
 
-    for request in fields:
-        parse_fields(request)
+    requests = [parse_fields(request) for request in fields]
+    lines = any("srcline" in (request.named or frozenset()) | request.added for request in requests)
     recording = job.recording
+    profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names)
+    # Not before the records were read: some of them describe further events.
     events = recording.events
     chosen = [fields_of_event(event, fields) for event in events]
-    lines = any("srcline" in shown for shown, _missing in chosen)
-    profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names)
     absent = set().union(*(missing for _shown, missing in chosen))
     if any("tod" in shown for shown, _missing in chosen) and recording.header.clock_data is None:
         absent.add("tod")

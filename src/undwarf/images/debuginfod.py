@@ -102,7 +102,7 @@ def _headers(path: str) -> Iterator[tuple[str, str]]:
     if not path:
         return
     with suppress(OSError), open(path, encoding="latin-1") as file:
-        for line in file.read(1 << 16).splitlines():
+        for line in file.read(1 << 16).split("\n"):
             name, colon, value = line.partition(":")
             if colon and name.strip() and value.strip():
                 yield name.strip(), value.strip()

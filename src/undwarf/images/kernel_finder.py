@@ -144,8 +144,8 @@ def module_name(recorded: str) -> str:
 def _module_below(directory: str, name: str) -> str:
     """The path of a module's file below its release's directory, by the first column of ``modules.dep``."""
     try:
-        with open(f"{directory}/modules.dep", encoding="utf-8", errors="surrogateescape") as file:
-            for line in file.read(MAX_DEPENDENCIES).splitlines():
+        with open(f"{directory}/modules.dep", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            for line in file.read(MAX_DEPENDENCIES).split("\n"):
                 path = line.partition(":")[0]
                 if module_name(path) == name and ".." not in path.split("/"):
                     return path

@@ -37,7 +37,7 @@ def _setting(path: str, section: str, name: str) -> str:
     except OSError:
         return ""
     here, found = "", ""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         line = line.strip()
         if line.startswith("["):
             here = line[1:].partition("]")[0].strip().lower()

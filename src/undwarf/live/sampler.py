@@ -479,7 +479,7 @@ def _cycles(event: EventAttr) -> bool:
 def _process_of(tid: int) -> int:
     """The process of a thread; the thread itself where it is gone."""
     with suppress(OSError, ValueError, IndexError):
-        for line in Path(f"/proc/{tid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("Tgid:"):
+        for line in Path(f"/proc/{tid}/status").read_bytes().split(b"\n"):
+            if line.startswith(b"Tgid:"):
                 return int(line.split()[1])
     return tid

@@ -11,11 +11,12 @@ from undwarf.views.selection import sections
 from undwarf.views.tree import TreeNode, call_tree, callers
 from undwarf.views.wholeness import wholeness
 
-TREE_DEPTH = 200
-
 
 def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
-    """Write one JSON object: ``events`` holds a table of ``rows`` and a ``tree`` for each event that has samples."""
+    """Write one JSON object: ``events`` holds a table of ``rows`` and a ``tree`` for each event that has samples.
+
+    A tree is a list of nodes: ``parent`` is the ``id`` of another, which stands before it, or null at a root.
+    """
     whole = wholeness(profile, options.dump)
     events = []
     for event, name in sections(profile, options.keys):
@@ -29,7 +30,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
         if options.graph != "none":
             made = call_tree if options.graph == "caller" else callers
             tree = made(profile, weight=options.weight, event=event, min_share=options.tree_limit / 100)
-            found["tree"] = [_tree(root, 0) for root in tree.roots]
+            found["tree"] = _tree(tree.roots)
         events.append(found)
     report = {
         "file": options.path,
@@ -61,6 +62,23 @@ def _rows(flat: Hot, options: ReportOptions) -> list[dict[str, Any]]:
     ]
 
 
-def _tree(root: TreeNode, depth: int) -> dict[str, Any]:
-    children = [_tree(child, depth + 1) for child in root.children] if depth < TREE_DEPTH else []
-    return {"sym": root.name, "dso": root.dso, "weight": root.weight, "self": root.self_weight, "children": children}
+def _tree(roots: list[TreeNode]) -> list[dict[str, Any]]:
+    """The nodes as a list, each after its parent and the heavier of its siblings: what reads JSON may refuse nesting as
+    deep as call trees are (jq 1.6: 256)."""
+    nodes: list[dict[str, Any]] = []
+    left: list[tuple[TreeNode, int | None]] = [(root, None) for root in reversed(roots)]
+    while left:
+        node, parent = left.pop()
+        number = len(nodes)
+        nodes.append(
+            {
+                "id": number,
+                "parent": parent,
+                "sym": node.name,
+                "dso": node.dso,
+                "weight": node.weight,
+                "self": node.self_weight,
+            }
+        )
+        left += [(child, number) for child in reversed(node.children)]
+    return nodes

@@ -102,7 +102,7 @@ def read_bases(kallsyms: str) -> dict[bytes, int]:
         text = read_text(f"{os.path.dirname(kallsyms)}/modules", MODULES_BYTES)  # noqa: PTH120
     except (OSError, ValueError):
         return found
-    for line in text.splitlines():
+    for line in text.split(b"\n"):
         parts = line.split()
         # name size users dependencies state address [taints]
         if len(parts) >= 6 and parts[5].startswith(b"0x"):

@@ -48,7 +48,7 @@ def families(root: str = "") -> tuple[str, ...]:
             text = Path(path).read_text(encoding="utf-8", errors="replace")[: 1 << 16]
         except OSError:
             continue
-        for line in text.splitlines():
+        for line in text.split("\n"):
             key, _, value = line.partition("=")
             if key in ("ID", "ID_LIKE"):
                 found += value.strip().strip("\"'").split()

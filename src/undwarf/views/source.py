@@ -267,8 +267,9 @@ def _read(path: str, binary: str, most: int) -> tuple[list[str], bool]:
         raise OSError("not a regular file")
     if status.st_size > most:
         raise OSError(f"{status.st_size:,} bytes are too many")
-    with open(path, encoding="utf-8", errors="replace") as source:
-        text = source.read(most).split("\n")
+    # Compilers count line feeds: a carriage return alone ends no line, and one before a line feed is no text.
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as source:
+        text = [line.removesuffix("\r") for line in source.read(most).split("\n")]
     try:
         newer = status.st_mtime > Path(binary).stat().st_mtime
     except OSError:
