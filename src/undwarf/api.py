@@ -7,12 +7,13 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from undwarf.diagnostics import Defects
+from undwarf.diagnostics import CUT_SHORT, Defects
 from undwarf.errors import UsageError
 from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers
 from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
+from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.perfdata.event_stops import EventStops, event_stops
 from undwarf.profile import model
@@ -137,6 +138,8 @@ class Recording:
     @property
     def defects(self) -> Defects:
         """Damage met so far."""
+        for path in cut_files():
+            self.data.defects.add(CUT_SHORT, path)
         return self.data.defects
 
     @cached_property
@@ -381,6 +384,7 @@ class Recording:
             answers_of=self.types.answers,
             read_ahead=self.types.read_ahead,
             meanwhile=meanwhile,
+            contained=self.types.contained,
         )
 
     def data_addresses(self, profile: model.Profile, touched: "Touch") -> "DataAddresses":

@@ -1,8 +1,15 @@
 """Defects: bad data that was met, counted and worked around, as values that reports show."""
 
+import os
 from collections.abc import Iterator
+from types import TracebackType
 
+from undwarf.errors import UndwarfError
 from undwarf.lazy_dataclasses import dataclass
+
+CUT_SHORT = "file cut short while it was read"
+OWN_DEFECT = "defect of undwarf"
+"""Kinds of defects."""
 
 
 @dataclass(slots=True)
@@ -38,6 +45,10 @@ class Defects:
         else:
             found.count += count
 
+    def contained(self, subject: str) -> "Contained":
+        """A context in which an exception that nobody foresaw costs what is read from ``subject``, not the run."""
+        return Contained(self, subject)
+
     def __iter__(self) -> Iterator[Defect]:
         return iter(self._found.values())
 
@@ -47,3 +58,37 @@ class Defects:
     def total(self) -> int:
         """How many defects were counted in all."""
         return sum(defect.count for defect in self._found.values())
+
+
+class Contained:
+    """A context manager that counts an exception as a defect of undwarf in reading one file, and ends it.
+
+    UndwarfError, and what is no fault of the file (MemoryError, interrupts), goes on. So does everything where
+    ``UNDWARF_TRACEBACK`` is set, as for tests and fuzzers, so that no defect of ours is hidden from them. ``failed``
+    says whether there was one.
+    """
+
+    __slots__ = ("_defects", "_subject", "failed")
+
+    def __init__(self, defects: Defects, subject: str) -> None:
+        self._defects = defects
+        self._subject = subject
+        self.failed = False
+
+    def __enter__(self) -> "Contained":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(value, Exception) or isinstance(value, UndwarfError | MemoryError):
+            return False
+        if isinstance(value, OSError):
+            self._defects.add("file cannot be read", self._subject, detail=str(value))
+        elif os.environ.get("UNDWARF_TRACEBACK"):
+            return False
+        else:
+            hint = "set UNDWARF_TRACEBACK=1, run again, and report it"
+            self._defects.add(OWN_DEFECT, self._subject, detail=f"{type(value).__name__}: {value}; {hint}")
+        self.failed = True
+        return True

@@ -444,3 +444,17 @@ def test_compressed_debug_info_as_objcopy_unpacks_it(compiled: Path, tmp_path: P
     assert section is not None
     assert section.flags & SHF_COMPRESSED or section.size < 100
     assert bytes(packed.section_data(".debug_info") or b"1") == bytes(unpacked.section_data(".debug_info") or b"2")
+
+
+@pytest.mark.parametrize(("offset", "address"), [((1 << 64) - 16, 0x1000), (0, (1 << 64) - 16)])
+def test_segments_past_the_end_of_the_address_space_are_left_out(offset: int, address: int) -> None:
+    good = Segment(1, 5, 0x1000, file_size=64)
+    bad = Segment(1, 5, address, offset=offset, file_size=17)
+    elf = ElfFile.from_bytes(Elf(segments=[good, bad]).build())
+    assert [segment.address for segment in elf.loads] == [0x1000]
+    assert [defect.kind for defect in elf.defects] == ["segment past the end of the address space"]
+
+
+def test_a_segment_may_end_where_the_address_space_ends() -> None:
+    last = Segment(1, 5, (1 << 64) - 4096, file_size=64, memory_size=4096)
+    assert len(ElfFile.from_bytes(Elf(segments=[last]).build()).loads) == 1

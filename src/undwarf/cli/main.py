@@ -131,8 +131,25 @@ def complain(error: UndwarfError) -> None:
         click.echo(f"  try: {printable(error.hint)}", err=True)
 
 
+def _warn_of_cut_files() -> None:
+    """Name the files that somebody cut short while they were read, where the command did not."""
+    mapped = sys.modules.get("undwarf.mapped_files")
+    for path in mapped.cut_files() if mapped is not None else ():
+        from undwarf.cli.common import talk
+        from undwarf.diagnostics import CUT_SHORT
+
+        talk("warning", f"{CUT_SHORT}: {path}")
+
+
 def run(arguments: Any = None) -> int:
     """Run the command line; the exit code: 0 ok, 1 nothing usable, 2 usage, 3 unreadable input, 130 interrupted."""
+    try:
+        return _run(arguments)
+    finally:
+        _warn_of_cut_files()
+
+
+def _run(arguments: Any) -> int:
     try:
         code = undwarf.main(args=arguments, prog_name="undwarf", standalone_mode=False)
     except UndwarfError as error:

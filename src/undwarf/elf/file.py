@@ -41,6 +41,7 @@ from undwarf.elf.headers import (
 from undwarf.elf.source import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.limits import DEFAULT, Limits
+from undwarf.mapped_files import MappedFile
 
 if TYPE_CHECKING:
     from undwarf.elf.early import Promise
@@ -173,11 +174,19 @@ class ElfFile:
         is_64 = self.is_64
         if stride == layout.size:
             rows = layout.iter_unpack(self._buffer[at : at + count * stride])
-            if is_64:
-                return tuple(map(Segment._make, rows))
-            return tuple(segment_from_words(words, is_64) for words in rows)
-        unpack_from = layout.unpack_from
-        return tuple(segment_from_words(unpack_from(self._buffer, at + i * stride), is_64) for i in range(count))
+            found = map(Segment._make, rows) if is_64 else (segment_from_words(words, is_64) for words in rows)
+        else:
+            unpack_from = layout.unpack_from
+            found = (segment_from_words(unpack_from(self._buffer, at + i * stride), is_64) for i in range(count))
+        return tuple(one for one in found if self._ends_below_2_64(one))
+
+    def _ends_below_2_64(self, segment: Segment) -> bool:
+        """Whether the sums of a segment's numbers fit into 64 bits; one where they do not is counted."""
+        largest = max(segment.file_size, segment.memory_size)
+        if max(segment.offset, segment.address) + largest <= 1 << 64:
+            return True
+        self.defects.add("segment past the end of the address space", self.path)
+        return False
 
     def _first_section_words(self) -> tuple[int, ...] | None:
         """Section header 0, which holds the counts that do not fit in the ELF header (gABI, "e_shnum")."""
@@ -423,6 +432,11 @@ class ElfFile:
             if segment.address <= address < segment.address + segment.file_size:
                 return address - segment.address + segment.offset
         return None
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether the file was cut short while it was read: what was read of it then is not to be kept."""
+        return isinstance(self._buffer, MappedFile) and self._buffer.was_cut
 
     def release(self, *, unpacked: bool = True) -> None:
         """Give the pages that were read back to the system; what is looked at again is read again.

@@ -1,16 +1,16 @@
 """Opening files whose names come from untrusted input: regular files only, mapped read-only."""
 
 import errno
-import mmap
 import os
 import resource
 import stat
 import sys
 
 from undwarf.errors import ElfError
+from undwarf.mapped_files import MappedFile
 
 
-def map_regular_file(path: str) -> mmap.mmap:
+def map_regular_file(path: str) -> MappedFile:
     """The file's bytes, mapped. Raises ElfError for anything but a readable regular file that is not empty.
 
     The kind is looked at before the file is opened, since opening a device or a FIFO can act on it, and again
@@ -29,22 +29,22 @@ def map_regular_file(path: str) -> mmap.mmap:
         if status.st_size == 0:
             raise ElfError(f"cannot read {path}", "empty file")
         try:
-            return _map(fd, status.st_size)
+            return _map(fd, status.st_size, path)
         except OSError as error:
             if error.errno != errno.EMFILE or not _allow_more_files():
                 raise
-            return _map(fd, status.st_size)
+            return _map(fd, status.st_size, path)
     except (OSError, ValueError, OverflowError) as error:
         raise ElfError(f"cannot read {path}", _reason(error)) from error
     finally:
         os.close(fd)
 
 
-def _map(fd: int, size: int) -> mmap.mmap:
-    # Kernels from 6.16 on share their own types (/sys/kernel/btf/vmlinux) with nobody.
+def _map(fd: int, size: int, path: str) -> MappedFile:
+    # Privately: kernels from 6.16 on share their own types (/sys/kernel/btf/vmlinux) with nobody.
     if sys.version_info >= (3, 13):
-        return mmap.mmap(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ, trackfd=False)
-    return mmap.mmap(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ)
+        return MappedFile.of(fd, size, path, trackfd=False)
+    return MappedFile.of(fd, size, path)
 
 
 def _open(path: str) -> int:

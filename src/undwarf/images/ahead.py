@@ -25,7 +25,7 @@ def unpack_ahead(
     files = []
     for number in numbers if store.finder.debuginfod is None else ():
         image = store[number]
-        with contextlib.suppress(UndwarfError):
+        with contextlib.suppress(UndwarfError), store.finder.defects.contained(image.path):
             elf = image.elf if image.kind is ImageKind.FILE else None
             described = elf if elf is None or elf.section(".debug_info") is not None else image.debug_elf
             if described is not None:

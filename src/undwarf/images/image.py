@@ -72,6 +72,16 @@ class Image:
     def elf(self) -> ElfFile | None:
         """The verified ELF file of this image; None where there is none, and :attr:`problem` says why."""
         found: ElfFile | None = None
+        with self._finder.defects.contained(self.path) as contained:
+            found = self._find()
+        if contained.failed:
+            self._problem = "file not readable"
+        if found is not None and not self.build_id:
+            self.build_id = found.build_id
+        return found
+
+    def _find(self) -> ElfFile | None:
+        found: ElfFile | None = None
         if self.kind is ImageKind.FILE:
             found, self._problem = self._finder.binary(self.path, self._recorded_build_id, self._place)
         elif self.kind is ImageKind.MODULE:
@@ -84,15 +94,16 @@ class Image:
             found, _ = kernel_finder.vmlinux(self._finder, self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.UNKNOWN:
             self._problem = "code of a guest" if self.name.startswith(b"[guest.") else "not a file"
-        if found is not None and not self.build_id:
-            self.build_id = found.build_id
         return found
 
     def open_dump(self, pid: int = 0) -> "JitDump | None":
         """The jitdump of this image; ``pid`` is the process that mapped it, which tells where a container's is."""
         if self.kind is ImageKind.JITDUMP and not self._looked:
             self._looked = True
-            self._dump, self._problem = self._finder.jitdump(self.path, pid)
+            with self._finder.defects.contained(self.path) as contained:
+                self._dump, self._problem = self._finder.jitdump(self.path, pid)
+            if contained.failed:
+                self._problem = "file not readable"
         return self._dump
 
     @property
@@ -106,7 +117,9 @@ class Image:
         elf = self.elf
         if elf is None or self.kind is not ImageKind.FILE:
             return None
-        return self._finder.debug_file(elf, self.path)
+        with self._finder.defects.contained(self.path):
+            return self._finder.debug_file(elf, self.path)
+        return None
 
     def has_common_file(self, elf: ElfFile) -> bool:
         """Whether the file that dwz moved parts of ``elf`` (this image's binary or debug file) to is here."""

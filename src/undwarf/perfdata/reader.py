@@ -89,7 +89,7 @@ class PerfData:
             self.events = events
         self._rename()
         self._raw += [(number, 0, os.fstat(number).st_size) for number in files[1:]]
-        self._stream = Stream(self._raw)
+        self._stream = Stream(self._raw, path)
 
     @property
     def stitched(self) -> bool:
@@ -159,8 +159,8 @@ class PerfData:
         spool = Spool(self._limits.stream_bytes)
         self._owned.callback(spool.close)
         unpacker = Unpacker(spool, self.byte_order, self.events, self._limits, self.defects)
-        parts = unpacker.run(Stream(self._raw), progress)
-        self._stream = Stream(parts)
+        parts = unpacker.run(Stream(self._raw, self.path), progress)
+        self._stream = Stream(parts, self.path)
         self._raw = []
 
     def _scan(self, progress: Progress | None, switches: bool) -> Decoder | None:

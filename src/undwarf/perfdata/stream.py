@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import NamedTuple
 
+from undwarf.mapped_files import MappedFile
+
 WINDOW = 16 << 20
 """Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""
 
@@ -29,13 +31,14 @@ class Segment(NamedTuple):
 class Window:
     """A context manager whose value is a read-only memoryview of mapped bytes, gone when it ends."""
 
-    __slots__ = ("_length", "_mapping", "_segment", "_start", "_view")
+    __slots__ = ("_length", "_mapping", "_path", "_segment", "_start", "_view")
 
-    def __init__(self, segment: Segment | None, start: int, length: int) -> None:
+    def __init__(self, segment: Segment | None, start: int, length: int, path: str) -> None:
         self._segment = segment
         self._start = start
         self._length = length
-        self._mapping: mmap.mmap | None = None
+        self._path = path
+        self._mapping: MappedFile | None = None
         self._view: memoryview | None = None
 
     def __enter__(self) -> memoryview:
@@ -43,12 +46,12 @@ class Window:
         if segment is None:
             return memoryview(b"")
         at = segment.offset + self._start - segment.position
-        # A file that shrank since it was opened must not be touched behind its end (SIGBUS).
+        # What the file has lost since it was opened is no part of the window.
         length = min(self._length, os.fstat(segment.file).st_size - at)
         if length <= 0:
             return memoryview(b"")
         page = at - at % mmap.ALLOCATIONGRANULARITY
-        self._mapping = mmap.mmap(segment.file, at + length - page, offset=page, prot=mmap.PROT_READ)
+        self._mapping = MappedFile.of(segment.file, at + length - page, self._path, offset=page)
         self._view = memoryview(self._mapping)[at - page :]
         return self._view
 
@@ -66,8 +69,10 @@ class Window:
 class Stream:
     """Segments with their places in the stream; owns none of the files."""
 
-    def __init__(self, parts: Iterable[tuple[int, int, int]]) -> None:
-        """``parts``: (file descriptor, offset, length) in order; empty ones are dropped."""
+    def __init__(self, parts: Iterable[tuple[int, int, int]], path: str = "") -> None:
+        """``parts``: (file descriptor, offset, length) in order; empty ones are dropped. ``path`` names the files where
+        one is cut short while it is read."""
+        self._path = path
         self.segments: list[Segment] = []
         self.size = 0
         for file, offset, length in parts:
@@ -86,5 +91,5 @@ class Stream:
         """The bytes [position, position + length), as far as they lie in one segment."""
         segment = self.segment(position)
         if segment is None:
-            return Window(None, 0, 0)
-        return Window(segment, position, max(0, min(length, segment.end - position)))
+            return Window(None, 0, 0, "")
+        return Window(segment, position, max(0, min(length, segment.end - position)), self._path)

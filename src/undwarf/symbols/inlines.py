@@ -35,7 +35,10 @@ class ImageLines:
         try:
             return self._known[image.number]
         except KeyError:
-            found = self._known[image.number] = self._open(image)
+            found: Lines | None = None
+            with self._defects.contained(image.path):
+                found = self._open(image)
+            self._known[image.number] = found
             return found
 
     def _open(self, image: Image) -> Lines | None:
@@ -114,8 +117,9 @@ def find_inlines(
         source = lines_of(image)
         if source is None:
             continue
-        found = source.inline_chains(gather(addresses, order[begin:end]), lines=lines)
-        chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
+        with store.finder.defects.contained(image.path):
+            found = source.inline_chains(gather(addresses, order[begin:end]), lines=lines)
+            chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
         # What was read of large files would add up.
         source.release()
     mangled = list(names.of)

@@ -177,12 +177,15 @@ class Resolver:
     def perf_map(self, pid: int) -> SymbolTable | None:
         """The just-in-time compiled functions of a process."""
         if pid not in self._maps:
-            from undwarf.symbols.perfmap import read_map, state_of_map
+            from undwarf.symbols.perfmap import map_path, read_map, state_of_map
 
             finder = self._store.finder
             # The state first: what is written meanwhile is read again.
             state = state_of_map(finder, pid)
-            self._maps[pid] = state, read_map(finder, pid, self.options.limits, finder.defects)
+            table: SymbolTable | None = None
+            with finder.defects.contained(map_path(pid)):
+                table = read_map(finder, pid, self.options.limits, finder.defects)
+            self._maps[pid] = state, table
         return self._maps[pid][1]
 
     def forget_changed_maps(self) -> None:
@@ -226,26 +229,42 @@ class _Batch:
             begin, end = self.starts[number], self.starts[number + 1]
             if begin == end:
                 continue
-            image = self.store[number]
-            if image.kind is ImageKind.BPF:
-                self._name_announced(image, begin, end)
-            elif image.kind is ImageKind.MODULE and self.resolver.places_modules:
-                self._name_module(image, begin, end)
-            elif image.kind in (ImageKind.KERNEL, ImageKind.MODULE):
-                self._name_kernel(number, begin, end, kernel_memory)
-            elif image.kind in (ImageKind.ANON, ImageKind.JIT):
-                self._name_compiled(image, begin, end)
-            elif image.runs_at_file_addresses:
-                self._name_file(image, begin, end)
-                if self.resolver.options.starts:
-                    self._name_starts(image, begin, end)
-                # Symbol tables of large files were gone through whole; their pages would add up.
-                for elf in (image.elf, image.debug_elf):
-                    if elf is not None:
-                        elf.release()
+            known = len(self.symbols)
+            with self.store.finder.defects.contained(self.store[number].path) as contained:
+                self._name_image(number, begin, end, kernel_memory)
+            if contained.failed:
+                self._take_back(begin, end, known)
+                kernel_memory.clear()
             self._name_rest(number, begin, end)
         self._name_rest(NONE, self.starts[len(self.store)], len(self.order))
         return self._functions()
+
+    def _name_image(self, number: int, begin: int, end: int, kernel_memory: "dict[int, memoryview[int]]") -> None:
+        image = self.store[number]
+        if image.kind is ImageKind.BPF:
+            self._name_announced(image, begin, end)
+        elif image.kind is ImageKind.MODULE and self.resolver.places_modules:
+            self._name_module(image, begin, end)
+        elif image.kind in (ImageKind.KERNEL, ImageKind.MODULE):
+            self._name_kernel(number, begin, end, kernel_memory)
+        elif image.kind in (ImageKind.ANON, ImageKind.JIT):
+            self._name_compiled(image, begin, end)
+        elif image.runs_at_file_addresses:
+            self._name_file(image, begin, end)
+            if self.resolver.options.starts:
+                self._name_starts(image, begin, end)
+            # Symbol tables of large files were gone through whole; their pages would add up.
+            for elf in (image.elf, image.debug_elf):
+                if elf is not None:
+                    elf.release()
+
+    def _take_back(self, begin: int, end: int, known: int) -> None:
+        """Take the names of a group of frames back, of which symbols from number ``known`` on are."""
+        for frame in self.order[begin:end].tolist():
+            self.functions[frame] = NONE
+        for column in (self.symbols, self.function_images, self.function_starts):
+            del column[known:]
+        self.unnamed = [number for number in self.unnamed if number < known]
 
     def _functions(self) -> Functions:
         images = zeros("I", len(self.symbols))

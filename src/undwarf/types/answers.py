@@ -60,8 +60,10 @@ class KeptAnswers:
         key: bytes,
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
+        described: tuple[ElfFile, ...] = (),
     ) -> None:
         self._files = files
+        self._described = described
         self._name = name
         self._key = key
         self._limits = limits
@@ -84,6 +86,8 @@ class KeptAnswers:
         Where something was amiss meanwhile, nothing is kept: the next run is to say so as well, and may find more.
         """
         if _damage(self._defects) != self._before or all(address in self.known for address in more):
+            return False
+        if any(file.was_cut for file in self._described):
             return False
         whole = {**self.known, **more}
         if len(whole) > self._limits.kept_answers:
@@ -132,7 +136,9 @@ def kept_answers(
     mark = blake2b(repr(about).encode("utf-8", "backslashreplace"), digest_size=16).digest()
     key = blake2b(mark + maker(*_MAKERS), digest_size=16).digest()
     # Hexadecimal only: nothing that a file says becomes part of a path.
-    return KeptAnswers(files, f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{SUFFIX}", key, limits, defects)
+    name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{SUFFIX}"
+    both = tuple(file for file in (elf, debug) if file is not None)
+    return KeptAnswers(files, name, key, limits, defects, both)
 
 
 def _identity(file: ElfFile) -> object | None:

@@ -1,9 +1,10 @@
 """Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from undwarf.diagnostics import Defects
+from undwarf.diagnostics import Contained, Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageKind, ImageStore
@@ -60,8 +61,10 @@ class ImageTypes:
             image = self._store[number]
             if image.kind is ImageKind.MODULE:
                 self._modules.add(number)
+            found = "file not readable"
             try:
-                found = self._open(image)
+                with self._defects.contained(image.path):
+                    found = self._open(image)
             except UndwarfError as error:
                 found = f"file not readable: {error.what}"
             self._known[number] = found
@@ -73,6 +76,10 @@ class ImageTypes:
                     return found, address - place.start
             return "where the module lay is not known"
         return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
+
+    def contained(self, number: int) -> Contained:
+        """A context in which what nobody foresaw in an image's files costs no more than what it would say."""
+        return self._defects.contained(self._store[number].path)
 
     def read_ahead(self, numbers: Iterable[int]) -> Callable[[], None]:
         """Have debugging information of images unpacked while other things are done; what is returned waits for it."""
@@ -90,14 +97,13 @@ class ImageTypes:
             return None
         from undwarf.types.answers import kept_answers
 
-        try:
+        with suppress(UndwarfError), self._defects.contained(image.path):
             elf = image.elf
             if elf is None:
                 return None
             debug = image.debug_elf if elf.section(".debug_info") is None else None
             return kept_answers(self._kept, elf, debug, asked, self._limits, self._defects)
-        except UndwarfError:
-            return None
+        return None
 
     def _open(self, image: Image) -> "Resolver | UndescribedCode | str":
         if image.jitdump is not None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Column = memoryview
 
+_NO_ROWS: tuple[Column, Column] = (zeros("Q", 0), zeros("I", 0))
+
 
 class Loaded:
     """Segments and rows of images, and their tables' functions.
@@ -157,7 +159,9 @@ class Loaded:
     )
     def _take(self, image: int, function: cython.Py_ssize_t) -> None:
         """Copy the rows of a function here. Tens of thousands of functions are met in a busy recording."""
-        addresses, rules = self._rows_of[image](function)
+        addresses, rules = _NO_ROWS
+        with self._sources.contained(image):
+            addresses, rules = self._rows_of[image](function)
         count = min(len(addresses), len(rules))
         at = self._row_total
         if at + count > len(self.row_address):
@@ -176,7 +180,8 @@ class Loaded:
     def ask_further(self, image: int, address: int) -> bool:
         """Have the image's table consult a further source that covers the address; False if none does."""
         table = self._tables[image]
-        with self._sources.lock:
+        covered = False
+        with self._sources.lock, self._sources.contained(image):
             covered = table.more(address)
         if self._versions[image] != table.version:
             self._see_table(image)

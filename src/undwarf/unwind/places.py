@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from undwarf.diagnostics import Contained
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.unwind.machines import X86_64, Machine
 
@@ -63,8 +64,15 @@ class Places:
         """State, loadable segments as (file offset, bytes, address), unwind table and entry address of an image."""
         loaded = self._loaded.get(number)
         if loaded is None:
-            loaded = self._loaded[number] = self._load(self.image(number))
+            loaded = UNUSABLE, [], None, 0
+            with self.contained(number):
+                loaded = self._load(self.image(number))
+            self._loaded[number] = loaded
         return loaded
+
+    def contained(self, number: int) -> Contained:
+        """A context in which what nobody foresaw in an image's files costs no more than the image's frames."""
+        return self._store.finder.defects.contained(self.image(number).path)
 
     def _load(self, image: Image) -> Loaded:
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):

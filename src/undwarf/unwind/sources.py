@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class _Kept:
     """A table that the store may keep: what its holes rest on now, and in the store (None: it is not there)."""
 
+    elf: ElfFile
     table: UnwindTable
     debug_mark: Callable[[], bytes]
     stored_mark: bytes | None
@@ -123,7 +124,7 @@ class Sources(Places):
             holds=(lambda: debug_mark() == stored.debug_mark) if stored is not None else None,
         )
         if key is not None:
-            self._kept[key] = _Kept(table, debug_mark, stored.debug_mark if stored is not None else None)
+            self._kept[key] = _Kept(elf, table, debug_mark, stored.debug_mark if stored is not None else None)
         return table
 
     @property
@@ -154,9 +155,9 @@ class Sources(Places):
         before = self._disk.written
         for key, kept in list(self._kept.items()):
             table = kept.table
-            if table.kept is not None and not table.built:
+            if (table.kept is not None and not table.built) or kept.elf.was_cut:
                 continue
-            with self.lock:
+            with self.lock, self._store.finder.defects.contained(key.path):
                 mark = NOT_ASKED
                 if table.exhausted:
                     mark = kept.debug_mark()
@@ -166,7 +167,7 @@ class Sources(Places):
                     # Its holes rest on another debug file.
                     continue
                 if self._disk.save(key, table.known(), self.rules, mark):
-                    self._kept[key] = _Kept(table, kept.debug_mark, mark)
+                    self._kept[key] = _Kept(kept.elf, table, kept.debug_mark, mark)
         if self._disk.written > before:
             self._disk.trim()
         return self._disk.written - before

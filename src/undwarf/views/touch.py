@@ -2,6 +2,7 @@
 """What the instructions touch that samples stopped at: each unique one is resolved once."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ _AT, _LATE, _BEHIND = StopKind
 # Places by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
 _ALL_LATE = EventStops(frozenset(), frozenset(), frozenset())
+_UNREADABLE = "file not readable"
 _MOST_DESCRIBED = 256 << 20
 """Bytes of debugging information of all files above which there is one process only: each may read all of it."""
 
@@ -73,6 +75,7 @@ def touch(
     answers_of: "Callable[[int, str], KeptAnswers | None]" = lambda _image, _asked: None,
     read_ahead: Callable[[Iterable[int]], Callable[[], None]] = lambda _images: lambda: None,
     meanwhile: Callable[[], object] = lambda: None,
+    contained: Callable[[int], AbstractContextManager[object]] = lambda _image: nullcontext(),
 ) -> Touch:
     """Resolve every instruction that samples stopped at.
 
@@ -85,6 +88,8 @@ def touch(
     ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
     ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
     it returns is called before there is a second process. ``meanwhile`` is called when a second process is at work.
+    ``contained`` gives a context in which an image's instructions are looked at: where it ends an exception, nothing is
+    known of the instruction.
     """
     at = stops.at if skid else frozenset(range(len(profile.events))) - stops.behind
     kinds = part_by_kind(profile, stops.behind, at)
@@ -103,7 +108,7 @@ def touch(
     places = list(entries)
     kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
     rest = [k for k in range(len(places)) if k not in kept.found] if kept.found else list(range(len(places)))
-    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead, meanwhile)
+    resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead, meanwhile, contained)
     fresh = dict(zip(rest, resolved, strict=True))
     kept.keep(fresh)
     found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
@@ -183,6 +188,7 @@ def _resolve_all(
     fork: Callable[[], Defects | None],
     read_ahead: Callable[[Iterable[int]], Callable[[], None]],
     meanwhile: Callable[[], object],
+    contained: Callable[[int], AbstractContextManager[object]],
 ) -> list[_Found]:
     """What the instructions at all places touch, in this process and where that is worth it in a second one."""
     alone = fork() is None
@@ -196,21 +202,29 @@ def _resolve_all(
         if isinstance(place, str):
             found[k] = _untold(unread(places[k].address, place))
         elif isinstance(place[0], UndescribedCode):
-            found[k] = _untold(place[0].at(place[1], late=places[k].kind != _AT))
+            with contained(places[k].image):
+                found[k] = _untold(place[0].at(place[1], late=places[k].kind != _AT))
+            if k not in found:
+                found[k] = _untold(unread(places[k].address, _UNREADABLE))
         else:
             asked.append((k, place[0], place[1]))
     addresses: dict[Resolver, list[int]] = {}
     for _k, resolver, address in asked:
         addresses.setdefault(resolver, []).append(address)
     late = any(place.kind != _AT for place in places)
+    image_of = {resolver: places[k].image for k, resolver, _address in asked}
     for resolver, expected in addresses.items():
-        resolver.expect(expected, late=late)
+        with contained(image_of[resolver]):
+            resolver.expect(expected, late=late)
     defects: Defects | None = None
     before: dict[tuple[str, str], int] = {}
 
     def work(number: int) -> _Found:
         k, resolver, address = asked[number]
-        return _one(resolver, address, places[k].kind)
+        answers: list[_Found] = []
+        with contained(places[k].image):
+            answers.append(_one(resolver, address, places[k].kind))
+        return answers[0] if answers else _untold(unread(places[k].address, _UNREADABLE))
 
     def ready() -> bool:
         nonlocal defects

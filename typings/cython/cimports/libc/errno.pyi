@@ -1,0 +1,4 @@
+"""errno.h"""
+
+errno: int
+EMFILE: int

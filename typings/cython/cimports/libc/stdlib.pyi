@@ -1,0 +1,5 @@
+"""stdlib.h"""
+
+from typing import Any
+
+def calloc(count: int, size: int) -> Any: ...
