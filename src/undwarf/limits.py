@@ -55,6 +55,11 @@ class Limits:
     """Size of one section after decompression."""
     compression_ratio: int = 2000
     """Decompressed bytes for each compressed byte."""
+    file_ratio: int = 64
+    """Bytes that all that is compressed in one file may unpack to, for each byte of the file; debugging information
+    has 3 to 10."""
+    file_unpacked_bytes: int = 4 << 20
+    """Bytes that what is compressed in a file may unpack to beside that: small files may be packed better."""
     stream_bytes: int = 256 << 30
     """Bytes that all compressed records of one recording may unpack to."""
     records: int = 100_000_000

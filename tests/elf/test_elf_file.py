@@ -458,3 +458,45 @@ def test_segments_past_the_end_of_the_address_space_are_left_out(offset: int, ad
 def test_a_segment_may_end_where_the_address_space_ends() -> None:
     last = Segment(1, 5, (1 << 64) - 4096, file_size=64, memory_size=4096)
     assert len(ElfFile.from_bytes(Elf(segments=[last]).build()).loads) == 1
+
+
+def bombs(count: int, size: int) -> bytes:
+    """A file with so many sections of zeros, each of ``size`` bytes, compressed."""
+    made = Elf()
+    packed = made.compressed(1, zlib.compress(bytes(size)), size)
+    made.sections += [Section(f".debug_{number}", packed, flags=SHF_COMPRESSED) for number in range(count)]
+    return made.build()
+
+
+def test_compressed_sections_of_a_file_may_not_add_up_to_more_than_the_limit() -> None:
+    size = 1 << 20
+    data = bombs(5, size)
+    elf = ElfFile.from_bytes(data, limits=Limits(file_ratio=0, file_unpacked_bytes=3 * size))
+    found = [elf.section_data(section) for section in elf.sections[1:6]]
+    assert [len(one) if one is not None else None for one in found] == [size] * 3 + [None] * 2
+    assert [(one.kind, one.count) for one in elf.defects] == [("compressed section too large", 2)]
+
+
+def test_a_section_that_is_unpacked_again_counts_once() -> None:
+    size = 1 << 20
+    elf = ElfFile.from_bytes(bombs(1, size), limits=Limits(file_ratio=0, file_unpacked_bytes=size))
+    for _ in range(3):
+        assert len(elf.section_data(".debug_0") or b"") == size
+        elf.release()
+
+
+def test_a_damaged_section_takes_nothing_from_the_limit() -> None:
+    size = 1 << 20
+    made = Elf()
+    for name, data in ((".debug_a", b"damaged" * 1000), (".debug_b", zlib.compress(bytes(size)))):
+        made.sections.append(Section(name, made.compressed(1, data, size), flags=SHF_COMPRESSED))
+    elf = ElfFile.from_bytes(made.build(), limits=Limits(file_ratio=0, file_unpacked_bytes=size))
+    assert elf.section_data(".debug_a") is None
+    assert len(elf.section_data(".debug_b") or b"") == size
+
+
+def test_a_small_file_does_not_unpack_to_gigabytes() -> None:
+    size = 1 << 28
+    elf = ElfFile.from_bytes(bombs(1, size))
+    assert elf.section_data(".debug_0") is None
+    assert [one.kind for one in elf.defects] == ["compressed section too large"]

@@ -18,7 +18,17 @@ class CompressionError(ValueError):
     """The bytes cannot be unpacked; the text says why."""
 
 
-def _check(size: int, packed: int, limits: Limits) -> None:
+class TooLarge(CompressionError):
+    """All that is compressed in a file would unpack to more than the limit."""
+
+
+def most_of_file(size: int, limits: Limits) -> int:
+    """Bytes that all that is compressed in a file of this size may unpack to."""
+    return size * limits.file_ratio + limits.file_unpacked_bytes
+
+
+def check_size(size: int, packed: int, limits: Limits) -> None:
+    """Raises CompressionError where so many packed bytes cannot, or may not, unpack to ``size``."""
     if size > limits.section_bytes:
         raise CompressionError(f"{size} bytes are more than the limit of {limits.section_bytes}")
     if size > packed * limits.compression_ratio + 64:
@@ -30,7 +40,7 @@ def unpack(kind: int, packed: memoryview, size: int, limits: Limits) -> bytes:
 
     Raises :class:`CompressionError`, also where the stream does not hold exactly ``size`` bytes.
     """
-    _check(size, len(packed), limits)
+    check_size(size, len(packed), limits)
     if kind == ELFCOMPRESS_ZLIB:
         data = _unpack_zlib(packed, size)
     elif kind == ELFCOMPRESS_ZSTD:
@@ -77,11 +87,11 @@ def old_style_size(packed: memoryview) -> int:
     return size
 
 
-def unpack_xz(packed: memoryview, limits: Limits) -> bytes:
-    """The ELF file inside ``.gnu_debugdata`` (xz, whose size is not stated before its end)."""
+def unpack_xz(packed: memoryview, limits: Limits, most: int) -> bytes:
+    """The ELF file inside ``.gnu_debugdata`` (xz, whose size is not stated before its end), of ``most`` bytes."""
     import lzma  # not at the top: few files need it
 
-    bound = min(MINI_DEBUG_BYTES, limits.section_bytes, len(packed) * limits.compression_ratio)
+    bound = min(MINI_DEBUG_BYTES, limits.section_bytes, most)
     try:
         decoder = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=128 << 20)
         data = decoder.decompress(packed, bound)
@@ -115,7 +125,7 @@ def unpack_file(packed: memoryview, limits: Limits) -> bytes:
 
     Raises :class:`CompressionError`.
     """
-    bound = min(limits.module_bytes, len(packed) * limits.compression_ratio + 64)
+    bound = min(limits.module_bytes, len(packed) * limits.compression_ratio + 64, most_of_file(len(packed), limits))
     kind = packed_kind(bytes(packed[:6]))
     if kind == "zstd":
         data = _unpack_zstd(packed, bound)

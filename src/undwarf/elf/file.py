@@ -2,6 +2,8 @@
 
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +13,9 @@ from undwarf.elf.compression import (
     ELFCOMPRESS_ZLIB,
     OLD_STYLE_HEADER,
     CompressionError,
+    TooLarge,
+    check_size,
+    most_of_file,
     old_style_size,
     unpack,
     unpack_xz,
@@ -72,6 +77,7 @@ class ElfFile:
         "_promised",
         "_section_bytes",
         "_table",
+        "_unpacked_sizes",
         "byte_order",
         "data",
         "defects",
@@ -109,6 +115,7 @@ class ElfFile:
         self._layout: Layout = layout
         self._section_bytes: dict[int, memoryview | None] = {}
         self._promised: dict[int, Promise] = {}
+        self._unpacked_sizes: dict[int, int] = {}
         (
             self.kind,
             self.machine,
@@ -293,7 +300,8 @@ class ElfFile:
         try:
             return memoryview(self._unpacked(section) if early is None else early)
         except CompressionError as error:
-            self.defects.add("corrupt compressed section", self.path, detail=f"{section.name}: {error}")
+            kind = "compressed section too large" if isinstance(error, TooLarge) else "corrupt compressed section"
+            self.defects.add(kind, self.path, detail=f"{section.name}: {error}")
             return None
 
     def _packed(self, section: Section) -> memoryview:
@@ -302,7 +310,24 @@ class ElfFile:
     def _unpacked(self, section: Section) -> bytes:
         """The bytes of a compressed section; raises CompressionError."""
         kind, size, header = self._announced(section)
-        return unpack(kind, self._packed(section)[header:], size, self.limits)
+        check_size(size, len(self._packed(section)) - header, self.limits)
+        with self._within_limit(section.index, size):
+            return unpack(kind, self._packed(section)[header:], size, self.limits)
+
+    @contextmanager
+    def _within_limit(self, number: int, size: int) -> Iterator[None]:
+        """Let a section unpack to ``size`` bytes; raises TooLarge where that is too much together with all others that
+        were unpacked so far."""
+        others = sum(other for index, other in self._unpacked_sizes.items() if index != number)
+        most = most_of_file(len(self._buffer), self.limits)
+        if others + size > most:
+            raise TooLarge(f"{size:,} bytes, {others + size:,} in all, where {most:,} are the limit of such a file")
+        self._unpacked_sizes[number] = size
+        try:
+            yield
+        except CompressionError:
+            del self._unpacked_sizes[number]
+            raise
 
     def _announced(self, section: Section) -> tuple[int, int, int]:
         """(ELFCOMPRESS number, bytes that come out, bytes of the header) as a compressed section begins; raises
@@ -386,7 +411,7 @@ class ElfFile:
             return None
         name = f"{self.path}[.gnu_debugdata]"
         try:
-            unpacked = unpack_xz(data, self.limits)
+            unpacked = unpack_xz(data, self.limits, most_of_file(len(self._buffer), self.limits))
             return ElfFile(unpacked, name, limits=self.limits, defects=self.defects)
         except (CompressionError, ElfError) as error:
             self.defects.add("corrupt .gnu_debugdata", self.path, detail=str(error))
