@@ -18,7 +18,7 @@ from elf_builder import BUILD_ID, program
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
-from undwarf.images.debuginfod import Debuginfod, Settings, servers
+from undwarf.images.debuginfod import Debuginfod, Settings, _Failure, _redirected, servers
 from undwarf.images.places import cached, debuginfod_cache
 
 HEX = BUILD_ID.hex()
@@ -271,9 +271,92 @@ def test_redirections_stay_on_their_host(tmp_path: Path) -> None:
             one = client(tmp_path, bad)
             assert one.debuginfo(BUILD_ID) == ""
         assert "redirects to another host, localhost" in complaint(one)
-        with serving(sends(b"", 302, Location=f"{good}/x")) as (fine, _):
-            assert client(tmp_path, fine).debuginfo(BUILD_ID)
-    assert asked == ["/x"]
+    assert asked == []
+
+
+def test_redirections_stay_on_their_port(tmp_path: Path) -> None:
+    with (
+        serving(sends(program().build())) as (other, asked),
+        serving(sends(b"", 302, Location=f"{other}/x")) as (url, _),
+    ):
+        one = client(tmp_path, url)
+        assert one.debuginfo(BUILD_ID) == ""
+        assert f"redirects to another port, {other.rpartition(':')[2]}" in complaint(one)
+    assert asked == []
+
+
+def test_redirections_on_one_server_are_followed(tmp_path: Path) -> None:
+    answers = [sends(b"", 302, Location="/x"), sends(program().build())]
+    with serving(lambda handler: answers.pop(0)(handler)) as (url, asked):
+        assert client(tmp_path, url).debuginfo(BUILD_ID)
+    assert asked == [f"/buildid/{HEX}/debuginfo", "/x"]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "follows"),
+    [
+        ("http://host/a", "https://host/b", True),
+        ("http://host:80/a", "https://host:443/b", True),
+        ("http://host/a", "https://host:8443/b", False),
+        ("http://host:8002/a", "https://host/b", False),
+        ("https://host/a", "https://host:443/b", True),
+        ("https://host/a", "http://host/b", False),
+        ("https://host/a", "https://host:0x1/b", False),
+    ],
+)
+def test_where_a_redirection_may_point_to(here: str, there: str, follows: bool) -> None:
+    if follows:
+        assert _redirected(here, there) == there
+    else:
+        with pytest.raises((_Failure, ValueError)):
+            _redirected(here, there)
+
+
+def for_ever(piece: bytes, start: bytes = b"", pause: float = 0.1) -> Answer:
+    """An answer that never ends, in pieces that each come before any timeout."""
+
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(start)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            handler.wfile.write(piece)
+            time.sleep(pause)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        for_ever(b"HTTP/1.1 100 Continue\r\n\r\n"),
+        for_ever(b"HTTP/1.1 100 Continue\r\n\r\n", pause=0),
+        for_ever(b"x", b"HTTP/1.1 200 OK\r\nName: "),
+        for_ever(b"x", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;"),
+        for_ever(b"x", b"HTTP/1.1 200 OK\r\n\r\n"),
+        for_ever(b"", b""),
+    ],
+    ids=["continue", "many-continues", "header", "chunk-extension", "body", "nothing"],
+)
+def test_an_answer_that_never_ends_ends_with_the_timeout(tmp_path: Path, answer: Answer) -> None:
+    with serving(answer) as (url, _):
+        one = client(tmp_path, url, timeout=1)
+        started = time.monotonic()
+        assert one.debuginfo(BUILD_ID) == ""
+        assert time.monotonic() - started < 5
+    assert kinds(one.defects) == ["debuginfod server did not deliver"]
+    assert threading.active_count() < 20
+
+
+def test_a_server_is_asked_again_over_the_connection_it_keeps_open(tmp_path: Path) -> None:
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.protocol_version = "HTTP/1.1"
+        sends(program().build())(handler)
+
+    with serving(answer) as (url, asked):
+        one = client(tmp_path, url)
+        assert one.debuginfo(BUILD_ID)
+        assert one.executable(BUILD_ID)
+        assert len(one._sockets) <= len(asked) == 2
 
 
 @pytest.mark.parametrize("place", ["file:///etc/passwd", "", "ftp://127.0.0.1/x"])

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
@@ -23,6 +23,8 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
+    import socket
+
     import httpx
 
 CACHE_MISS_S = 600
@@ -35,6 +37,8 @@ ENOUGH_BYTES = 100 << 10
 MAX_REDIRECTS = 5
 MAX_FAILURES = 2
 """Files a server may fail to deliver before it is not asked again."""
+
+_PORTS = {"http": 80, "https": 443}
 
 _OURS = re.compile(r"[0-9a-f]{2,128}\Z")
 _KINDS = re.compile(r"(debuginfo|executable|source.*|section.*)\Z")
@@ -145,10 +149,69 @@ class _Asked:
     reasons: list[str] = field(default_factory=list)
 
 
+class _Watch:
+    """Shuts connections down when the time for an answer is up, from a thread of its own.
+
+    The timeouts of sockets are for single reads: a byte now and then, or one "100 Continue" after the other, pass them
+    for ever. A context manager for one request at a time; :meth:`see` takes each connection that is made meanwhile.
+    """
+
+    def __init__(self, sockets: "list[socket.socket]") -> None:
+        self._sockets = sockets
+        self._until = 0.0
+        self._changed = threading.Condition()
+        self._over = False
+        self.late = False
+        """Whether time was up."""
+
+    def __enter__(self) -> "_Watch":
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        self._thread.join()
+
+    def allow(self, seconds: float) -> None:
+        """Give the server this long from now on."""
+        with self._changed:
+            self._until = time.monotonic() + seconds
+            self._changed.notify()
+
+    def see(self, event: str, info: "Mapping[str, object]") -> None:
+        """Learn of a connection (httpcore's "trace" extension)."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            stream: Any = info.get("return_value")
+            found = stream.get_extra_info("socket") if stream is not None else None
+            if found is not None:
+                self._sockets.append(found)
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._over:
+                left = self._until - time.monotonic() if self._until else None
+                if left is not None and left <= 0:
+                    self.late = True
+                    break
+                self._changed.wait(left)
+            if not self.late:
+                return
+            import socket
+
+            for one in self._sockets:
+                # Not SSLSocket's own method, which takes apart what another thread reads from.
+                with suppress(OSError):
+                    socket.socket.shutdown(one, socket.SHUT_RDWR)
+
+
 class Debuginfod:
     """Fetches files by build-id from the servers, once; what is not there is remembered.
 
-    Bytes come only from servers the user named: redirections to another host, or from https to http, are refused.
+    Bytes come only from servers the user named: redirections to another host, port or scheme are refused, but for the
+    one from http to https on their usual ports.
     A file is taken only if it carries the build-id asked for. What goes wrong is counted in ``defects``.
     """
 
@@ -167,6 +230,7 @@ class Debuginfod:
         self._limits = limits
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
+        self._sockets: list[socket.socket] = []
         self._servers = [_Server(url) for url in settings.urls]
         self._known: dict[tuple[bytes, str], str] = {}
 
@@ -175,6 +239,7 @@ class Debuginfod:
         if self._client is not None:
             self._client.close()
             self._client = None
+            self._sockets.clear()
 
     def executable(self, build_id: bytes, name: str = "") -> str:
         """The path of the binary with this build-id, fetched if need be; empty where no server has it."""
@@ -332,19 +397,24 @@ class Debuginfod:
         """(bytes received, time of the last modification) of what an address gives. Raises _Failure, _NotThere."""
         import httpx
 
-        started = time.monotonic()
-        try:
-            for _ in range(MAX_REDIRECTS + 1):
-                with self._http().stream("GET", url) as response:
-                    if response.is_redirect:
-                        url = _redirected(url, response.headers.get("location", ""))
-                        continue
-                    _check_status(response.status_code)
-                    return self._body(response, write, started, f"{kind} of {name}" if name else kind)
-        except (httpx.TimeoutException, httpx.TransportError) as error:
-            raise _Failure(str(error) or type(error).__name__, again=True) from error
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise _Failure(str(error) or type(error).__name__) from error
+        clock = _Clock(self.settings.timeout, self.settings.max_time)
+        self._sockets[:] = [one for one in self._sockets if one.fileno() >= 0]
+        with _Watch(self._sockets) as watch:
+            clock.begin(watch)
+            try:
+                for _ in range(MAX_REDIRECTS + 1):
+                    with self._http().stream("GET", url, extensions={"trace": watch.see}) as response:
+                        if response.is_redirect:
+                            url = _redirected(url, response.headers.get("location", ""))
+                            continue
+                        _check_status(response.status_code)
+                        return self._body(response, write, clock, f"{kind} of {name}" if name else kind)
+            except (httpx.TimeoutException, httpx.TransportError) as error:
+                if watch.late:
+                    raise _Failure(clock.complaint()) from error
+                raise _Failure(str(error) or type(error).__name__, again=True) from error
+            except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+                raise _Failure(str(error) or type(error).__name__) from error
         raise _Failure(f"more than {MAX_REDIRECTS} redirections")
 
     def _http(self) -> "httpx.Client":
@@ -361,7 +431,7 @@ class Debuginfod:
         return self._client
 
     def _body(
-        self, response: "httpx.Response", write: Callable[[bytes], int], started: float, what: str
+        self, response: "httpx.Response", write: Callable[[bytes], int], clock: "_Clock", what: str
     ) -> tuple[int, float | None]:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise _Failure("it sent a compressed answer that was not asked for")
@@ -370,24 +440,60 @@ class Debuginfod:
         if total > largest:
             raise _Failure(f"the file has {total:,} bytes, more than the limit of {largest:,}")
         title = f"downloading {what} from {response.url.host}"
-        done = window = 0
-        since = time.monotonic()
+        done = 0
         for chunk in response.iter_raw():
             done += len(chunk)
-            window += len(chunk)
             if done > largest:
                 raise _Failure(f"it sent more than the limit of {largest:,} bytes")
             write(chunk)
-            now = time.monotonic()
             if self.report is not None:
                 self.report(title, done, total)
-            if self.settings.max_time and now - started > self.settings.max_time:
-                raise _Failure(f"the file took longer than {self.settings.max_time} s")
-            if self.settings.timeout and now - since > self.settings.timeout:
-                if window < ENOUGH_BYTES:
-                    raise _Failure(f"fewer than {ENOUGH_BYTES >> 10} KB came in {self.settings.timeout} s")
-                window, since = 0, now
+            clock.came(len(chunk))
+        # A connection that was shut down may look like an answer's end.
+        clock.came(0)
         return done, _modified(response.headers.get("last-modified", ""))
+
+
+class _Clock:
+    """The time for one file: ``timeout`` in s for its first 100 KB, then for each 100 KB more; ``whole`` in s for all.
+
+    0 stands for no bound.
+    """
+
+    def __init__(self, timeout: int, whole: int) -> None:
+        self._timeout = timeout
+        self._whole = whole
+        self._window = 0
+        self._watch: _Watch | None = None
+
+    def begin(self, watch: _Watch) -> None:
+        """Let ``watch`` shut connections down when time is up."""
+        self._watch = watch
+        self._started = time.monotonic()
+        self._allow()
+
+    def came(self, count: int) -> None:
+        """Take note of so many bytes. Raises _Failure where time is up."""
+        self._window += count
+        if self._watch is not None and self._watch.late:
+            raise _Failure(self.complaint())
+        if self._window >= ENOUGH_BYTES:
+            self._window = 0
+            self._allow()
+
+    def _allow(self) -> None:
+        # A little more than a socket's own timeout: of a server that is silent, that one tells, and another try may help.
+        bounds = [self._timeout * 1.1] if self._timeout else []
+        if self._whole:
+            bounds.append(max(0, self._started + self._whole - time.monotonic()))
+        if bounds and self._watch is not None:
+            self._watch.allow(min(bounds))
+
+    def complaint(self) -> str:
+        """What there is to say when time is up."""
+        if self._whole and time.monotonic() - self._started >= self._whole:
+            return f"the file took longer than {self._whole} s"
+        return f"fewer than {ENOUGH_BYTES >> 10} KB came in {self._timeout} s"
 
 
 def _check_status(status: int) -> None:
@@ -411,6 +517,10 @@ def _redirected(url: str, location: str) -> str:
         raise _Failure(f"it redirects to another host, {there.hostname}; name that in DEBUGINFOD_URLS if you trust it")
     if here.scheme == "https" and there.scheme == "http":
         raise _Failure("it redirects from https to http")
+    ports = [one.port or _PORTS[one.scheme] for one in (here, there)]
+    upgraded = here.scheme != there.scheme and ports == [_PORTS["http"], _PORTS["https"]]
+    if ports[0] != ports[1] and not upgraded:
+        raise _Failure(f"it redirects to another port, {ports[1]}; name that in DEBUGINFOD_URLS if you trust it")
     return target
 
 
