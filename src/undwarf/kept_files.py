@@ -1,20 +1,23 @@
 """Files that one run keeps for the next ones, in one directory that takes no more than so many bytes.
 
 Whoever writes makes a new file beside the old one and renames it, so that readers see an old or a new file, never a
-half. Files are read, not mapped: they are small, and a mapped one that somebody cuts short kills the process.
+half. All is done by a handle of the directory, which is no link and belongs to this user or to root: what somebody else
+may put in its place is neither written to nor believed.
 """
 
+import errno
 import os
 import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["KeptFiles", "cache_directory", "maker"]
+__all__ = ["KeptFiles", "cache_directory", "maker", "own_directory", "trusted"]
 
 _STALE = 3600
 """Seconds after which a file that a writer left behind is removed."""
@@ -63,6 +66,51 @@ def maker(*parts: str) -> bytes:
     return repr(sorted(about)).encode()
 
 
+def trusted(owner: int) -> bool:
+    """Whether a file or directory of this user (by number) may be believed and written to: our own, and root's."""
+    return owner in (0, os.geteuid())
+
+
+@contextmanager
+def own_directory(
+    path: "str | os.PathLike[str]", *, within: int | None = None, make: bool = False, link: bool = False
+) -> Iterator[int]:
+    """A handle of a directory that belongs to this user or to root; ``within`` is the handle of the one it is in.
+
+    ``make``: it is made where there is none, with those it is in where ``within`` is not given. ``link``: it may
+    be anybody's, or a link that belongs to this user or to root. Raises OSError for any other.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    try:
+        handle = _open_directory(path, flags, within, link)
+    except FileNotFoundError:
+        if not make:
+            raise
+        if within is None:
+            os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)  # noqa: PTH100, PTH103, PTH120
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700, dir_fd=within)
+        handle = _open_directory(path, flags, within, link)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _open_directory(path: "str | os.PathLike[str]", flags: int, within: int | None, link: bool) -> int:
+    name = os.fspath(path).rstrip("/") or "/"
+    if link:
+        status = os.stat(name, dir_fd=within, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode) and not trusted(status.st_uid):
+            raise PermissionError(errno.EPERM, "it belongs to another user", name)
+        return os.open(name, flags, dir_fd=within)
+    handle = os.open(name, flags | os.O_NOFOLLOW, dir_fd=within)
+    if not trusted(os.fstat(handle).st_uid):
+        os.close(handle)
+        raise PermissionError(errno.EPERM, "it belongs to another user", name)
+    return handle
+
+
 class KeptFiles:
     """The files of one kind: those in ``directory`` whose names end in ``suffix``, ``limit`` bytes in all at most.
 
@@ -77,14 +125,16 @@ class KeptFiles:
         self.limit = limit
 
     def read(self, name: str) -> memoryview | None:
-        """The bytes of a regular file; None if it cannot be read, is empty or too long."""
+        """The bytes of a regular file; None if it cannot be read, is empty or too long, or another user's."""
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            handle = os.open(self.directory / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with own_directory(self.directory) as directory:
+                handle = os.open(name, flags, dir_fd=directory)
         except OSError:
             return None
         try:
             status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= self.limit:
+            if not stat.S_ISREG(status.st_mode) or not trusted(status.st_uid) or not 0 < status.st_size <= self.limit:
                 return None
             with os.fdopen(handle, "rb", buffering=0, closefd=False) as file:
                 data = file.read(status.st_size)
@@ -96,36 +146,41 @@ class KeptFiles:
 
     def used(self, name: str) -> None:
         """Note that a file was of use."""
-        path = self.directory / name
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _FRESH:
-                os.utime(path)
+        with suppress(OSError), own_directory(self.directory) as directory:
+            if time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime > _FRESH:
+                os.utime(name, dir_fd=directory, follow_symlinks=False)
 
     def write(self, name: str, data: bytes) -> bool:
         """Keep a file; whether that could be done."""
         if len(data) > self.limit:
             return False
-        draft = self.directory / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+        draft = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            if not self.directory.is_dir():
-                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                with os.fdopen(handle, "wb", buffering=0) as file:
-                    if file.write(data) != len(data):
-                        raise OSError("the disk is full")
-                draft.replace(self.directory / name)
-            except OSError:
-                draft.unlink(missing_ok=True)
-                raise
+            with own_directory(self.directory, make=True) as directory:
+                handle = os.open(draft, flags, 0o600, dir_fd=directory)
+                try:
+                    with os.fdopen(handle, "wb", buffering=0) as file:
+                        if file.write(data) != len(data):
+                            raise OSError("the disk is full")
+                    os.replace(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
+                except OSError:
+                    with suppress(FileNotFoundError):
+                        os.unlink(draft, dir_fd=directory)
+                    raise
         except OSError:
             return False
         return True
 
     def files(self) -> "list[tuple[float, int, Path]]":
         """(last use, bytes, path) of all files, of which writers' drafts have a name that starts with a dot."""
+        with suppress(OSError), own_directory(self.directory) as directory:
+            return self._files(directory)
+        return []
+
+    def _files(self, directory: int) -> "list[tuple[float, int, Path]]":
         found = []
-        with suppress(OSError), os.scandir(self.directory) as listing:
+        with os.scandir(directory) as listing:
             for one in listing:
                 if one.name.endswith(self._suffix) or (one.name.startswith(".") and self._suffix + "." in one.name):
                     with suppress(OSError):
@@ -140,27 +195,33 @@ class KeptFiles:
 
     def trim(self) -> int:
         """Remove the files used least recently until the rest keeps to the limit, and old drafts; how many went."""
-        files = self.files()
-        total = sum(size for _used, size, path in files if not path.name.startswith("."))
         gone = 0
-        for used, size, path in files:
-            if path.name.startswith("."):
-                if time.time() - used < _STALE:
+        with suppress(OSError), own_directory(self.directory) as directory:
+            files = self._files(directory)
+            total = sum(size for _used, size, path in files if not path.name.startswith("."))
+            for used, size, path in files:
+                if path.name.startswith("."):
+                    if time.time() - used < _STALE:
+                        continue
+                elif total > self.limit:
+                    total -= size
+                else:
                     continue
-            elif total > self.limit:
-                total -= size
-            else:
-                continue
-            with suppress(OSError):
-                path.unlink()
-                gone += 1
+                gone += _removed(path.name, directory)
         return gone
 
     def clear(self) -> int:
         """Remove all files; how many there were."""
         gone = 0
-        for _used, _size, path in self.files():
-            with suppress(OSError):
-                path.unlink()
-                gone += not path.name.startswith(".")
+        with suppress(OSError), own_directory(self.directory) as directory:
+            for _used, _size, path in self._files(directory):
+                gone += _removed(path.name, directory) and not path.name.startswith(".")
         return gone
+
+
+def _removed(name: str, directory: int) -> bool:
+    try:
+        os.unlink(name, dir_fd=directory)
+    except OSError:
+        return False
+    return True

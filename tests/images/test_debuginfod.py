@@ -587,3 +587,48 @@ def test_our_file_is_that_of_elfutils_client(real_server: tuple[str, Path], tmp_
     assert Path(ours).relative_to(tmp_path / "cache") == Path(theirs).relative_to(tmp_path / "theirs")
     assert Path(ours).stat().st_mode == Path(theirs).stat().st_mode
     assert int(Path(ours).stat().st_mtime) == int(Path(theirs).stat().st_mtime)
+
+
+# Whose cache it is -------------------------------------------------------------------------------------------
+
+
+def test_a_build_ids_directory_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / HEX).symlink_to(tmp_path / "other")
+    with serving(sends(program().build())) as (url, asked):
+        one = client(tmp_path, url)
+        assert one.debuginfo(BUILD_ID) == ""
+    assert asked == []
+    assert list((tmp_path / "other").iterdir()) == []
+    assert kinds(one.defects) == ["debuginfod cache cannot be used"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_build_ids_directory_of_another_user_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "cache" / HEX).mkdir(parents=True)
+    os.chown(tmp_path / "cache" / HEX, 12345, 12345)
+    with serving(sends(program().build())) as (url, asked):
+        assert client(tmp_path, url).debuginfo(BUILD_ID) == ""
+    assert asked == []
+
+
+def test_nothing_is_removed_where_a_directory_of_the_cache_points(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "debuginfo").write_bytes(b"theirs")
+    os.utime(other / "debuginfo", (0, 0))
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / ("ab" * 20)).symlink_to(other)
+    (tmp_path / "cache" / "cache_clean_interval_s").write_text("0")
+    with serving(sends(b"", 404)) as (url, _):
+        client(tmp_path, url).debuginfo(BUILD_ID)
+    assert (other / "debuginfo").read_bytes() == b"theirs"
+
+
+def test_a_cache_that_is_a_link_of_our_own_is_used(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "cache").symlink_to(tmp_path / "disk")
+    with serving(sends(program().build())) as (url, _):
+        assert client(tmp_path, url).debuginfo(BUILD_ID)
+    assert (tmp_path / "disk" / HEX / "debuginfo").exists()

@@ -7,11 +7,13 @@ under another name and renamed; an empty file says that no server had it, for ``
 
 import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from undwarf.diagnostics import Defects
@@ -19,6 +21,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
+from undwarf.kept_files import own_directory
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 
@@ -270,64 +273,72 @@ class Debuginfod:
         path = cached(cache, build_id, kind)
         if path and self._carries(path, build_id):
             return path
-        miss = f"{cache}/{build_id.hex()}/{kind}"
-        os.makedirs(cache, mode=0o700, exist_ok=True)  # noqa: PTH103
-        with suppress(OSError):
-            status = os.stat(miss)  # noqa: PTH116
-            if not status.st_size:
-                if time.time() - status.st_mtime <= self._configured("cache_miss_s", CACHE_MISS_S):
-                    return ""
-                os.unlink(miss)  # noqa: PTH108
-        self._clean()
-        folder = f"{cache}/{build_id.hex()}"
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
-        asked = self._ask(build_id, kind, name, folder)
-        if not asked.path:
-            if asked.everywhere and self._servers:
+        with own_directory(cache, make=True, link=True) as top:
+            if self._is_missing(top, f"{build_id.hex()}/{kind}"):
+                return ""
+            self._clean(top)
+            with own_directory(build_id.hex(), within=top, make=True) as folder:
+                asked = self._ask(build_id, kind, name, folder)
+                if not asked.path and asked.everywhere and self._servers:
+                    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+                    with suppress(OSError):
+                        os.close(os.open(kind, flags, 0o666, dir_fd=folder))
+            if not asked.path and not (asked.everywhere and self._servers):
                 with suppress(OSError):
-                    os.close(os.open(miss, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
-            else:
-                with suppress(OSError):
-                    os.rmdir(folder)  # noqa: PTH106
+                    os.rmdir(build_id.hex(), dir_fd=top)
         return asked.path
 
     # The cache -----------------------------------------------------------------------------------------
 
-    def _configured(self, name: str, default: int) -> int:
+    def _is_missing(self, top: int, miss: str) -> bool:
+        """Whether the cache says that no server has a file; what is too old to say so is removed."""
+        with suppress(OSError):
+            status = os.stat(miss, dir_fd=top, follow_symlinks=False)
+            if not status.st_size and stat.S_ISREG(status.st_mode):
+                if time.time() - status.st_mtime <= self._configured(top, "cache_miss_s", CACHE_MISS_S):
+                    return True
+                with own_directory(os.path.dirname(miss), within=top) as folder:  # noqa: PTH120
+                    os.unlink(os.path.basename(miss), dir_fd=folder)  # noqa: PTH119
+        return False
+
+    def _configured(self, top: int, name: str, default: int) -> int:
         """The number in one of the cache's own files, which is written where it is not there yet."""
-        path = f"{self.settings.cache}/{name}"
+        opener = partial(os.open, mode=0o666, dir_fd=top)
         try:
-            with open(path, encoding="ascii", errors="replace") as file:
+            with open(name, encoding="ascii", errors="replace", opener=opener) as file:
                 return int(file.read(32))
         except FileNotFoundError:
-            with suppress(OSError), open(path, "x", encoding="ascii") as file:
+            with suppress(OSError), open(name, "x", encoding="ascii", opener=opener) as file:
                 file.write(str(default))
         except (OSError, ValueError):
             pass
         return default
 
-    def _clean(self) -> None:
+    def _clean(self, top: int) -> None:
         """Once a day, removes cached files that nobody has read for a week."""
-        cache = self.settings.cache
-        marker = f"{cache}/cache_clean_interval_s"
-        interval = self._configured("cache_clean_interval_s", CLEAN_INTERVAL_S)
+        marker = "cache_clean_interval_s"
+        interval = self._configured(top, marker, CLEAN_INTERVAL_S)
         now = time.time()
         with suppress(OSError):
-            if now - os.stat(marker).st_mtime < interval:  # noqa: PTH116
+            if now - os.stat(marker, dir_fd=top, follow_symlinks=False).st_mtime < interval:
                 return
-            os.utime(marker)
-            oldest = now - self._configured("max_unused_age_s", MAX_UNUSED_AGE_S)
-            for folder in os.scandir(cache):
-                if not _OURS.match(folder.name) or not folder.is_dir(follow_symlinks=False):
-                    continue
-                for entry in os.scandir(folder.path):
-                    if _KINDS.match(entry.name) and entry.is_file(follow_symlinks=False):
-                        with suppress(OSError):
-                            if entry.stat(follow_symlinks=False).st_atime <= oldest:
-                                os.unlink(entry.path)  # noqa: PTH108
-                if folder.stat(follow_symlinks=False).st_mtime <= oldest:
+            os.utime(marker, dir_fd=top, follow_symlinks=False)
+            oldest = now - self._configured(top, "max_unused_age_s", MAX_UNUSED_AGE_S)
+            for name in os.listdir(top):
+                if _OURS.match(name):
                     with suppress(OSError):
-                        os.rmdir(folder.path)  # noqa: PTH106
+                        self._clean_folder(top, name, oldest)
+
+    def _clean_folder(self, top: int, name: str, oldest: float) -> None:
+        with own_directory(name, within=top) as folder:
+            for entry in os.scandir(folder):
+                if _KINDS.match(entry.name) and entry.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        if entry.stat(follow_symlinks=False).st_atime <= oldest:
+                            os.unlink(entry.name, dir_fd=folder)
+            changed = os.fstat(folder).st_mtime
+        if changed <= oldest:
+            os.rmdir(name, dir_fd=top)
 
     def _carries(self, path: str, build_id: bytes) -> bool:
         try:
@@ -337,8 +348,9 @@ class Debuginfod:
 
     # The network ---------------------------------------------------------------------------------------
 
-    def _ask(self, build_id: bytes, kind: str, name: str, folder: str) -> _Asked:
-        """Asks one server after the other; the one that delivered last comes first."""
+    def _ask(self, build_id: bytes, kind: str, name: str, folder: int) -> _Asked:
+        """Asks one server after the other; the one that delivered last comes first. ``folder`` is the handle of the
+        build-id's directory."""
         asked = _Asked()
         for server in list(self._servers):
             if server.dead:
@@ -370,11 +382,12 @@ class Debuginfod:
             server.dead = True
             self.defects.add("debuginfod server not asked again", server.url, detail="it failed several times")
 
-    def _fetch(self, server: str, build_id: bytes, kind: str, name: str, folder: str) -> str:
+    def _fetch(self, server: str, build_id: bytes, kind: str, name: str, folder: int) -> str:
         """Downloads one file from one server to the cache; its path there."""
-        import tempfile
-
-        descriptor, temporary = tempfile.mkstemp(prefix=f"{kind}.", dir=folder)
+        place = f"{self.settings.cache}/{build_id.hex()}"
+        temporary = f"{kind}.{os.urandom(8).hex()}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
         try:
             with open(descriptor, "wb") as file:
                 size, modified = self._receive(f"{server}/buildid/{build_id.hex()}/{kind}", file.write, kind, name)
@@ -382,14 +395,14 @@ class Debuginfod:
                 if modified is not None:
                     os.utime(file.fileno(), (modified, modified))
                 os.fchmod(file.fileno(), 0o400)
-            if not self._carries(temporary, build_id):
+            if not self._carries(f"{place}/{temporary}", build_id):
                 raise _Failure("it sent a file that does not carry the build-id asked for")
-            path = f"{folder}/{kind}"
-            os.rename(temporary, path)  # noqa: PTH104
+            os.rename(temporary, kind, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+                os.unlink(temporary, dir_fd=folder)
             raise
+        path = f"{place}/{kind}"
         self.downloads.append(Download(path, size, server))
         return path
 
@@ -482,7 +495,7 @@ class _Clock:
             self._allow()
 
     def _allow(self) -> None:
-        # A little more than a socket's own timeout: of a server that is silent, that one tells, and another try may help.
+        # A little more than a socket's own timeout, so that a silent server is met by that, after which we try again.
         bounds = [self._timeout * 1.1] if self._timeout else []
         if self._whole:
             bounds.append(max(0, self._started + self._whole - time.monotonic()))
