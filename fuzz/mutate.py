@@ -13,20 +13,24 @@ os.environ["UNDWARF_TRACEBACK"] = "1"
 
 
 def mutated(seed: bytes, chance: random.Random) -> bytes:
-    """A seed with a few flips, numbers out of range, cuts, repeats."""
+    """A seed with a few flips, numbers out of range, cuts, repeats; half of them keep all else where it was."""
     data = bytearray(seed)
+    kinds = chance.choice((3, 6))
     for _ in range(chance.randrange(1, 9)):
         if not data:
             break
         at = chance.randrange(len(data))
-        what = chance.randrange(6)
+        what = chance.randrange(kinds)
         if what == 0:
             data[at] ^= 1 << chance.randrange(8)
         elif what == 1:
             data[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
         elif what == 2:
             size = chance.choice((2, 4, 8))
-            value = chance.choice((0, 1, (1 << 8 * size) - 1, 1 << (8 * size - 1), chance.getrandbits(8 * size)))
+            whole, some = 1 << 8 * size, chance.getrandbits(8 * size)
+            value = chance.choice((0, 1, whole - 1, whole >> 1, some, whole - 1 - (some & 0xFF)))
+            if chance.randrange(2):
+                at -= at % size
             data[at : at + size] = value.to_bytes(size, "little")
         elif what == 3:
             del data[at : at + chance.randrange(1, 64)]
