@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import Run
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "elf"))
+from elf_builder import SHF_COMPRESSED, Elf, Section
+
 SOURCE = """
 static inline int square(int x) { return x * x + 1; }
 __attribute__((noinline)) int work(int n) {
@@ -89,3 +94,12 @@ def test_errors_say_what_and_how_it_ends(program: Path) -> None:
     assert bad.returncode == 2 and "'xyz' is no address" in bad.stderr
     none = run("-e", "/nowhere", "0")
     assert none.returncode == 3 and "cannot read /nowhere" in none.stderr
+
+
+def test_damage_of_the_file_is_told(undwarf: Run, tmp_path: Path) -> None:
+    made = Elf()
+    made.sections = [Section(".debug_info", made.compressed(1, b"damaged", 100), flags=SHF_COMPRESSED)]
+    (tmp_path / "program").write_bytes(made.build())
+    done = undwarf("addr2line", "-e", "program", "1000")
+    assert done.returncode == 0
+    assert "warning: corrupt compressed section in program" in done.stderr

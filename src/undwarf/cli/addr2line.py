@@ -52,7 +52,7 @@ def command(
     from undwarf.symbols.addresses import Addresses
 
     defects = Defects()
-    finder = Finder(debug_dirs=(*debug_dirs, "/usr/lib/debug"))
+    finder = Finder(debug_dirs=(*debug_dirs, "/usr/lib/debug"), defects=defects)
     table = Addresses(path, demangle=demangle, finder=finder, defects=defects)
     options = Addr2lineOptions(functions, inlines, show_addresses, pretty, basenames, table.digits)
     sink = sys.stdout.buffer
@@ -64,7 +64,10 @@ def command(
             write(found, sink, options)
         sink.flush()
     for defect in defects:
-        click.echo(f"{click.style('warning:', fg='yellow')} {defect}", err=True)
+        # Only here: most runs have nothing to say.
+        from undwarf.cli.common import talk
+
+        talk("warning", str(defect))
 
 
 def parse(text: bytes) -> memoryview:

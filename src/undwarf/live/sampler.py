@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from undwarf.diagnostics import OWN_DEFECT, Defects
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.images.containers import Containers
 from undwarf.images.finder import Finder
@@ -460,8 +461,13 @@ class Sampler:
             limits=self.limits,
         )
         finder.containers = Containers(lambda: [pid for pid in made.replay.pids() if pid > 0])
+        self._owned.callback(self._note_own_defects, finder.defects)
         self._owned.callback(made.close)
         return made
+
+    def _note_own_defects(self, defects: Defects) -> None:
+        """Damage of programs is for reports to tell; what we could not cope with is told at once."""
+        self.summary.notes += [str(defect) for defect in defects if defect.kind == OWN_DEFECT]
 
     def close(self) -> None:
         """Close events, and end a program that was never let go."""

@@ -52,8 +52,9 @@ class Addresses:
         limits: Limits = DEFAULT,
         defects: "Defects | None" = None,
     ) -> None:
-        elf = ElfFile.open(path, limits=limits)
-        finder = Finder(limits=limits) if finder is None else finder
+        defects = Defects() if defects is None else defects
+        elf = ElfFile.open(path, limits=limits, defects=defects)
+        finder = Finder(limits=limits, defects=defects) if finder is None else finder
         name = os.fsencode(os.path.realpath(path))
         self._store = ImageStore([name], [_Identity(elf.build_id)], None, finder)
         self._image = self._store.image((0, 0))
@@ -71,7 +72,10 @@ class Addresses:
         """What a column of addresses (Q, as the ELF file states them) are, in their order."""
         count = len(addresses)
         lines = self._lines(self._image)
-        chains = lines.inline_chains(addresses) if lines is not None else _no_chains(count)
+        chains = _no_chains(count)
+        if lines is not None:
+            with self._store.finder.defects.contained(self._image.path):
+                chains = lines.inline_chains(addresses)
         functions = self._resolver.resolve(zeros("I", count), addresses)
         names = ["" if name == UNKNOWN else name for name in functions.symbol]
         if functions.aliases:
