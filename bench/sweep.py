@@ -160,7 +160,11 @@ def run(arguments: list[str], seconds: float) -> tuple[int, str, float, float]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(errors.fileno(), 2)
-            code = run_undwarf(arguments)
+            try:
+                code = run_undwarf(arguments)
+            except Exception as error:  # noqa: BLE001 - with UNDWARF_TRACEBACK it comes through, and is the finding
+                print(f"{DEFECT}: {type(error).__name__}: {error}", file=sys.stderr)
+                code = 1
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             os._exit(code)
@@ -214,6 +218,7 @@ def main() -> int:
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     bad: list[Outcome] = []
     log = options.json.open("w") if options.json is not None else None
+    os.environ["UNDWARF_TRACEBACK"] = "1"
     os.environ["XDG_CACHE_HOME"] = cache = tempfile.mkdtemp(prefix="undwarf-sweep-")
     with ProcessPoolExecutor(options.jobs) as pool:
         every = pool.map(sweep, files, repeat(options.seconds), repeat(options.memory))

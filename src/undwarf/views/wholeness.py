@@ -133,9 +133,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
                 dso(image) if image is not None else UNKNOWN,
                 image.build_id if image is not None else "",
                 count,
-                advice(
-                    reason, image, dump, profile.unwind_order, stitched=profile.stitched, images=profile.images
-                ),
+                advice(reason, image, dump, profile.unwind_order, stitched=profile.stitched, images=profile.images),
             )
         )
     gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))

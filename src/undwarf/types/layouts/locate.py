@@ -153,9 +153,7 @@ def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Lo
     return None
 
 
-def _in_variant(
-    graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants
-) -> Located | None:
+def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants) -> Located | None:
     """What is touched in the only member of a union that explains the steps, as where several structures end in arrays
     of their own, or one is an array."""
     if graph.kind(graph.strip(t)) != Kind.UNION:
