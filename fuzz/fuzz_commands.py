@@ -58,7 +58,7 @@ OF_RECORDINGS = (
     ("flamegraph", "-o", "-", "IN"),
     ("shrink", "-o", "OUT", "IN"),
 )
-OF_CORES = (("stack", "IN"), ("stack", "--json", "IN"))
+OF_CORES = (("stack", "IN"), ("stack", "--json", "IN"), ("stack", "--binary", "PROGRAM", "IN"))
 OF_PROGRAMS = (
     ("tables", "dump", "IN"),
     ("tables", "dump", "--json", "IN"),
@@ -113,6 +113,7 @@ def one_input(data: bytes) -> None:
     os.environ["UNDWARF_CACHE_DIR"] = str(top / "kept") if number & 0x300 == 0 else "off"
     places = {"IN": str(source), "OUT": str(top / "output"), "ROOT": str(top / "root")}
     places["EXAMPLE"] = str(top / "root" / "words.data")
+    places["PROGRAM"] = str(top / "root" / "demo" / "words")
     (top / "output").unlink(missing_ok=True)
     arguments = [places.get(word, word) for word in command]
     if command[0] in ("report", "types") and "IN" in command[-1:]:
@@ -141,6 +142,8 @@ def silent(action: Callable[[], object], top: Path) -> None:
 def seeds() -> list[bytes]:
     """The example, packed and not, its program, cores, small programs of the compilers here, symbols."""
     found = [(RECORDING / "words.data").read_bytes(), (RECORDING / "demo" / "words").read_bytes(), *cores()]
+    # As QEMU writes them, without the names of files.
+    found += [one.replace(b"ELIF", b"\0\0\0\1") for one in cores()]
     found += [unpacked(RECORDING / "words.data", skip) for skip in (0, 500)]
     found.append(b"ffffffff81000000 T _stext\nffffffff81000010 t f\t[module]\nffffffff82000000 T _etext\n")
     with tempfile.TemporaryDirectory() as folder:

@@ -514,3 +514,19 @@ def test_a_core_without_memory_has_the_innermost_frame():
     with snapshot.open(cache=False) as recording:
         profile = recording.profile(runtime=True)
         assert [frame.runtime for frame in profile.samples[0].stack] == [0x1234]
+
+
+def test_a_program_in_a_core_that_says_it_takes_all_addresses_is_mapped():
+    registers = [0] * 27
+    registers[16] = 0x400100
+    status = bytes(32) + struct.pack("<i", 7) + bytes(76) + struct.pack("<27Q", *registers) + bytes(8)
+    note = struct.pack("<III", 5, len(status), 1) + b"CORE\0\0\0\0" + status
+    ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    program = ident + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
+    program += struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, (1 << 64) - 1, (1 << 64) - 1, 4096)
+    made = ident + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+    made += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
+    made += struct.pack("<IIQQQQQQ", 1, 5, 176 + len(note), 0x400000, 0, len(program), 4096, 4096)
+    profile, _defects = snapshot_of(ElfFile.from_bytes(made + note + program)).profile(cache=False)
+    assert [image.path for image in profile.images] == ["/400000"]
+    assert len(profile.samples[0].stack) == 1

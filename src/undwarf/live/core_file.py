@@ -34,6 +34,7 @@ MAX_MAPPINGS = 1 << 20
 MAX_IMAGES = 10_000
 """Mappings that are looked at for programs, where nothing says what was mapped."""
 PAGE = 4096
+_LAST_PAGE = (1 << 64) - PAGE
 STACK_COPY = 60_000
 """Bytes of stack taken at first; the walk reads on in the file."""
 
@@ -281,7 +282,7 @@ def _placed(elf: ElfFile, bias: int, name: str, memory: _Memory) -> list[tuple[i
         start = load.address & -PAGE
         end = (load.address + load.file_size + PAGE - 1) & -PAGE
         if memory.segment(start + bias) is not None:
-            made.append((start + bias, end + bias, load.offset & -PAGE, os.fsencode(name)))
+            made.append((start + bias, min(end + bias, _LAST_PAGE), load.offset & -PAGE, os.fsencode(name)))
     return made
 
 
