@@ -459,7 +459,7 @@ def _state(tid: int, visit: _Visit) -> tuple[int, int] | None:
 def _status(pid: int | str) -> dict[str, str]:
     """The lines of /proc/PID/status (or of PID/task/TID); none where there is no such process."""
     lines = read_proc(f"/proc/{pid}/status", 1 << 16).decode("utf-8", "replace").split("\n")
-    return {key: value.strip() for key, _colon, value in (line.partition(":") for line in lines)}
+    return {key: value.strip() for key, _colon, value in (line.partition(":") for line in lines if line)}
 
 
 def _open_memory(pid: int, proc: str) -> int:
