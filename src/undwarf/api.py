@@ -284,6 +284,7 @@ class Recording:
         inline: bool = True,
         lines: bool | None = None,
         callers: bool = True,
+        branch_history: bool = False,
         progress: Progress | None = None,
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.
@@ -296,6 +297,8 @@ class Recording:
         functions become frames of their own. ``lines``: frames have their source lines (default: as ``inline``);
         inlined functions alone are found in less time. ``callers``: without, user stacks have one frame, and no unwind
         tables are read.
+        ``branch_history``: the branches before each sample, target and source in turns, stand between its innermost
+        frame and its callers.
         """
         if not callers:
             max_stack = 1
@@ -310,7 +313,7 @@ class Recording:
             self.spaces,
             self.images,
             self.sources if callers else self._places(),
-            Walking(limits, jobs, runtime, returns, callers, self.memory),
+            Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory),
             Naming(
                 replace(self._options, starts=starts),
                 names=names,

@@ -359,6 +359,7 @@ class Job:
         lines: bool = False,
         inline: bool = True,
         starts: bool = True,
+        branch_history: bool = False,
     ) -> "Profile":
         """The profile, with progress shown, even if it has no samples."""
         made = self.recording.profile(
@@ -370,16 +371,27 @@ class Job:
             starts=starts,
             inline=inline and not self._options["no_inline"],
             lines=lines,
+            branch_history=branch_history,
             progress=self._progress,
         )
         self._progress.close()
         return made
 
     def profile(
-        self, *, by_time: bool = False, runtime: bool = False, lines: bool = False, starts: bool = True
+        self,
+        *,
+        by_time: bool = False,
+        runtime: bool = False,
+        lines: bool = False,
+        starts: bool = True,
+        branch_history: bool = False,
     ) -> "Profile":
         """The profile; warns of damage. Raises NothingUsable if it has no samples."""
-        return self._checked(self.unwind(by_time=by_time, runtime=runtime, lines=lines, starts=starts))
+        return self._checked(
+            self.unwind(
+                by_time=by_time, runtime=runtime, lines=lines, starts=starts, branch_history=branch_history
+            )
+        )
 
     def _checked(self, made: "Profile") -> "Profile":
         """The profile, if it has samples; warns of damage."""

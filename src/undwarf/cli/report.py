@@ -10,6 +10,7 @@ from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
     from undwarf.api import Recording
+    from undwarf.profile.model import Profile
     from undwarf.views.selection import Weight
 
 
@@ -56,6 +57,7 @@ Examples:
   undwarf report -g none -s typeoff,mem,tlb perf.data
   undwarf report -g callee --comm cc1plus perf.data
   undwarf report -g caller,1 --percent-limit 2 perf.data
+  undwarf report --branch-history perf.data
   undwarf report --source parse_line perf.data
   undwarf report --source 'std::vector<int>::push_back' --asm perf.data
   undwarf report --json perf.data | jq '.events[0].rows[:5]'
@@ -121,6 +123,19 @@ Examples:
 )
 @click.option("--asm", is_flag=True, help="With --source: the instructions below each line.")
 @click.option(
+    "-b",
+    "--branch-stack",
+    "pairs",
+    is_flag=True,
+    help="Count the branches before samples, each from its source to its target, in place of the samples.",
+)
+@click.option(
+    "--branch-history",
+    "history",
+    is_flag=True,
+    help="In stacks, the branches before a sample stand between its function and its callers.",
+)
+@click.option(
     "--json", "as_json", is_flag=True, help="Numbers for machines: rows, and the tree as nodes with their parents' ids."
 )
 def command(
@@ -137,6 +152,8 @@ def command(
     show_nr_samples: bool,
     function: str | None,
     asm: bool,
+    pairs: bool,
+    history: bool,
     as_json: bool,
 ) -> None:
     """Hot functions and call tree in the terminal."""
@@ -154,7 +171,9 @@ def command(
         sort, children, counted = _columns(perf_fields)
         show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
-    profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)))
+    profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)), branch_history=pairs or history)
+    if pairs or history:
+        profile = _with_branches(job, profile, pairs)
     if set(LABEL_KEYS).intersection(keys):
         from undwarf.views.typed_stacks import add_labels
 
@@ -198,6 +217,20 @@ def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ..
             if members > 1
         )
     return (tuple(events),) if grouped else ()
+
+
+def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
+    """The profile by its branches: each by itself, or all as places of their own within stacks."""
+    from undwarf.perfdata import SampleField
+    from undwarf.views.branches import branch_pairs, name_places
+
+    if not any(event.sample_type & SampleField.BRANCH_STACK for event in job.recording.events):
+        name = job.recording.path
+        raise UsageError(f"{name} has no branch stacks", "", "record with perf record -b, or -j any,u")
+    if pairs:
+        return branch_pairs(profile)
+    name_places(profile)
+    return profile
 
 
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:

@@ -26,6 +26,11 @@ STOP_NO_DUMP = cython.declare(cython.int, 8)
 # Provenance of a frame (undwarf.unwind.stop.Provenance).
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
 FROM_DEFERRED_CHAIN = cython.declare(cython.int, 20)
+FROM_BRANCHES = cython.declare(cython.int, 21)
+
+# Bits of `branch_sample_type` (include/uapi/linux/perf_event.h).
+BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
+BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
 
 
 @cython.cclass
@@ -33,6 +38,8 @@ class SampledChains(UserFrames):
     """Frames that come as addresses, beside those that are walked to."""
 
     later_count: Any
+    branch_kinds: Any
+    branch_at: Any
 
     def __init__(
         self,
@@ -46,7 +53,10 @@ class SampledChains(UserFrames):
         super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
         self.stitched = False
         self.damaged = 0
+        self.max_branches = limits.branches
+        self.branch_history = False
         self.set_later(zeros("Q", 0), zeros("I", 0), zeros("Q", 0))
+        self.set_branches(zeros("Q", 0), zeros("H", 0), False)
 
     def set_later(self, at: memoryview, count: memoryview, addresses: memoryview) -> None:
         """Take user chains that came after their samples from ``addresses``; by sample, ``at`` is where they start
@@ -54,6 +64,13 @@ class SampledChains(UserFrames):
         self.later_at = at
         self.later_count = count
         self.later = addresses
+
+    def set_branches(self, kinds: memoryview, at: memoryview, history: bool) -> None:
+        """Take calls from branch stacks: ``kinds`` are the events' `branch_sample_type`, ``at`` is by sample where in
+        the record the stack is. With ``history`` those that hold other branches come before the stacks."""
+        self.branch_kinds = kinds
+        self.branch_at = at
+        self.branch_history = history
 
     def set_stitched(self) -> None:
         """Take the user chains of samples that carry a stop reason as already unwound: no address is a raw return
@@ -144,6 +161,60 @@ class SampledChains(UserFrames):
             count += 1
             if why and why != STOP_ROOT:
                 self.stop_image = self.found_image
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def branch_count(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """How many entries the branch stack at ``at`` in the window has; they are 24 bytes each."""
+        total: cython.ulonglong = self.word(at)
+        if total > cython.cast(cython.ulonglong, self.window.shape[0] - at - 8) // 24:
+            self.damaged += 1
+            return 0
+        return min(cython.cast(cython.Py_ssize_t, total), self.max_branches)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFF)
+    def branch_frame(self, at: cython.Py_ssize_t, kernel: cython.uint) -> cython.uint:
+        """The frame of an address in the window, the kernel's or the user's."""
+        ip: cython.ulonglong = self.word(at)
+        if ip >> 63:
+            return cython.cast(cython.uint, self.kernel_frame(kernel, ip, ip))
+        self.resolve(ip, ip, FROM_BRANCHES)
+        frame: cython.uint = self.found_frame
+        return frame
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def branch_chain(
+        self, at: cython.Py_ssize_t, kind: cython.ulonglong, count: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Append the user frames that the processor kept as a stack of calls: the sampled address, then the calls, the
+        innermost first, which are exact (perf, ``resolve_lbr_callchain_sample``)."""
+        total: cython.Py_ssize_t = self.branch_count(at)
+        ip: cython.ulonglong
+        i: cython.Py_ssize_t
+        at += 8
+        if kind & BRANCH_HW_INDEX:
+            at += 8
+        self.stop = STOP_NO_DUMP
+        ip = self.word(self.user_chain_at) if self.user_chain_count > 0 else 0
+        if ip == 0 or ip >= MARKERS:
+            # The kernel could not read where the program was: the function that was called last.
+            ip = self.word(at + 8)
+        self.resolve(ip, ip, FROM_USER_CHAIN)
+        self.chain[count] = self.found_frame
+        count += 1
+        for i in range(min(total, self.max_chain - 1)):
+            ip = self.word(at + 24 * i)
+            if ip == 0 or ip >> 63:
+                break
+            self.resolve(ip, ip, FROM_BRANCHES)
+            self.chain[count] = self.found_frame
+            count += 1
         return count
 
     @cython.cfunc

@@ -61,3 +61,4 @@ class Provenance(IntEnum):
     FRAME_POINTER = 18
     NOTHING = 19
     DEFERRED_CHAIN = 20
+    BRANCH_STACK = 21

@@ -8,7 +8,7 @@ from dataclasses import field
 from undwarf.buffers import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.perfdata import PerfData, Records
+from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.places import Places
 from undwarf.unwind.remap import remap
@@ -131,6 +131,8 @@ class Walking:
     """Callers' addresses are return addresses, else what they are looked up by, which is one less."""
     callers: bool = True
     """Without, dumps give one frame each, and places need no tables."""
+    branch_history: bool = False
+    """The branches before a sample are frames of its stack, below the callers that none of them was a call of."""
     memory: Memory | None = None
     """Reads what lies behind a stack dump."""
 
@@ -178,9 +180,19 @@ def walk_samples(
             walker.set_later(later.at, later.count, later.addresses)
         if data.stitched:
             walker.set_stitched()
+        if any(event.sample_type & SampleField.BRANCH_STACK for event in data.events):
+            walker.set_branches(_branch_kinds(data.events), records.samples.branch_at, walking.branch_history)
     walk = _Walk(data, records, walkers, progress)
     walk.run()
     return walk.result(later.counts if later is not None else {})
+
+
+def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":
+    """What kind of branch stack each event has (Q)."""
+    found = zeros("Q", len(events))
+    for number, event in enumerate(events):
+        found[number] = event.branch_sample_type
+    return found
 
 
 class _Walk:

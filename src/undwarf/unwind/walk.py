@@ -30,6 +30,12 @@ STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_UNSUPPORTED = cython.declare(cython.int, 11)
 STOP_DEFERRED = cython.declare(cython.int, 14)
 
+BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
+BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
+"""Bits of `branch_sample_type`."""
+LONGEST_CALL = cython.declare(cython.ulonglong, 8)
+"""Bytes from a call to where it returns, at most."""
+
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
 """A frame's provenance (undwarf.unwind.stop.Provenance)."""
 
@@ -210,6 +216,8 @@ class Walker(SampledChains):
                 # The kernel walked the real stack: further than the dump reaches.
                 walked = False
                 count = self.later_user_chain(s, kernel_count)
+        elif self.chain_at[s] and self.user_chain_at >= 0 and self.has_call_stack(s, record):
+            count = self.branch_chain(record + self.branch_at[s], self.branch_kinds[self.events[s]], count)
         elif self.chain_at[s] and self.user_chain_at >= 0:
             count = self.sampled_user_chain(count, cython.cast(cython.int, self.miscs[s] >> 8 & 15))
         elif self.unsupported:
@@ -236,12 +244,66 @@ class Walker(SampledChains):
         while count > 0:
             count -= 1
             node = cython.cast(cython.uint, self.stacks.node(node, self.chain[count]))
+        if self.branch_history and self.branch_kinds.shape[0] and self.branch_at[s]:
+            node = self.with_branches(s, record, node)
         self.result = node
         if known >= 0:
             self.bare[known] = self.ips[s]
             self.bare[known + 1] = self.space
             self.bare[known + 2] = node
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def has_call_stack(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t) -> cython.bint:
+        """Whether a sample's branch stack is one of calls, and not empty."""
+        if not self.branch_kinds.shape[0] or not self.branch_at[s]:
+            return False
+        if not self.branch_kinds[self.events[s]] & BRANCH_CALL_STACK:
+            return False
+        return self.branch_count(record + self.branch_at[s]) > 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFF, check=True)
+    def with_branches(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, leaf: cython.uint) -> cython.uint:
+        """A stack below which the branches before the sample are: the sampled address, the newest branch's target and
+        source, those of the one before, and so on; then the callers that no branch was a call of."""
+        kind: cython.ulonglong = self.branch_kinds[self.events[s]]
+        at: cython.Py_ssize_t = record + self.branch_at[s]
+        total: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        source: cython.uint
+        sampled: cython.uint
+        caller: cython.uint
+        node: cython.uint
+        address: cython.ulonglong
+        if leaf == NOTHING or kind & BRANCH_CALL_STACK:
+            return leaf
+        total = self.branch_count(at)
+        at += 16 if kind & BRANCH_HW_INDEX else 8
+        sampled = cython.cast(cython.uint, self.stacks.node_key[leaf] & NOTHING)
+        node = cython.cast(cython.uint, self.stacks.node_key[leaf] >> 32)
+        for i in range(total):
+            if node == NOTHING:
+                break
+            source = self.branch_frame(at + 24 * i, self.kernel_of[s])
+            caller = cython.cast(cython.uint, self.stacks.node_key[node] & NOTHING)
+            address = self.stacks.frame_address[source]
+            if (
+                self.stacks.frame_image[source] == self.stacks.frame_image[caller]
+                and 0 <= self.stacks.frame_address[caller] - address < LONGEST_CALL
+            ):
+                node = cython.cast(cython.uint, self.stacks.node_key[node] >> 32)
+        i = total
+        while i > 0:
+            i -= 1
+            source = self.branch_frame(at + 24 * i, self.kernel_of[s])
+            node = cython.cast(cython.uint, self.stacks.node(node, source))
+            source = self.branch_frame(at + 24 * i + 8, self.kernel_of[s])
+            node = cython.cast(cython.uint, self.stacks.node(node, source))
+        return cython.cast(cython.uint, self.stacks.node(node, sampled))
 
     @cython.cfunc
     @cython.nogil
