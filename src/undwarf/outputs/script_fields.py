@@ -23,8 +23,9 @@ from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
 from undwarf.perfdata.records import SidebandKind
 from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
-from undwarf.profile.model import Profile
+from undwarf.profile.model import NONE, Profile
 from undwarf.views.labels import dso
+from undwarf.views.source import read_source
 
 # Where in a sample's text these fields stand.
 BEFORE_TIME, AFTER_EVENT, AFTER_ADDRESS, BEFORE_FRAMES, AFTER_FRAMES, AFTER_LINE = range(6)
@@ -51,6 +52,8 @@ _HARDWARE_INDEX = 1 << 17
 _LARGEST_INSTRUCTION = 15
 _LARGEST_BLOCK = 16384
 _MISSING_BRANCH = 128
+_KEPT_FILES = 64
+"""Source files whose lines are kept."""
 _JUMP_WIDTH = 30
 _PAGE_FAULTS = (2, 5, 6)
 _KERNEL_HALF = 1 << 63
@@ -100,7 +103,8 @@ class SampleFields:
         self._view = memoryview(b"")
         self._base = 0
         self._formats: dict[int, PrintFormat | None] = {}
-        self._widest = 0
+        self._files: dict[int, list[str]] = {}
+        self._last_lines: dict[int, tuple[int, int]] = {}
         self._writers = [self._writers_of(shown, event) for shown, event in zip(fields, self._events, strict=True)]
 
     def places(self, event: int) -> frozenset[int]:
@@ -379,7 +383,31 @@ class SampleFields:
         return b"\n" + _BranchCode(self, sample, stack, event.branch_sample_type).text()
 
     def _source_line(self, sample: int) -> bytes:
-        return b""
+        """The source of the innermost frame's line, where it is another than that of the thread's sample before."""
+        frames, leaf = self._profile.frames, self._columns.stack[sample]
+        if frames.file is None or frames.line is None or leaf == NONE:
+            return b""
+        frame = self._profile.stacks.frame[leaf]
+        place = frames.file[frame], frames.line[frame]
+        thread = self._columns.tid[sample]
+        if place[0] == NONE or self._last_lines.get(thread) == place:
+            return b""
+        self._last_lines[thread] = place
+        lines = self._source(place[0])
+        if not 0 < place[1] <= len(lines):
+            return b""
+        return b"|%-8d %s\n" % (place[1], _shown(lines[place[1] - 1].expandtabs()))
+
+    def _source(self, file: int) -> list[str]:
+        """The lines of a source file; none where it cannot be read."""
+        if file not in self._files:
+            if len(self._files) >= _KEPT_FILES:
+                self._files.clear()
+            try:
+                self._files[file], _newer = read_source(self._profile.files[file], "", self._limits.source_bytes)
+            except OSError:
+                self._files[file] = []
+        return self._files[file]
 
 
 class _BranchCode:

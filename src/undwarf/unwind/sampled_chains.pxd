@@ -22,7 +22,7 @@ cdef class SampledChains(UserFrames):
     cdef unsigned long long word(self, Py_ssize_t at) except? -1 nogil
     cdef Py_ssize_t kernel_part(self, Py_ssize_t at, unsigned int space) except? -1 nogil
     cdef Py_ssize_t sampled_user_chain(self, Py_ssize_t count, int why) except? -1 nogil
-    cdef Py_ssize_t branch_count(self, Py_ssize_t at) except? -1 nogil
+    cdef Py_ssize_t branch_count(self, Py_ssize_t at, unsigned long long kind) except? -1 nogil
     cdef unsigned int branch_frame(self, Py_ssize_t at, unsigned int kernel) except? 0xFFFFFFFF nogil
     cdef Py_ssize_t branch_chain(self, Py_ssize_t at, unsigned long long kind, Py_ssize_t count) except? -1 nogil
     cdef Py_ssize_t came_later(self, Py_ssize_t s) except? -2 nogil

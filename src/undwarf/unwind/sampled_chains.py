@@ -166,13 +166,20 @@ class SampledChains(UserFrames):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def branch_count(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def branch_count(self, at: cython.Py_ssize_t, kind: cython.ulonglong) -> cython.Py_ssize_t:
         """How many entries the branch stack at ``at`` in the window has; they are 24 bytes each."""
         total: cython.ulonglong = self.word(at)
-        if total > cython.cast(cython.ulonglong, self.window.shape[0] - at - 8) // 24:
+        count: cython.Py_ssize_t
+        at += 16 if kind & BRANCH_HW_INDEX else 8
+        if total != 0 and (
+            at > self.window.shape[0] or total > cython.cast(cython.ulonglong, self.window.shape[0] - at) // 24
+        ):
             self.damaged += 1
             return 0
-        return min(cython.cast(cython.Py_ssize_t, total), self.max_branches)
+        count = cython.cast(cython.Py_ssize_t, total)
+        if count > self.max_branches:
+            count = self.max_branches
+        return count
 
     @cython.cfunc
     @cython.nogil
@@ -183,8 +190,7 @@ class SampledChains(UserFrames):
         if ip >> 63:
             return cython.cast(cython.uint, self.kernel_frame(kernel, ip, ip))
         self.resolve(ip, ip, FROM_BRANCHES)
-        frame: cython.uint = self.found_frame
-        return frame
+        return self.found_frame
 
     @cython.cfunc
     @cython.nogil
@@ -194,7 +200,7 @@ class SampledChains(UserFrames):
     ) -> cython.Py_ssize_t:
         """Append the user frames that the processor kept as a stack of calls: the sampled address, then the calls, the
         innermost first, which are exact (perf, ``resolve_lbr_callchain_sample``)."""
-        total: cython.Py_ssize_t = self.branch_count(at)
+        total: cython.Py_ssize_t = self.branch_count(at, kind)
         ip: cython.ulonglong
         i: cython.Py_ssize_t
         at += 8

@@ -262,7 +262,7 @@ class Walker(SampledChains):
             return False
         if not self.branch_kinds[self.events[s]] & BRANCH_CALL_STACK:
             return False
-        return self.branch_count(record + self.branch_at[s]) > 0
+        return self.branch_count(record + self.branch_at[s], self.branch_kinds[self.events[s]]) > 0
 
     @cython.cfunc
     @cython.nogil
@@ -281,7 +281,7 @@ class Walker(SampledChains):
         address: cython.ulonglong
         if leaf == NOTHING or kind & BRANCH_CALL_STACK:
             return leaf
-        total = self.branch_count(at)
+        total = self.branch_count(at, kind)
         at += 16 if kind & BRANCH_HW_INDEX else 8
         sampled = cython.cast(cython.uint, self.stacks.node_key[leaf] & NOTHING)
         node = cython.cast(cython.uint, self.stacks.node_key[leaf] >> 32)

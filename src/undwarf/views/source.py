@@ -237,7 +237,7 @@ def _add_source(listing: Listing, most: int) -> None:
         listing.problem = "no debugging information tells its lines"
         return
     try:
-        text, newer = _read(listing.file, listing.dso, most)
+        text, newer = read_source(listing.file, listing.dso, most)
     except OSError as error:
         listing.problem = f"the source is not to be read: {error.strerror or error}"
         return
@@ -259,7 +259,7 @@ def _add_source(listing: Listing, most: int) -> None:
     listing.lines = lines
 
 
-def _read(path: str, binary: str, most: int) -> tuple[list[str], bool]:
+def read_source(path: str, binary: str, most: int) -> tuple[list[str], bool]:
     """A source file's lines, and whether it is newer than the binary; OSError if it is no file or too large."""
     # Debugging information may name anything, so nothing that could block is opened.
     status = Path(path).stat()
