@@ -26,7 +26,7 @@ STOP_NO_DUMP = cython.declare(cython.int, 8)
 # Provenance of a frame (undwarf.unwind.stop.Provenance).
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
 FROM_DEFERRED_CHAIN = cython.declare(cython.int, 20)
-FROM_BRANCHES = cython.declare(cython.int, 21)
+FROM_BRANCH_STACK = cython.declare(cython.int, 21)
 
 # Bits of `branch_sample_type` (include/uapi/linux/perf_event.h).
 BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
@@ -189,7 +189,7 @@ class SampledChains(UserFrames):
         ip: cython.ulonglong = self.word(at)
         if ip >> 63:
             return cython.cast(cython.uint, self.kernel_frame(kernel, ip, ip))
-        self.resolve(ip, ip, FROM_BRANCHES)
+        self.resolve(ip, ip, FROM_BRANCH_STACK)
         return self.found_frame
 
     @cython.cfunc
@@ -218,7 +218,7 @@ class SampledChains(UserFrames):
             ip = self.word(at + 24 * i)
             if ip == 0 or ip >> 63:
                 break
-            self.resolve(ip, ip, FROM_BRANCHES)
+            self.resolve(ip, ip, FROM_BRANCH_STACK)
             self.chain[count] = self.found_frame
             count += 1
         return count
