@@ -537,10 +537,11 @@ def read_code(image: Image | None, address: int, size: int) -> bytes:
     """Up to ``size`` bytes of an image's code; fewer at its end."""
     if image is None:
         return b""
-    for wanted in (size, _LARGEST_INSTRUCTION, 1):
-        if wanted <= size and (found := image.read(address, wanted)) is not None:
-            return bytes(found)
-    return b""
+    for _offset, length, start, _flags in image.segments:
+        if start <= address < start + length:
+            size = min(size, start + length - address)
+    found = image.read(address, size)
+    return bytes(found) if found is not None else b""
 
 
 def register_names(arch: str) -> tuple[str, ...]:
