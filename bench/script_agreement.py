@@ -16,6 +16,12 @@ from pathlib import Path
 
 FIELDS = {"comm": "", "pid": "TID", "tid": "TID", "cpu": "CPU", "time": "TIME", "period": "", "event": ""}
 FRAMES = "ip,sym,symoff,dso"
+MORE = {
+    "trace": "RAW", "iregs": "REGS_INTR", "uregs": "REGS_USER", "brstack": "BRANCH_STACK",
+    "brstacksym": "BRANCH_STACK", "brstackinsn": "BRANCH_STACK", "bpf-output": "RAW", "cgroup": "CGROUP",
+    "addr": "ADDR", "insn": "IP", "insnlen": "IP", "flags": "IP", "dsoff": "IP", "tod": "TIME",
+}  # fmt: skip
+"""Fields that are compared one by one with ``--fields``, and what an event must have for them."""
 HEAD = re.compile(rb"^\s*(.*?)\s+(-?\d+)/(-?\d+)\s+(?:\[(\d+)\]\s+)?(?:(\d+\.\d+):\s+)?(?:(\d+) +)?(\S+?): *(.*)$")
 FRAME = re.compile(rb"^\s*([0-9a-f]+) (.*) \((.*)\)( \(inlined\))?$")
 NAMES = tuple(FIELDS)
@@ -139,6 +145,40 @@ def fields(recording: str) -> str:
     )
 
 
+def compare_fields(name: str, perf: str, undwarf: list[str], recording: str) -> bool:
+    """Compare each further field by itself, line by line; whether all are equal."""
+    import undwarf as library
+
+    with library.open(recording) as opened:
+        kinds = [(event.type, event.sample_type) for event in opened.events]
+        histories = [event.branch_sample_type for event in opened.events]
+        clock = opened.header.clock_data
+    bits = library.perfdata.SampleField
+    fine = True
+    for field, bit in MORE.items():
+        tracepoints = any(kind == 2 for kind, _fields in kinds)
+        had = all(kind & bits[bit] for _type, kind in kinds) if field != "trace" else tracepoints
+        if not had or (field == "tod" and clock is None) or (field == "bpf-output" and tracepoints):
+            continue
+        if field == "brstackinsn" and not all(branches & 8 for branches in histories):
+            # perf refuses it where some branches are left out.
+            continue
+        shown = {"trace": "event,trace", "bpf-output": "+pid"}.get(field, f"{field},{FRAMES}")
+        shape = ["script", "-F", shown, "--no-inline"]
+        left, right = (
+            subprocess.run(command, capture_output=True, check=False).stdout.split(b"\n")
+            for command in ([*undwarf, *shape, recording], [perf, *shape, "-i", recording])
+        )
+        same = sum(one == two for one, two in zip(left, right, strict=False))
+        total = max(len(left), len(right))
+        fine &= same == total
+        print(f"{name}: {field}: {same:,} of {total:,} lines equal ({100 * same / total:.2f} %)", flush=True)
+        if same != total:
+            differing = ((one, two) for one, two in zip(left, right, strict=False) if one != two)
+            print(f"    {next(differing, ('', ''))}")
+    return fine
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("recordings", nargs="+")
@@ -147,12 +187,16 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=3, help="Differences of a kind that are shown.")
     parser.add_argument("--before", action="store_true", help="Also compare with the recording as it was.")
     parser.add_argument("--keep", action="store_true", help="Take the recordings as they are.")
+    parser.add_argument("--fields", action="store_true", help="Compare further fields, of the recordings as they are.")
     options = parser.parse_args()
     undwarf = [sys.executable, "-m", "undwarf"]
     fine = True
     with tempfile.TemporaryDirectory() as folder:
         small = str(Path(folder, "small.data"))
         for recording in options.recordings:
+            if options.fields:
+                fine &= compare_fields(recording, options.perf, undwarf, recording)
+                continue
             if options.keep:
                 small = recording
             else:

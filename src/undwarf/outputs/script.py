@@ -19,7 +19,7 @@ from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 from undwarf.views.data_labels import LATENCIES, latency_of, numbered
 from undwarf.views.data_source import page_size
 from undwarf.views.data_source import text as data_source
-from undwarf.views.labels import UNKNOWN, dso, is_made_at_run_time, short_dso
+from undwarf.views.labels import UNKNOWN, dso, is_kernel, is_made_at_run_time, short_dso
 
 FIELDS = {
     "comm": 1,
@@ -130,12 +130,13 @@ def needs_more(fields: frozenset[str]) -> bool:
 
 
 def file_offsets(profile: Profile, images: Sequence[Image]) -> "memoryview[int]":
-    """Where in its file each frame is (Q); of the kernel the address itself."""
+    """Where in its file each frame is (Q); all ones where perf shows none, which is in the kernel."""
     frames = profile.frames
     found = zeros("Q", len(frames))
     for number, address in enumerate(frames.address):
         image = frames.image[number]
-        found[number] = images[image].offset_of_address(address) if image != NONE else address
+        inside = image != NONE and not is_kernel(profile.images[image])
+        found[number] = images[image].offset_of_address(address) if inside else (1 << 64) - 1
     return found
 
 

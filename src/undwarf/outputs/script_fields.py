@@ -24,7 +24,7 @@ from undwarf.perfdata.records import SidebandKind
 from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.labels import dso
+from undwarf.views.labels import dso, is_kernel
 from undwarf.views.source import read_source
 
 # Where in a sample's text these fields stand.
@@ -574,8 +574,10 @@ def _symbol(found: Located) -> bytes:
 
 
 def _dso(found: Located, offset: bool) -> bytes:
-    name = _shown(dso(_Named(found.image))) if found.image is not None else UNKNOWN
-    return b" (%s%s)" % (name, b"+0x%x" % found.offset if offset and found.image is not None else b"")
+    if found.image is None:
+        return b" (%s)" % UNKNOWN
+    image = _Named(found.image)
+    return b" (%s%s)" % (_shown(dso(image)), b"+0x%x" % found.offset if offset and not is_kernel(image) else b"")
 
 
 class _Named:

@@ -43,6 +43,7 @@ DUMPED = cython.declare(cython.uint, 1 << 19)
 
 DSO_OFFSET = cython.declare(cython.uint, 1 << 24)
 """Where in the file a frame is follows the file's name."""
+NO_OFFSET = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 PLACE = cython.declare(cython.uint, 25)
 """The first of six bits: at which places of a sample there is more to write, see outputs.script_fields."""
 BEFORE_TIME = cython.declare(cython.int, 0)
@@ -273,7 +274,7 @@ class ScriptText:
                     lines.put(byte)
             else:
                 lines.name(self.image_names, self.image_name(self.image_names, self.images[frame]), 0)
-            if mode & DSO_OFFSET and frame < self.offsets.shape[0] and self.images[frame] != NOTHING:
+            if mode & DSO_OFFSET and frame < self.offsets.shape[0] and self.offsets[frame] != NO_OFFSET:
                 lines.put(43)
                 lines.put(48)
                 lines.put(120)
