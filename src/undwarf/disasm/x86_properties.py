@@ -73,6 +73,8 @@ _HALVES = frozenset((Mnemonic.MOVLPS, Mnemonic.MOVLPD, Mnemonic.VMOVLPS, Mnemoni
 """They leave the upper half of the register alone, where they load."""
 _SECOND_BYTES = frozenset((Register.AH, Register.BH, Register.CH, Register.DH))
 _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
+_MASKING = frozenset((Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR, Mnemonic.TEST))
+_BIT_TESTS = frozenset((Mnemonic.BT, Mnemonic.BTS, Mnemonic.BTR, Mnemonic.BTC))
 _FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.INC, Mnemonic.DEC))
 
 
@@ -257,6 +259,23 @@ def immediate_of(made: Instruction) -> int | None:
     if not isinstance(native, Native) or last < 0 or native.op_kind(last) not in IMMEDIATES:
         return None
     return immediate_at(native, last)
+
+
+def bits_of(made: Instruction) -> int:
+    """The bits of its memory operand that an instruction with an immediate asks for or changes; 0 where that is not
+    known of single ones."""
+    native = made.native
+    if not isinstance(native, Native) or native.op_count != 2 or native.op_kind(0) != OpKind.MEMORY:
+        return 0
+    width = 8 * size_of(native.memory_size)
+    if native.op_kind(1) not in IMMEDIATES or not width:
+        return 0
+    immediate, mnemonic = immediate_at(native, 1), native.mnemonic
+    if mnemonic in _BIT_TESTS:
+        return 1 << immediate % width
+    if mnemonic not in _MASKING:
+        return 0
+    return (~immediate if mnemonic == Mnemonic.AND else immediate) & ((1 << width) - 1)
 
 
 def multiplies(made: Instruction) -> int:

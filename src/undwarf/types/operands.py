@@ -6,7 +6,7 @@ one, or where a variable says that its base register leads; else the answer says
 """
 
 from undwarf.disasm import NONE, Instruction, Memory
-from undwarf.disasm.x86_properties import immediate_of, leaves_alone
+from undwarf.disasm.x86_properties import bits_of, immediate_of, leaves_alone
 from undwarf.types.access import Access, access
 from undwarf.types.binary import Binary
 from undwarf.types.dataflow.tracking import Tracker
@@ -14,7 +14,7 @@ from undwarf.types.dataflow.values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD
 from undwarf.types.layouts.arrays import before_array, is_of_smaller
 from undwarf.types.layouts.locate import locate, one_of_two
 from undwarf.types.layouts.located import INCOMPLETE, WIDER, Located, begins, begins_inside_pointer, is_member
-from undwarf.types.layouts.model import VOID, Kind
+from undwarf.types.layouts.model import VOID, Field, Kind
 from undwarf.types.layouts.virtual import is_method_table
 from undwarf.types.layouts.wholes import candidates, whole_around
 from undwarf.types.sources.places import Place, TypeSource
@@ -516,10 +516,13 @@ class Operands:
             return access(made, operand, size, how="", reason=located)
         graph = self._graph
         t, offset, field = located.type, located.offset, located.field
+        # Of several bit fields the instruction's own mask says which are meant.
+        bits = bits_of(made) if field.candidates and field == graph.member_at(t, offset, size) else 0
+        field = (graph.bits_at(t, offset, size, bits) if bits else None) or field
         path = field.path
         t = graph.unwrapped(t)
         if t != located.type:
-            inner = graph.member_at(t, offset, size)
+            inner = self._member(t, offset, size, bits)
             path = inner.path if inner is not None else ""
         # An array of aggregates is known by its element.
         for _depth in range(8):
@@ -530,7 +533,7 @@ class Operands:
             if not stride or not (graph.is_aggregate(element) or graph.is_array(element)):
                 break
             t, offset = graph.unwrapped(element), offset % stride
-            inner = graph.member_at(t, offset, size)
+            inner = self._member(t, offset, size, bits)
             path = inner.path if inner is not None else ""
         if graph.is_array(t):
             path = ""
@@ -550,3 +553,6 @@ class Operands:
             graph.layout(t) if graph.is_aggregate(t) else 0,
             operand,
         )
+
+    def _member(self, t: int, offset: int, size: int, bits: int) -> Field | None:
+        return (self._graph.bits_at(t, offset, size, bits) if bits else None) or self._graph.member_at(t, offset, size)

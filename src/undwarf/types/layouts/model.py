@@ -179,8 +179,31 @@ class TypeGraph(TypeStore):
             found = self._fields[key] = self._find(t, offset, size)
         return found
 
+    def bits_at(self, t: int, offset: int, size: int, bits: int) -> Field | None:
+        """As :meth:`member_at`, for an access of some of its ``size`` bytes' ``bits`` only: of bit fields those that
+        have any of them. None where none has."""
+        leaves = self._leaves(t, offset, size) if offset >= 0 else []
+        touched = [self._bits_in(one, bits) for _score, one in leaves]
+        if not any(touched):
+            return None
+        return self._best([leaf for leaf, some in zip(leaves, touched, strict=True) if some is not False])
+
+    def _bits_in(self, found: Field, bits: int) -> bool | None:
+        """Whether a bit field has any of the bits of an access; None for what is none."""
+        container, within = found.containers[-1]
+        name = found.path.rpartition(".")[2]
+        for member in self.members(container):
+            if member.bit_size and member.name == name:
+                first = member.bit_offset - 8 * within
+                own = (1 << member.bit_size) - 1
+                return bool(bits & (own << first if first >= 0 else own >> -first))
+        return None
+
     def _find(self, t: int, offset: int, size: int) -> Field | None:
-        leaves = self._leaves(t, offset, size)
+        return self._best(self._leaves(t, offset, size))
+
+    def _best(self, leaves: list[tuple[int, Field]]) -> Field | None:
+        """Of the leaves at a place the best, with the others as its candidates."""
         if not leaves:
             return None
         if len(leaves) == 1:
