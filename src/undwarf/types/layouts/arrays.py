@@ -86,11 +86,10 @@ def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | Non
 
 def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
     """Where an element of an array of arrays is that steps lead to: rows lie one behind the other."""
-    while graph.is_array(t):
-        stride = graph.stride(t)
+    for row in graph.dimensions(t):
+        stride = graph.stride(row)
         if stride and not step % stride:
             return offset % stride
-        t = graph.target(t)
     return None
 
 

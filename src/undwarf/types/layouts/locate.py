@@ -79,7 +79,8 @@ def locate(
         if not whole and not graph.members(t):
             return INCOMPLETE
         found = behind_last(graph, t, offset, size) if 0 < whole <= offset else None
-        if found is not None:
+        # What it is a part of has other members there.
+        if found is not None and not (embedders is not None and covered(graph, t, offset, embedders)):
             return Located(t, offset, found, "behind")
         return around(graph, t, offset, size, whole, embedders)
     if not 0 <= offset < whole:

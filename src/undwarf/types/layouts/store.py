@@ -307,6 +307,15 @@ class TypeStore:
         """Bytes from one element of an array to the next; 0 where that is not known."""
         return self.size(self.target(t)) if self._kind(t) == _ARRAY else 0
 
+    def dimensions(self, t: int) -> list[int]:
+        """An array and the arrays that are its elements, the outermost first; as deep as the limit says, since one may
+        be its own element in a damaged file. Empty for what is no array."""
+        found: list[int] = []
+        while self._kind(t) == _ARRAY and len(found) < self.limits.type_depth:
+            found.append(t)
+            t = self.record(self.strip(t)).target
+        return found
+
     def element_count(self, t: int) -> int:
         """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
         record = self.record(self.strip(t))

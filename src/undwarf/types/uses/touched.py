@@ -223,9 +223,8 @@ def _is_header(tracker: Tracker, where: Value) -> bool:
 
 def _leads_to(graph: TypeGraph, t: int) -> int:
     """What a member leads to, or each of its elements: a tree's node may have its children in an array."""
-    while graph.is_array(t):
-        t = graph.target(t)
-    return graph.canonical(graph.target(t))
+    rows = graph.dimensions(t)
+    return graph.canonical(graph.target(graph.target(rows[-1]) if rows else t))
 
 
 def _begins(graph: TypeGraph, t: int, part: int) -> bool:
