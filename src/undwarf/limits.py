@@ -72,6 +72,8 @@ class Limits:
     """Bytes of a mangled name; a longer one stays mangled."""
     demangle_output: int = 16384
     """Characters of a demangled name; a longer one stays mangled."""
+    demangle_steps: int = 10_000
+    """Parts of a name that are looked at to demangle it; one that takes more stays mangled."""
     dwarf_bytes: int = 128 << 20
     """Bytes kept of the debugging information that was read of one file."""
     dwarf_ranges: int = 1 << 22

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -164,6 +165,50 @@ def test_bomb_stays_mangled(symbol: str) -> None:
 def test_many_bombs_do_not_add_up() -> None:
     bombs = [rust_bomb(30 + i % 50) + f".{i}" for i in range(20_000)]
     assert demangle_all(bombs) == bombs
+
+
+@pytest.mark.parametrize(
+    "symbol",
+    [
+        "_Z1fIJT_EEvDpT_",
+        "_Z1fIJRT_EEvDpT_",
+        "_Z1fIRKT_EvT_",
+        "_Z1fIKT_EvRT_",
+        "_Z1fIA1_T_EvRT_",
+        "_Z1fIXsZT_EEvDpT_",
+        "_ZN4llvm13set_intersectINS_11SmallPtrSetIPNS_5ValueET0_Lj4EEES4_EEvRT_RKT0_",
+    ],
+)
+def test_argument_that_refers_to_itself_stays_mangled(symbol: str) -> None:
+    start = time.thread_time()
+    assert demangle(symbol) == symbol
+    assert time.thread_time() - start < 0.1
+
+
+def test_step_limit() -> None:
+    name = "_Z1fI" + "1aIiE" * 50 + "Evv"
+    assert demangle(name, Limits(demangle_steps=500)) != name
+    assert demangle(name, Limits(demangle_steps=100)) == name
+
+
+def test_text_that_is_copied_counts_as_steps() -> None:
+    # Each level of a pointer copies the class's name of 900 characters.
+    name = "_Z1f" + "P" * 90 + "900" + "a" * 900
+    assert demangle(name, Limits(demangle_steps=3000)) != name
+    assert demangle(name, Limits(demangle_steps=600)) == name
+
+
+def test_costly_names_leave_common_ones_their_steps() -> None:
+    costly = [f"_Z1fIJ{'i' * 1000}EEvDpT_.{i}" for i in range(200)]
+    first, *_, last, common = demangle_all([*costly, "_ZN2ns1A1fEv"], Limits(demangle_steps=7000))
+    assert first.startswith("void f<int, int")
+    assert last == costly[-1]
+    assert common == "ns::A::f()"
+
+
+def test_underscore_of_other_systems_before_a_name() -> None:
+    assert demangle("__ZN2ns1A1fEv") == "ns::A::f()"
+    assert demangle("__Z_my_own") == "__Z_my_own"
 
 
 @pytest.mark.parametrize("unit", ["_RNv", "_Z1fI", "N", "P", "T", "I", "XsrL", "Dp", "F"])

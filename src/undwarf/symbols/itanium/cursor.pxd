@@ -7,6 +7,8 @@ cdef class Cursor:
     cdef Py_ssize_t at
     cdef Py_ssize_t size
     cdef int depth
+    # How many more nodes may be looked at.
+    cdef public int steps
     # What substitutions mean, in order; what template parameters mean, if that is known; those that are known later.
     cdef list known
     cdef list arguments
@@ -25,6 +27,7 @@ cdef class Cursor:
     cdef object need(self, str wanted)
     cdef long long number(self)
     cdef long long compact(self)
+    cdef object step(self)
     cdef object deeper(self)
     cdef Node source_name(self)
     cdef Node expression(self)

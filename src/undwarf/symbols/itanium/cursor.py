@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.symbols.itanium.tree import Malformed, Node
+from undwarf.symbols.itanium.tree import Exhausted, Malformed, Node
 
 if not cython.compiled:
     from undwarf.symbols.itanium.kinds import NAME
@@ -23,8 +23,9 @@ class Cursor:
     arguments: Any
     waiting: list[tuple[int, Node]]
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, steps: int) -> None:
         self.text = text
+        self.steps = steps
         self.at = 0
         self.size = len(text)
         self.depth = 0
@@ -85,8 +86,16 @@ class Cursor:
         return value + 1
 
     @cython.cfunc
+    def step(self) -> None:
+        """One node more that was looked at."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise Exhausted
+
+    @cython.cfunc
     def deeper(self) -> None:
         """One level more."""
+        self.step()
         self.depth += 1
         if self.depth > DEPTH:
             raise Malformed
@@ -94,6 +103,7 @@ class Cursor:
     @cython.cfunc
     def source_name(self) -> Node:
         """A length and as many characters."""
+        self.step()
         length = self.number()
         if length <= 0 or self.at + length > self.size:
             raise Malformed

@@ -6,16 +6,37 @@ The grammar is recursive, so what reads a name is one class, which goes on from 
 "Mangling"; where names of the real world go beyond it or fall behind, what binutils' c++filt says.
 """
 
+import cython
+
 from undwarf.symbols.itanium.names import Names
 from undwarf.symbols.itanium.spelling import Speller
 from undwarf.symbols.itanium.tree import Malformed
 
 
-def demangled(symbol: str, most: int) -> str | None:
-    """The name a symbol stands for; None where it is none, or one of more than ``most`` characters."""
-    names: Names = Names(symbol)
-    speller: Speller = Speller(most)
-    try:
-        return speller.text(names.parse())
-    except (Malformed, RecursionError):
-        return None
+@cython.final
+@cython.cclass
+class Demangler:
+    """Demangles names within bounds: a result has at most ``most`` characters, each name may cost ``steps`` nodes
+    that are looked at, and all names together ``allowance``; where that is used up each may cost ``frugal`` only."""
+
+    def __init__(self, most: int, steps: int, allowance: int, frugal: int) -> None:
+        self.most = most
+        self.steps = steps
+        self.allowance = allowance
+        self.frugal = frugal
+
+    def name(self, symbol: str) -> str | None:
+        """The name a symbol stands for; None where it is none, or one that costs more than it may."""
+        steps: cython.int = self.steps if self.allowance > 0 else self.frugal
+        names: Names = Names(symbol, steps)
+        # Reading and spelling have one budget.
+        speller: Speller = Speller(self.most, 0)
+        try:
+            node = names.parse()
+            speller.steps = names.steps
+            names.steps = 0
+            return speller.text(node)
+        except Malformed:
+            return None
+        finally:
+            self.allowance -= steps - max(names.steps, 0) - max(speller.steps, 0)

@@ -68,6 +68,7 @@ class Names(Expressions):
         while self.peek() == "." and (
             self.peek_behind().islower() or self.peek_behind().isdigit() or self.peek_behind() == "_"
         ):
+            self.step()
             end = self.at + 2
             while end < self.size and (self.text[end].islower() or self.text[end].isdigit() or self.text[end] == "_"):
                 end += 1
@@ -198,6 +199,7 @@ class Names(Expressions):
         self.need("N")
         qualifiers: list[str] = []
         while self.peek() in ("r", "V", "K"):
+            self.step()
             qualifiers.append({"r": " restrict", "V": " volatile", "K": " const"}[self.peek()])
             self.at += 1
         if self.take("H"):
@@ -205,6 +207,7 @@ class Names(Expressions):
         reference = " &" if self.take("R") else " &&" if self.take("O") else ""
         node: Node | None = None
         while not self.take("E"):
+            self.step()
             c = self.peek()
             substituted = c == "S" and self.peek_behind() != "t"
             if c == "I":

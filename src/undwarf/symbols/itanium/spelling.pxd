@@ -5,11 +5,13 @@ from undwarf.symbols.itanium.tree cimport Node
 cdef class Speller:
     cdef Py_ssize_t most
     cdef int depth
-    cdef int steps
+    # How many more nodes may be looked at.
+    cdef public int steps
     # The element of a pack that is spelled, -1 outside of expansions.
     cdef Py_ssize_t index
     cdef int in_lambda
 
+    cdef object step(self)
     cdef str text(self, Node node)
     cdef tuple[str, str] parts(self, Node node)
     cdef tuple[str, str] _parts(self, Node node)
@@ -19,6 +21,9 @@ cdef class Speller:
     cdef bint ends_empty(self, Node node)
     cdef tuple[str, str] qualified(self, Node node)
     cdef Node element(self, Node node)
+    cdef Node argument(self, Node node)
+    cdef bint is_function(self, Node node)
+    cdef Node pack(self, object node, int depth)
     cdef Node declared(self, Node node)
     cdef tuple[str, str] pointer(self, Node node)
     cdef tuple[str, str] member(self, Node node)

@@ -3,7 +3,7 @@
 
 import cython
 
-from undwarf.symbols.itanium.tree import Malformed, Node
+from undwarf.symbols.itanium.tree import Exhausted, Malformed, Node
 
 if not cython.compiled:
     from undwarf.symbols.itanium.kinds import (
@@ -45,28 +45,36 @@ if not cython.compiled:
 
 SPELLED = cython.declare(cython.int, 500)
 """Levels that the tree of a name may have."""
-STEPS = cython.declare(cython.int, 60_000)
-"""Nodes that are spelled for one name: packs may repeat without an end and yield nothing."""
 
 _SUFFIXES: dict[str, str] = {
     "int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "long long": "ll", "unsigned long long": "ull",
 }  # fmt: skip
-_FAR = 30
+FAR = cython.declare(cython.int, 30)
 """Levels down to which a pack is looked for."""
+LONG = cython.declare(cython.int, 6)
+"""To copy so many characters (power of two) costs as much as to look at a node."""
 _FLOATS = ("float", "double", "long double", "__float128")
 
 
 @cython.final
 @cython.cclass
 class Speller:
-    """Spells nodes of one name. ``most`` bounds the length of every part's text."""
+    """Spells nodes of one name. ``most`` bounds the length of every part's text, ``steps`` how often a node may be
+    looked at: arguments may refer to themselves, packs may repeat and yield nothing."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, steps: int) -> None:
         self.in_lambda = 0
         self.most = most
         self.depth = 0
-        self.steps = 0
+        self.steps = steps
         self.index = -1
+
+    @cython.cfunc
+    def step(self) -> None:
+        """One node more that was looked at."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise Exhausted
 
     @cython.cfunc
     def text(self, node: Node) -> str:
@@ -77,15 +85,17 @@ class Speller:
     @cython.cfunc
     def parts(self, node: Node) -> tuple[str, str]:
         """What stands before a declared thing, and what behind it."""
+        self.step()
         if node.shown is not None and not self.in_lambda:
             return node.shown  # type: ignore[no-any-return]
-        self.steps += 1
         self.depth += 1
-        if self.depth > SPELLED or self.steps > STEPS:
+        if self.depth > SPELLED:
             raise Malformed
         found: tuple[str, str] = self._parts(node)
-        if len(found[0]) + len(found[1]) > self.most:
-            raise Malformed
+        size: cython.Py_ssize_t = len(found[0]) + len(found[1])
+        if size > self.most:
+            raise Exhausted
+        self.steps -= size >> LONG
         self.depth -= 1
         if self.index < 0 and not self.in_lambda:
             # Inside of an expansion the text depends on which element it is for, in lambdas parameters are generic.
@@ -163,13 +173,17 @@ class Speller:
     @cython.cfunc
     def listed(self, items: list[Node]) -> str:
         """Items with commas, none before what has no text."""
-        found = ""
-        for item in reversed(items):
+        found = []
+        size: cython.Py_ssize_t = 0
+        for item in items:
             one = self.text(item)
-            found = f"{one}, {found}" if found else one
-            if len(found) > self.most:
-                raise Malformed
-        return found
+            found.append(one)
+            size += len(one)
+            if size > self.most:
+                raise Exhausted
+        while found and not found[-1]:
+            found.pop()
+        return ", ".join(found)
 
     @cython.cfunc
     def template(self, node: Node) -> str:
@@ -184,13 +198,13 @@ class Speller:
     @cython.cfunc
     def ends_empty(self, node: Node) -> cython.bint:
         """Whether the last of several items has no text."""
-        items = node.a
-        if not items:
-            return False
-        last = self.element(items[len(items) - 1])
-        if len(items) > 1 and not self.text(last):
-            return True
-        return last.kind in (LIST, PACK) and self.ends_empty(last)
+        while node.kind in (LIST, PACK) and node.a:
+            self.step()
+            items = node.a
+            node = self.element(items[len(items) - 1])
+            if len(items) > 1 and not self.text(node):
+                return True
+        return False
 
     @cython.cfunc
     def qualified(self, node: Node) -> tuple[str, str]:
@@ -198,23 +212,58 @@ class Speller:
         texts = [node.text]
         inner: Node = self.element(node.a)
         while node.b is None and inner.kind == CV and inner.b is None:
+            self.step()
             if inner.text not in texts:
                 texts.append(inner.text)
             inner = self.element(inner.a)
         before, behind = self.parts(inner)
         tail = "".join(reversed(texts))
-        return (before, behind + tail) if _is_function(inner) else (before + tail, behind)
+        return (before, behind + tail) if self.is_function(inner) else (before + tail, behind)
 
     @cython.cfunc
     def element(self, node: Node) -> Node:
         """A node, or the element of a pack that is to be spelled now."""
+        while True:
+            self.step()
+            if node.a is None:
+                return node
+            if node.kind == FORWARD or (node.kind == GENERIC and not self.in_lambda):
+                node = node.a
+            elif node.kind == PACK and 0 <= self.index < len(node.a):
+                node = node.a[self.index]
+            else:
+                return node
+
+    @cython.cfunc
+    def argument(self, node: Node) -> Node:
+        """What a template parameter stands for, a whole pack too."""
         while node.kind == FORWARD and node.a is not None:
+            self.step()
             node = node.a
-        if node.kind == GENERIC and node.a is not None and not self.in_lambda:
-            return self.element(node.a)
-        if node.kind == PACK and self.index >= 0 and self.index < len(node.a):
-            return self.element(node.a[self.index])
         return node
+
+    @cython.cfunc
+    def is_function(self, node: Node) -> cython.bint:
+        """Whether a node is a function type, with or without qualifiers."""
+        node = self.argument(node)
+        while node.kind == CV and node.b is None:
+            self.step()
+            node = self.argument(node.a)
+        return node.kind == FUNCTION
+
+    @cython.cfunc
+    def pack(self, node: object, depth: cython.int) -> Node | None:
+        """The first argument pack in a pattern."""
+        self.step()
+        if depth > FAR or not isinstance(node, Node) or node.kind == EXPANSION or node.kind == LAMBDA:
+            return None
+        if node.kind == PACK:
+            return node
+        for part in node.a if node.kind == LIST else (node.a, node.b):
+            found = self.pack(part, depth + 1)
+            if found is not None:
+                return found
+        return None
 
     @cython.cfunc
     def declared(self, node: Node) -> Node:
@@ -230,6 +279,7 @@ class Speller:
         mark = node.text
         to: Node = self.element(node.a)
         while mark != "*" and to.kind == POINTER and to.text != "*":
+            self.step()
             mark = "&" if mark == "&" or to.text == "&" else "&&"
             to = self.element(to.a)
         before, behind = self.parts(to)
@@ -293,16 +343,19 @@ class Speller:
     @cython.cfunc
     def expansion(self, node: Node) -> str:
         """A pattern once for each element of the pack in it."""
-        pack = _pack(node.a, 0)
+        pack = self.pack(node.a, 0)
         if pack is None:
             return f"{self.operand(node.a)}..." if node.a.kind != NAME else f"({self.text(node.a)})..."
         was: cython.Py_ssize_t = self.index
         found = []
+        size: cython.Py_ssize_t = 0
         for i in range(len(pack.a)):
             self.index = i
-            found.append(self.text(self.element(node.a)))
-            if sum(map(len, found)) > self.most:
-                raise Malformed
+            one = self.text(self.element(node.a))
+            found.append(one)
+            size += len(one)
+            if size > self.most:
+                raise Exhausted
         self.index = was
         return ", ".join(found)
 
@@ -312,7 +365,7 @@ class Speller:
     def operand(self, node: Node) -> str:
         """A part of an expression, in brackets unless it is simple."""
         text = self.text(node)
-        return text if _is_simple(node) else f"({text})"
+        return text if self.argument(node).kind in (NAME, QUALIFIED, BRACED, PARAMETER) else f"({text})"
 
     @cython.cfunc
     def expression(self, node: Node) -> str:
@@ -374,7 +427,7 @@ class Speller:
         if code == "ad" and operand.kind == ENCODING and operand.a.kind == QUALIFIED:
             operand = operand.a
         if code == "sZ" or code == "sP":
-            pack = _pack(operand, 0) if code == "sZ" else operand
+            pack = self.pack(operand, 0) if code == "sZ" else operand
             if pack is not None:
                 return str(len(pack.a))
         if code == "gs":
@@ -396,31 +449,3 @@ class Speller:
             return f"{self.operand(left)}[{self.text(right)}]"
         found = f"{self.operand(left)}{node.a.text}{self.operand(right)}"
         return f"({found})" if node.a.text == ">" else found
-
-
-@cython.cfunc
-def _is_simple(node: Node) -> cython.bint:
-    while node.kind == FORWARD and node.a is not None:
-        node = node.a
-    return node.kind in (NAME, QUALIFIED, BRACED, PARAMETER)
-
-
-@cython.cfunc
-def _is_function(node: Node) -> cython.bint:
-    while node.kind == FORWARD and node.a is not None:
-        node = node.a
-    return node.kind == FUNCTION or (node.kind == CV and node.b is None and _is_function(node.a))
-
-
-@cython.cfunc
-def _pack(node: object, depth: cython.int) -> Node | None:
-    """The first argument pack in a pattern."""
-    if depth > _FAR or not isinstance(node, Node) or node.kind == EXPANSION or node.kind == LAMBDA:
-        return None
-    if node.kind == PACK:
-        return node
-    for part in node.a if node.kind == LIST else (node.a, node.b):
-        found = _pack(part, depth + 1)
-        if found is not None:
-            return found
-    return None

@@ -13,6 +13,10 @@ class Malformed(Exception):
     """A text that is no mangled name, or one that nests too deeply."""
 
 
+class Exhausted(Malformed):
+    """A name that took more steps, or more text, than one may."""
+
+
 @cython.final
 @cython.cclass
 class Node:

@@ -186,6 +186,7 @@ class Types(Cursor):
         """A type with qualifiers before it; before a function they are said of `this`."""
         found: list[tuple[str, Node | None]] = []
         while True:
+            self.step()
             c = self.peek()
             if c in ("r", "V", "K"):
                 self.at += 1
@@ -254,6 +255,7 @@ class Types(Cursor):
     @cython.cfunc
     def substitution(self, prefix: cython.bint) -> Node:
         """What was said before, or a part of the standard library."""
+        self.step()
         self.need("S")
         c = self.peek()
         if c == "_" or "0" <= c <= "9" or "A" <= c <= "Z":
@@ -321,6 +323,7 @@ class Types(Cursor):
     @cython.cfunc
     def bound(self, node: object, depth: cython.int) -> object:
         """A part of what was said inside of another function, where parameters meant other arguments."""
+        self.step()
         if isinstance(node, list):
             items = [self.bound(one, depth + 1) for one in node]
             return node if all(one is other for one, other in zip(node, items, strict=True)) else items
