@@ -52,6 +52,8 @@ class Image:
         self.kind = kind
         self.build_id = build_id
         self.path = name.decode("utf-8", "surrogateescape")
+        # By language, whether it has code of it, as far as that was asked (symbols/languages.py).
+        self.languages: dict[Any, bool] = {}
         self._finder = finder
         self._osrelease = osrelease
         self._recorded_build_id = build_id

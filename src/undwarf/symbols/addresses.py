@@ -1,6 +1,7 @@
 """Names, files and lines of addresses in one binary, for those who have a file and addresses and no recording."""
 
 import os
+from functools import partial
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -9,8 +10,9 @@ from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.inlines import ImageLines
+from undwarf.symbols.languages import has_code_of
 from undwarf.symbols.resolver import UNKNOWN, Functions, Resolver, ResolverOptions
 
 NONE = 0xFFFFFFFF
@@ -89,7 +91,8 @@ class Addresses:
         """Names demangled, each once in all."""
         known = self._demangled
         new = [name for name in names if name not in known]
-        known.update(zip(new, demangle_all(new, self._limits), strict=True))
+        own = demangle_own(new, partial(has_code_of, self._image), self._limits)
+        known.update(zip(new, demangle_all(own, self._limits), strict=True))
         return [known[name] for name in names]
 
 

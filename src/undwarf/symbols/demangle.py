@@ -1,17 +1,24 @@
-"""Readable names for mangled C++ and Rust symbols, in the form perf prints them.
+"""Readable names for mangled symbols, C++ and Rust in the form perf prints them.
 
 C++ is read by :mod:`undwarf.symbols.itanium.demangling`, of our own, for two reasons. The spelling is that of binutils,
 as perf prints it: of 227,845 names of one machine 56 differ. And each name ends: libstdc++'s and LLVM's demanglers
 (cxxfilt, pydemumble, pycxxfilt) have no bound on steps or on output, so that a name of 200 bytes can stand for
-gigabytes; itanium-demangler is Python, 100 times as slow, and knows half of the grammar; multi-demangle is bounded, but
-loses parameters of packs and of constructors. For Rust multi-demangle is the best of them: bounded, and it drops the
-hash of symbols as perf does.
+gigabytes; itanium-demangler is Python and knows half of the grammar; multi-demangle is bounded, but loses parameters of
+packs and of constructors. For Rust multi-demangle is the best of them: bounded, and it drops the hash of symbols as
+perf does.
+
+D, Swift, Ada, Nim and Pascal are read by the package demangle: Python, bounded, D and Ada as binutils spells them (of
+27,841 names of D multi-demangle has 5,000 otherwise, and its Swift ends the process at some damaged names). OCaml and
+Haskell are small enough to be read here. Names that C could have as well are read only where the image is one of the
+language (`languages.py`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols import haskell, ocaml
+from undwarf.symbols.languages import Language, shapes
 
 _PREFIXES = ("_Z", "_R", "__Z")
 _NESTED_RUST = 4
@@ -23,7 +30,16 @@ _COSTLY = 64
 _FRUGAL = 250
 """Steps: 99 of 100 names of real programs take less, their mean is 40."""
 _BATCH = 512
+_REFUSED = 1 << 20
+"""Characters of names that a demangler refuses after which the rest of a batch stays mangled; 4096 take up to 10 ms."""
 _LEGACY_RUST = re.compile(r"17h[0-9a-f]{16}E(?=\.|\Z)")
+_DEPTH = 100
+_MARKED = {
+    "d": re.compile(r"_D(?:[0-9]|main\Z)"),
+    "swift": re.compile(r"_?\$[sS]|_T0"),
+    "pascal": re.compile(r"[A-Z][A-Z0-9_$]*\$_\$|[A-Z][A-Z0-9_$]*_\$\$_"),
+}
+"""Marks of names that no other language has, by what the package demangle calls the language."""
 
 
 def demangle(name: str, limits: Limits = DEFAULT) -> str:
@@ -34,9 +50,70 @@ def demangle(name: str, limits: Limits = DEFAULT) -> str:
 def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
     """As :func:`demangle` for many names, at once."""
     found = list(names)
+    _of_cpp_and_rust(found, limits)
+    marked: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        if "$" in name or name[:2] in ("_D", "_T"):
+            for language, mark in _MARKED.items():
+                if mark.match(name):
+                    marked.setdefault(language, []).append(i)
+                    break
+        if name[:4] == "caml" and len(name) <= limits.demangle_input and ocaml.SURE.match(name):
+            found[i] = ocaml.demangled(name) or name
+    for language, numbers in marked.items():
+        _from_library(language, numbers, found, limits)
+    return found
+
+
+def demangle_own(names: Sequence[str], has: Callable[[Language], bool], limits: Limits = DEFAULT) -> list[str]:
+    """Names of one image: those that are of a language which the image ``has`` as the source calls them, others as
+    they are."""
+    found = list(names)
+    shaped: dict[Language, list[int]] = {}
+    for i, name in enumerate(names):
+        for language in shapes(name) if len(name) <= limits.demangle_input else ():
+            shaped.setdefault(language, []).append(i)
+    for language, numbers in shaped.items():
+        left = [i for i in numbers if found[i] is names[i]]
+        if not left or not has(language):
+            continue
+        if language is Language.HASKELL or language is Language.OCAML:
+            read = haskell.demangled if language is Language.HASKELL else ocaml.demangled
+            for i in left:
+                found[i] = read(found[i]) or found[i]
+        else:
+            _from_library(language.value, left, found, limits)
+    return found
+
+
+def _from_library(language: str, numbers: list[int], found: list[str], limits: Limits) -> None:
+    """Names that the package demangle reads."""
+    import demangle as library
+
+    bounds = library.Limits(
+        max_depth=_DEPTH,
+        max_output=limits.demangle_output,
+        max_substitutions=limits.demangle_steps // 10,
+        max_input=limits.demangle_input,
+    )
+    refused = 0
+    for i in numbers:
+        name = found[i]
+        try:
+            text = library.demangle_strict(name, language=language, limits=bounds)
+        except (library.DemanglingError, RecursionError):
+            refused += len(name)
+            if refused > _REFUSED:
+                return
+            continue
+        # Of a Pascal program's own names; that it is one its other names say.
+        found[i] = text.removeprefix("program ")
+
+
+def _of_cpp_and_rust(found: list[str], limits: Limits) -> None:
     mangled = [i for i, name in enumerate(found) if name[:1] == "_" and _worth_trying(name, limits)]
     if not mangled:
-        return found
+        return
     # Programs of C need none of it.
     from undwarf.symbols.itanium.demangling import Demangler
 
@@ -57,7 +134,6 @@ def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
             rust.append((i, name))
     if rust:
         _from_rust(rust, found, limits)
-    return found
 
 
 def _from_rust(rust: list[tuple[int, str]], found: list[str], limits: Limits) -> None:
@@ -66,7 +142,8 @@ def _from_rust(rust: list[tuple[int, str]], found: list[str], limits: Limits) ->
     overlong = 0
     for start in range(0, len(rust), _BATCH):
         part = rust[start : start + _BATCH]
-        texts = demangle_symbols([name for _, name in part])
+        # Of any other language its demangler may end the process.
+        texts = demangle_symbols([name for _, name in part], language="rust")
         for (i, name), text in zip(part, texts, strict=True):
             if len(text) > limits.demangle_output:
                 overlong += 1

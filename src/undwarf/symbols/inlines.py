@@ -1,6 +1,7 @@
 """Finds the inlined functions and source lines behind frames, image by image, from debugging information."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
@@ -12,9 +13,10 @@ from undwarf.images import Image, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.chains import Chains
-from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.go_lines import GoLines
 from undwarf.symbols.jit_lines import JitLines
+from undwarf.symbols.languages import has_code_of
 
 Lines = DebugLines | JitLines | GoLines
 """Where chains come from."""
@@ -119,7 +121,8 @@ def find_inlines(
             continue
         with store.finder.defects.contained(image.path):
             found = source.inline_chains(gather(addresses, order[begin:end]), lines=lines)
-            chains.add(order, begin, end, found, names.column(found.names), files.column(found.files))
+            here = demangle_own(found.names, partial(has_code_of, image), limits) if demangle else found.names
+            chains.add(order, begin, end, found, names.column(here), files.column(found.files))
         # What was read of large files would add up.
         source.release()
     mangled = list(names.of)

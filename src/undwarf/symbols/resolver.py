@@ -1,6 +1,7 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
 from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import absent, zeros
@@ -9,10 +10,11 @@ from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.function_tables import described_table, searched_table
 from undwarf.symbols.grouping import fill_unnamed, has_unnamed, unnamed_within
+from undwarf.symbols.languages import has_code_of
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.table import SymbolTable
 
@@ -284,13 +286,15 @@ class _Batch:
         """(symbols, names). Aliases are chosen by their demangled names; all are demangled in one go."""
         flat: list[str] = []
         firsts: list[int] = []
-        for symbol in self.symbols:
+        images: list[int] = []
+        for symbol, image in zip(self.symbols, self.function_images, strict=True):
             firsts.append(len(flat))
             if isinstance(symbol, str):
                 flat.append(symbol)
             else:
                 flat += symbol
-        shown = self._demangled(flat) if self.resolver.options.demangle else flat
+            images += [image] * (len(flat) - len(images))
+        shown = self._demangled(flat, images) if self.resolver.options.demangle else flat
         symbols: list[str] = []
         names: list[str] = []
         for symbol, first in zip(self.symbols, firsts, strict=True):
@@ -303,14 +307,24 @@ class _Batch:
             names.append(shown[best])
         return symbols, names
 
-    def _demangled(self, symbols: list[str]) -> list[str]:
+    def _demangled(self, symbols: list[str], images: list[int]) -> list[str]:
         """Demangled names; of a stub, the name before its ``@plt``. Binaries share many names: each is done once."""
         plain = [symbol[:-4] if symbol.endswith("@plt") else symbol for symbol in symbols]
-        each = dict.fromkeys(plain)
+        by_image: dict[int, list[int]] = {}
+        for i, image in enumerate(images):
+            by_image.setdefault(image, []).append(i)
+        own = list(plain)
+        for image, numbers in by_image.items():
+            if image != NONE:
+                has = partial(has_code_of, self.store[image])
+                names = demangle_own([plain[i] for i in numbers], has, self.resolver.options.limits)
+                for i, name in zip(numbers, names, strict=True):
+                    own[i] = name
+        each = dict.fromkeys(own)
         shown = dict(zip(each, demangle_all(list(each), self.resolver.options.limits), strict=True))
         return [
-            shown[one] if len(one) == len(symbol) else shown[one] + "@plt"
-            for one, symbol in zip(plain, symbols, strict=True)
+            shown[one] if len(before) == len(symbol) else shown[one] + "@plt"
+            for one, before, symbol in zip(own, plain, symbols, strict=True)
         ]
 
     def _assign(

@@ -27,7 +27,7 @@ class Finding:
         return asdict(self)
 
 
-LIBRARIES = ("click", "rich", "zstandard", "multi_demangle", "httpx")
+LIBRARIES = ("click", "rich", "zstandard", "multi_demangle", "demangle", "httpx")
 
 
 def examine() -> list[Finding]:

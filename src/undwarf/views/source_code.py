@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import partial
 
 from undwarf.buffers import zeros
 from undwarf.disasm import Instruction, machine_of
@@ -10,10 +11,11 @@ from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.profile.model import Profile
-from undwarf.symbols.demangle import demangle_all
+from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.function_tables import described_table, searched_table
 from undwarf.symbols.inlines import Lines
+from undwarf.symbols.languages import has_code_of
 from undwarf.symbols.table import SymbolTable
 from undwarf.views.source import Code, Target
 
@@ -51,7 +53,7 @@ class Disassembly:
             code = image.read(start, end - start)
             if code is not None:
                 made = machine.decode(bytes(code), start)
-                found += self._belonging(image, target, made, unnamed or self._is_own(target, table, start))
+                found += self._belonging(image, target, made, unnamed or self._is_own(target, table, start, image))
         return _weighed(profile, target, found)
 
     def _unnamed_functions(self, elf: ElfFile, address: int) -> SymbolTable:
@@ -78,11 +80,14 @@ class Disassembly:
                 self.left += size
         return sorted(chosen)
 
-    def _is_own(self, target: Target, table: SymbolTable, start: int) -> bool:
+    def _demangled(self, names: list[str], image: Image) -> list[str]:
+        return demangle_all(demangle_own(names, partial(has_code_of, image), self.limits), self.limits)
+
+    def _is_own(self, target: Target, table: SymbolTable, start: int, image: Image) -> bool:
         """Whether the code at ``start`` is the function's own."""
         symbol = table.find(start)
         names = [name.decode("utf-8", "replace") for name in table.names_at(symbol)] if symbol is not None else []
-        return target.name in names or target.name in demangle_all(names, self.limits)
+        return target.name in names or target.name in self._demangled(names, image)
 
     def _belonging(
         self, image: Image, target: Target, code: list[Instruction], own: bool
@@ -95,7 +100,7 @@ class Disassembly:
         for i, one in enumerate(code):
             addresses[i] = one.address
         chains = lines.inline_chains(addresses)
-        names = demangle_all(chains.names, self.limits)
+        names = self._demangled(chains.names, image)
         found = []
         for i, one in enumerate(code):
             begin, end = chains.first[i], chains.first[i + 1]
