@@ -285,6 +285,7 @@ class Recording:
         lines: bool | None = None,
         callers: bool = True,
         branch_history: bool = False,
+        versions: bool = False,
         progress: Progress | None = None,
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.
@@ -299,6 +300,7 @@ class Recording:
         tables are read.
         ``branch_history``: the branches before each sample, target and source in turns, stand between its innermost
         frame and its callers.
+        ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as perf prints them.
         """
         if not callers:
             max_stack = 1
@@ -315,7 +317,7 @@ class Recording:
             self.sources if callers else self._places(),
             Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory),
             Naming(
-                replace(self._options, starts=starts),
+                replace(self._options, starts=starts, versions=versions),
                 names=names,
                 lines_of=self.lines if inline or lines else None,
                 inline=inline,

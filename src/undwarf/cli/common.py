@@ -360,6 +360,7 @@ class Job:
         inline: bool = True,
         starts: bool = True,
         branch_history: bool = False,
+        versions: bool = False,
     ) -> "Profile":
         """The profile, with progress shown, even if it has no samples."""
         made = self.recording.profile(
@@ -372,6 +373,7 @@ class Job:
             inline=inline and not self._options["no_inline"],
             lines=lines,
             branch_history=branch_history,
+            versions=versions,
             progress=self._progress,
         )
         self._progress.close()
@@ -385,11 +387,17 @@ class Job:
         lines: bool = False,
         starts: bool = True,
         branch_history: bool = False,
+        versions: bool = False,
     ) -> "Profile":
         """The profile; warns of damage. Raises NothingUsable if it has no samples."""
         return self._checked(
             self.unwind(
-                by_time=by_time, runtime=runtime, lines=lines, starts=starts, branch_history=branch_history
+                by_time=by_time,
+                runtime=runtime,
+                lines=lines,
+                starts=starts,
+                branch_history=branch_history,
+                versions=versions,
             )
         )
 

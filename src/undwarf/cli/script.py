@@ -63,7 +63,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
     requests = [parse_fields(request) for request in fields]
     lines = any({"srcline", "srccode"} & ((request.named or frozenset()) | request.added) for request in requests)
     recording = job.recording
-    profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names)
+    profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names, versions=True)
     # Not before the records were read: some of them describe further events.
     events = recording.events
     chosen = [fields_of_event(event, fields) for event in events]

@@ -1,13 +1,14 @@
 """The report: hot functions and the call tree of each event, for people."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.hidden_rows import hidden_text
 from undwarf.outputs.paint import Paint, cells, fit, pad
-from undwarf.outputs.signatures import shorten, shorten_type
+from undwarf.outputs.signatures import Distinct, shorten, shorten_type
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, Joined, hot, joined
 from undwarf.views.selection import Events, Weight, in_groups, sections
@@ -165,6 +166,7 @@ def _write_table(flats: Sequence[Hot], sink: TextIO, options: ReportOptions, pai
     wide = [max(8, cells(head)) for head in heads]
     heads += [pad(TITLES[key], size) for key, size in zip(keys, sizes, strict=True)]
     sink.write(paint.bold("  ".join(heads).rstrip()) + "\n")
+    fitted = [_fitted(key, size) for key, size in zip(keys, sizes, strict=True)]
     for row, text in zip(shown, texts, strict=True):
         found = numbers(row)
         shares = [one[0] / total for one, total in zip(found, totals, strict=True)] if options.children else []
@@ -173,7 +175,7 @@ def _write_table(flats: Sequence[Hot], sink: TextIO, options: ReportOptions, pai
         if options.show_samples:
             line += [f"{one[2]:10,}" for one in found]
         for column, key in enumerate(keys):
-            value = _fit(key, text[column], sizes[column])
+            value = fitted[column](text[column])
             if column < len(keys) - 1:
                 value = pad(value, sizes[column])
             if key == "sym" or key == "dso":
@@ -201,6 +203,14 @@ def _fit(key: str, text: str, room: int) -> str:
     if key in _TYPES:
         return shorten_type(text, room)
     return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key == "dso")
+
+
+def _fitted(key: str, room: int) -> Callable[[str], str]:
+    """As :func:`_fit` for a column's texts, one by one: different signatures and types stay different."""
+    if key not in _TYPES and key != "sym":
+        return partial(_fit, key, room=room)
+    distinct = Distinct(shorten_type if key in _TYPES else shorten)
+    return partial(distinct, room=room)
 
 
 def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: ReportOptions) -> list[int]:
@@ -242,6 +252,7 @@ def tree_lines(tree: CallTree, paint: Paint, width: int | None) -> list[str]:
     total = tree.total or 1
     lines: list[str] = []
     within = False
+    distinct = Distinct()
     # (node, what stands before it, what stands before its children, file of the line above, depth)
     stack: list[tuple[TreeNode, str, str, str, int]] = [(root, "", "", "", 0) for root in reversed(tree.roots)]
     while stack:
@@ -254,7 +265,7 @@ def tree_lines(tree: CallTree, paint: Paint, width: int | None) -> list[str]:
         file = f"  {printable(_last_part(node.dso))}" if node.dso != above else ""
         if width is not None:
             room = width - 9 - cells(own)
-            name = shorten(name, max(12, room))
+            name = distinct(name, max(12, room))
             file = file if cells(name) + cells(file) <= room else ""
         text = paint.name(name, kernel=node.kernel) + paint.dim(file)
         lines.append(f"{paint.share(share, f'{100 * share:7.2f}%')} {paint.dim(own)}{text}")

@@ -1,6 +1,8 @@
 """Long C++ and Rust names in few columns: what stands in brackets goes first."""
 
+import os
 import re
+from collections.abc import Callable
 
 from undwarf.outputs.paint import cells, fit
 
@@ -36,6 +38,40 @@ def shorten_type(name: str, room: int) -> str:
     behind = found.group() if found else ""
     plain = _without(name.removesuffix(behind), "<>")
     return fit(fit(plain, max(_LEAST_TYPE, room - cells(behind))) + behind, room)
+
+
+class Distinct:
+    """Shortens the names of one table or tree, so that different names stay different: of a name whose short form is
+    another's already, what tells them apart is kept, or else they are numbered."""
+
+    def __init__(self, short: Callable[[str, int], str] = shorten) -> None:
+        self._short = short
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, name: str, room: int) -> str:
+        """A name in at most ``room`` columns."""
+        short = self._short(name, room)
+        other = self._names.setdefault(short, name)
+        if other == name:
+            return short
+        kept = _difference(name, other, room // 2)
+        found = fit(short, max(1, room - cells(kept))).removesuffix("…") + "…" + kept
+        if cells(found) > room:
+            found = fit(short, max(2, room - cells(kept) - 1)).removesuffix("…") + "…" + kept
+        while self._names.setdefault(found, name) != name:
+            count = self._counts[short] = self._counts.get(short, 1) + 1
+            mark = f"…#{count}"
+            found = fit(short, max(1, room - cells(mark))).removesuffix("…") + mark
+        return found
+
+
+def _difference(name: str, other: str, room: int) -> str:
+    """What a name has from the word on where it begins to differ from another one."""
+    at = start = len(os.path.commonprefix([name, other]))
+    while start and at - start < room // 2 and (name[start - 1].isalnum() or name[start - 1] == "_"):
+        start -= 1
+    return fit(name[start:], max(4, room))
 
 
 def _without(name: str, brackets: str) -> str:

@@ -1,5 +1,6 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
+import re
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,16 +28,20 @@ UNKNOWN = "[unknown]"
 NONE = 0xFFFFFFFF
 PADDING = "__pfx_"
 """How the kernel's build calls the padding before a function, where calls are counted or checked."""
+_VERSION = re.compile(r"(?<=[^@])(?:@plt|@@?[A-Za-z_][\w.+-]*)\Z", re.ASCII)
+"""How linkers write a stub, and the version of a symbol in `.symtab` (binutils' elflink.c)."""
 MAX_STUBS = 20_000
 """Frames in stubs that are decoded for one image; a real program has a few hundred."""
 
 
 @dataclass(slots=True)
 class ResolverOptions:
-    """What to name, and how. ``demangle`` off leaves symbols as the files have them. ``starts``: functions of
-    files that no symbol names are called after where they start, as in ``gzip+0x4330``."""
+    """What to name, and how. ``demangle`` off leaves symbols as the files have them, ``versions`` leaves them their
+    versions (`malloc@@GLIBC_2.2.5`). ``starts``: functions of files that no symbol names are called after where they
+    start, as in ``gzip+0x4330``."""
 
     demangle: bool = True
+    versions: bool = False
     starts: bool = True
     limits: Limits = DEFAULT
 
@@ -294,7 +299,8 @@ class _Batch:
             else:
                 flat += symbol
             images += [image] * (len(flat) - len(images))
-        shown = self._demangled(flat, images) if self.resolver.options.demangle else flat
+        options = self.resolver.options
+        shown = self._demangled(flat, images) if options.demangle else flat
         symbols: list[str] = []
         names: list[str] = []
         for symbol, first in zip(self.symbols, firsts, strict=True):
@@ -304,12 +310,15 @@ class _Batch:
                     if _rank(shown[i]) > _rank(shown[best]):
                         best = i
             symbols.append(flat[best])
-            names.append(shown[best])
+            of_file = images[best] != NONE and self.store[images[best]].kind is ImageKind.FILE
+            strips = options.demangle and not options.versions and of_file
+            names.append(_without_version(shown[best]) if strips else shown[best])
         return symbols, names
 
     def _demangled(self, symbols: list[str], images: list[int]) -> list[str]:
-        """Demangled names; of a stub, the name before its ``@plt``. Binaries share many names: each is done once."""
-        plain = [symbol[:-4] if symbol.endswith("@plt") else symbol for symbol in symbols]
+        """Demangled names; of a stub or a symbol with a version, what stands before that. Binaries share many names:
+        each is done once."""
+        plain = [symbol[: len(symbol) - len(_behind(symbol))] for symbol in symbols]
         by_image: dict[int, list[int]] = {}
         for i, image in enumerate(images):
             by_image.setdefault(image, []).append(i)
@@ -323,7 +332,7 @@ class _Batch:
         each = dict.fromkeys(own)
         shown = dict(zip(each, demangle_all(list(each), self.resolver.options.limits), strict=True))
         return [
-            shown[one] if len(before) == len(symbol) else shown[one] + "@plt"
+            shown[one] if len(before) == len(symbol) else shown[one] + symbol[len(before) :]
             for one, before, symbol in zip(own, plain, symbols, strict=True)
         ]
 
@@ -467,6 +476,17 @@ class _Batch:
         self.function_images.append(image)
         self.function_starts.append(start)
         return len(self.symbols) - 1
+
+
+def _behind(symbol: str) -> str:
+    """What stands after a symbol's own name: ``@plt`` of a stub, ``@VERSION`` or ``@@VERSION``; empty without."""
+    found = _VERSION.search(symbol) if "@" in symbol else None
+    return found.group() if found else ""
+
+
+def _without_version(name: str) -> str:
+    behind = _behind(name)
+    return name[: len(name) - len(behind)] if behind and behind != "@plt" else name
 
 
 def _rank(name: str) -> tuple[int, int]:
