@@ -2,7 +2,8 @@
 
 import pytest
 
-from undwarf.outputs.signatures import shorten, shorten_type
+from undwarf.outputs.paint import cells
+from undwarf.outputs.signatures import Distinct, shorten, shorten_type
 
 SORT = "void std::__introsort_loop<std::pair<int, int>*, long>(std::pair<int, int>*, std::pair<int, int>*, long)"
 
@@ -43,3 +44,31 @@ HASH_NODE = "struct std::_Hash_node<std::pair<long unsigned int const, Order*>, 
 )
 def test_a_type_gives_way_before_its_member(name: str, room: int, shown: str) -> None:
     assert shorten_type(name, room) == shown
+
+
+LONG = [
+    "std::vector<int, std::allocator<int> >::push_back(int const&)",
+    "std::vector<double, std::allocator<double> >::push_back(double const&)",
+    "std::vector<float, std::allocator<float> >::push_back(float const&)",
+    *("x" * 40 + f"{i}" + "y" * 40 for i in range(12)),
+]
+
+
+@pytest.mark.parametrize("room", [12, 20, 33, 50])
+def test_different_names_stay_different(room: int) -> None:
+    distinct = Distinct()
+    shown = [distinct(name, room) for name in LONG]
+    assert len(set(shown)) == len(LONG)
+    assert max(map(cells, shown)) <= room
+
+
+def test_what_tells_names_apart_is_kept() -> None:
+    distinct = Distinct()
+    assert distinct("f(int, a_long_type)", 12) == "f(…)"
+    assert distinct("f(long, a_long_type)", 14) == "f(…)…long, …"
+
+
+def test_a_name_is_shortened_the_same_each_time() -> None:
+    distinct = Distinct()
+    first = [distinct(name, 12) for name in LONG]
+    assert first == [distinct(name, 12) for name in LONG]

@@ -54,6 +54,45 @@ def test_frames_of_several_images_in_any_order(two: Resolver) -> None:
     assert [found.address[number] for number in found.number] == [0x1000, 0x1010, 0x1000, 0x1000, 0x1010]
 
 
+VERSIONED = [
+    ("spin@@V_2", "spin"),
+    ("malloc@GLIBC_2.2.5", "malloc"),
+    ("_ZNSo3putEc@@GLIBCXX_3.4", "std::ostream::put(char)"),
+    ("mail@", "mail@"),
+    ("@@A", "@@A"),
+    ("a@plt", "a@plt"),
+]
+
+
+@pytest.mark.parametrize(("symbol", "name"), VERSIONED)
+def test_version_of_a_symbol_is_not_shown(symbol: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(program(symbols=[Symbol(symbol, 0x1000, 16)]).build())
+    found = resolve(Resolver(store_of(tmp_path / "a")), [(0, 0x1000)])
+    assert (names(found), found.symbol) == ([name], [symbol])
+
+
+def test_version_of_a_symbol_is_kept_where_it_is_wanted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(program(symbols=[Symbol("_ZNSo3putEc@@GLIBCXX_3.4", 0x1000, 16)]).build())
+    found = resolve(Resolver(store_of(tmp_path / "a"), ResolverOptions(versions=True)), [(0, 0x1000)])
+    assert names(found) == ["std::ostream::put(char)@@GLIBCXX_3.4"]
+
+
+@pytest.mark.parametrize(("mark", "name"), [("adainit", "my.name"), ("main", "my__name")])
+def test_ada_where_the_image_has_its_runtime(mark: str, name: str, tmp_path: Path) -> None:
+    symbols = [Symbol("my__name", 0x1000, 16), Symbol(mark, 0x1010, 16)]
+    (tmp_path / "a").write_bytes(program(symbols=symbols).build())
+    found = resolve(Resolver(store_of(tmp_path / "a")), [(0, 0x1000)])
+    assert names(found) == [name]
+
+
+def test_runtime_is_found_wherever_its_symbol_lies_in_the_text(tmp_path: Path) -> None:
+    filler = Symbol("f" * (1 << 20), 0x1010, 16)
+    symbols = [Symbol("my__name", 0x1000, 16), filler, Symbol("adainit", 0x1020, 16)]
+    (tmp_path / "a").write_bytes(program(symbols=symbols).build())
+    found = resolve(Resolver(store_of(tmp_path / "a")), [(0, 0x1000)])
+    assert names(found) == ["my.name"]
+
+
 def test_each_function_once(two: Resolver) -> None:
     found = resolve(two, [(0, 0x1000 + i % 32) for i in range(1000)])
     assert sorted(found.name) == ["one", "two()"]

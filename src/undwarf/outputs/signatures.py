@@ -1,6 +1,5 @@
 """Long C++ and Rust names in few columns: what stands in brackets goes first."""
 
-import os
 import re
 from collections.abc import Callable
 
@@ -46,29 +45,39 @@ class Distinct:
 
     def __init__(self, short: Callable[[str, int], str] = shorten) -> None:
         self._short = short
+        self._found: dict[tuple[str, int], str] = {}
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
     def __call__(self, name: str, room: int) -> str:
         """A name in at most ``room`` columns."""
-        short = self._short(name, room)
+        found = self._found.get((name, room))
+        if found is None:
+            found = self._found[name, room] = self._distinct(name, room)
+        return found
+
+    def _distinct(self, name: str, room: int) -> str:
+        short = found = self._short(name, room)
         other = self._names.setdefault(short, name)
-        if other == name:
-            return short
-        kept = _difference(name, other, room // 2)
-        found = fit(short, max(1, room - cells(kept))).removesuffix("…") + "…" + kept
-        if cells(found) > room:
-            found = fit(short, max(2, room - cells(kept) - 1)).removesuffix("…") + "…" + kept
+        if other != name:
+            found = _ending(short, "…" + _difference(name, other, room // 2), room)
         while self._names.setdefault(found, name) != name:
             count = self._counts[short] = self._counts.get(short, 1) + 1
-            mark = f"…#{count}"
-            found = fit(short, max(1, room - cells(mark))).removesuffix("…") + mark
+            found = _ending(short, f"…#{count}", room)
         return found
+
+
+def _ending(short: str, end: str, room: int) -> str:
+    """A short form with something behind it, in at most ``room`` columns."""
+    return fit(short, max(1, room + 1 - cells(end))).removesuffix("…") + end
 
 
 def _difference(name: str, other: str, room: int) -> str:
     """What a name has from the word on where it begins to differ from another one."""
-    at = start = len(os.path.commonprefix([name, other]))
+    at = 0
+    while at < min(len(name), len(other)) and name[at] == other[at]:
+        at += 1
+    start = at
     while start and at - start < room // 2 and (name[start - 1].isalnum() or name[start - 1] == "_"):
         start -= 1
     return fit(name[start:], max(4, room))

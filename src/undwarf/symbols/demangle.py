@@ -33,6 +33,9 @@ _BATCH = 512
 _REFUSED = 1 << 20
 """Characters of names that a demangler refuses after which the rest of a batch stays mangled; 4096 take up to 10 ms."""
 _LEGACY_RUST = re.compile(r"17h[0-9a-f]{16}E(?=\.|\Z)")
+_CLONES = re.compile(r"(?:\.[a-z_][a-z0-9_]*(?:\.[0-9]+)*)+\Z")
+"""What GCC and LLVM append to the names of copies and parts of functions."""
+_CLONE = re.compile(r"\.[a-z_][a-z0-9_]*(?:\.[0-9]+)*")
 _DEPTH = 100
 _MARKED = {
     "d": re.compile(r"_D(?:[0-9]|main\Z)"),
@@ -71,7 +74,7 @@ def demangle_own(names: Sequence[str], has: Callable[[Language], bool], limits: 
     found = list(names)
     shaped: dict[Language, list[int]] = {}
     for i, name in enumerate(names):
-        for language in shapes(name) if len(name) <= limits.demangle_input else ():
+        for language in shapes(_CLONES.sub("", name)) if len(name) <= limits.demangle_input else ():
             shaped.setdefault(language, []).append(i)
     for language, numbers in shaped.items():
         left = [i for i in numbers if found[i] is names[i]]
@@ -99,14 +102,18 @@ def _from_library(language: str, numbers: list[int], found: list[str], limits: L
     refused = 0
     for i in numbers:
         name = found[i]
+        clones = _CLONES.search(name) if "." in name else None
+        plain = name[: clones.start()] if clones is not None else name
         try:
-            text = library.demangle_strict(name, language=language, limits=bounds)
+            text = library.demangle_strict(plain, language=language, limits=bounds)
         except (library.DemanglingError, RecursionError):
             refused += len(name)
             if refused > _REFUSED:
                 return
             continue
-        # Of a Pascal program's own names; that it is one its other names say.
+        if clones is not None:
+            text += "".join(f" [clone {clone}]" for clone in _CLONE.findall(clones.group()))
+        # Names of a Pascal program's own functions; units' have no such word.
         found[i] = text.removeprefix("program ")
 
 
