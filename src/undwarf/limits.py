@@ -33,6 +33,8 @@ class Limits:
     a few hundred bytes, libraries of assembly up to 3,000."""
     code_open_bytes: int = 8192
     """Code that `.eh_frame` leaves open, above which functions are searched in it; stubs and start-up code are less."""
+    code_parts: int = 512
+    """Parts of functions that are gone through to find the functions that one part belongs to."""
     code_steps: int = 2_000_000
     """Instructions gone through to analyse one function."""
     template_bytes: int = 256

@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The structure of x86-64 instructions (Intel SDM volume 2, chapter 2 and appendix A): where each begins, its parts.
 
-What an instruction does is not decided here. Its parts but for displacement and immediate make a key; the decoder
-(:mod:`undwarf.disasm.x86_decoding`) is asked once for each key, and what it says is patched with the numbers.
+What an instruction does is not decided here, but for the addresses that :meth:`Structure.sweep` looks for. Its parts but
+for displacement and immediate make a key; the decoder (:mod:`undwarf.disasm.x86_decoding`) is asked once for each key,
+and what it says is patched with the numbers.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm import x86_opcodes as opcodes
 
-from undwarf.buffers import zeros
+from undwarf.buffers import longer, zeros
 from undwarf.disasm.x86_opcodes import PREFIXES, numbers, one_byte, two_bytes
 
 BAD = cython.declare(cython.longlong, -1)
@@ -28,6 +29,11 @@ MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 LITERAL = cython.declare(cython.uint, 0x100)
 """With an immediate that is part of the key where others are not."""
 REX_W = cython.declare(cython.uint, 8)
+
+# Kinds of references, as in undwarf.disasm.x86_sweep.
+CALLED = cython.declare(cython.int, 1)
+JUMPED = cython.declare(cython.int, 2)
+TAKEN = cython.declare(cython.int, 3)
 
 
 @cython.final
@@ -139,6 +145,82 @@ class Structure:
                 self._put_numbers(address, count)
             count += 1
         return self._found(count)
+
+    @cython.locals(
+        kinds="unsigned char[::1]",
+        sources="unsigned long long[::1]",
+        targets="unsigned long long[::1]",
+        size=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        kind=cython.int,
+        target=cython.ulonglong,
+        asked=cython.ulonglong,
+    )
+    def sweep(
+        self, code: Any, address: cython.ulonglong, low: cython.ulonglong, high: cython.ulonglong
+    ) -> "tuple[Any, Any, Any]":
+        """(kind B, from Q, to Q) of each call, jump and address of code, where it leads from ``low`` to below ``high``.
+        Here ``ask(at)`` gives (length, kind, target) of one instruction, the kind 0 where it refers to nothing."""
+        room: cython.Py_ssize_t = 1 << 12
+        kinds, sources, targets = zeros("B", room), zeros("Q", room), zeros("Q", room)
+        self.code = code
+        size = self.code.shape[0]
+        count = 0
+        self.at = 0
+        while self.at < size:
+            self.begin = self.at
+            if self._read(size):
+                kind = self._reference()
+                if kind == 0:
+                    continue
+                target = self._referred(address, kind)
+            else:
+                length, kind, asked = self.ask(self.begin)
+                self.at = self.begin + max(1, length)
+                target = asked
+            if kind == 0 or target < low or target >= high:
+                continue
+            if count == room:
+                room *= 2
+                kinds, sources = longer(kinds, count, room), longer(sources, count, room)
+                targets = longer(targets, count, room)
+            kinds[count] = kind
+            sources[count] = address + cython.cast(cython.ulonglong, self.begin)
+            targets[count] = target
+            count += 1
+        self.code = b""
+        return memoryview(kinds)[:count], memoryview(sources)[:count], memoryview(targets)[:count]
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _reference(self) -> cython.int:
+        """How the instruction at hand refers to an address, 0 if it does not: `lea` of one that is relative to the
+        instruction pointer, and `mov` of a constant of 32 bits, may name a function."""
+        if self.relative_size:
+            return CALLED if self.space == opcodes.ONE_BYTE and self.opcode == 0xE8 else JUMPED
+        if self.space != opcodes.ONE_BYTE:
+            return 0
+        if self.rip:
+            return TAKEN if self.opcode == 0x8D and self.rex & REX_W else 0
+        if self.immediate_size != 4:
+            return 0
+        if self.opcode & 0xF8 == 0xB8:
+            return TAKEN
+        return TAKEN if self.opcode == 0xC7 and not self.modrm & 0x38 and self.rex & REX_W else 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _referred(self, address: cython.ulonglong, kind: cython.int) -> cython.ulonglong:
+        """The address that the instruction at hand refers to."""
+        behind: cython.ulonglong = address + cython.cast(cython.ulonglong, self.at)
+        if kind != TAKEN:
+            return behind + cython.cast(cython.ulonglong, self._number(self.immediate_at, self.relative_size))
+        if self.rip:
+            return behind + cython.cast(cython.ulonglong, self._number(self.displacement_at, 4))
+        value: cython.ulonglong = cython.cast(cython.ulonglong, self._number(self.immediate_at, 4))
+        return value if self.opcode == 0xC7 else value & NUMBER
 
     # -- the parts of an instruction ----------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
@@ -34,12 +33,8 @@ class CodeSource:
 
     def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects) -> None:
         self.binary = binary
-        count = len(binary.functions.starts)
-        self.starts: memoryview = zeros("Q", count)
-        self.ends: memoryview = zeros("Q", count)
-        for i in range(count):
-            self.starts[i] = binary.functions.starts[i]
-            self.ends[i] = binary.functions.ends[i]
+        self.starts = memoryview(binary.functions.starts)
+        self.ends = memoryview(binary.functions.ends)
         self._rules = rules
         self._defects = defects
         self._refused = 0

@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterable, Iterator
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.tables.code import operations as do
-from undwarf.tables.code.decoding import decode, only_padding, sweep
+from undwarf.tables.code.decoding import decode, only_padding
 from undwarf.tables.code.exceptions import LandingPads
 from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions, find_functions
+from undwarf.tables.code.parts import FUNCTION, PIECE, Parts
 from undwarf.tables.code.returning import is_known
 from undwarf.tables.code.rows import agreed, completed
 from undwarf.tables.code.stack_state import RuleWords, State
@@ -16,12 +17,7 @@ from undwarf.tables.code.switches import Pointers, read_offsets, read_words
 
 __all__ = ["Binary"]
 
-_FUNCTION, _PIECE, _UNKNOWN = 1, 2, 3
-_ET_EXEC = 2
-_SHT_PROGBITS = 1
 _SMALL = 1 << 14
-_MOST = 16
-"""Functions that one part may belong to."""
 
 
 class Binary:
@@ -47,7 +43,6 @@ class Binary:
     ) -> None:
         self.elf = elf
         self.limits = limits
-        self._holes = holes
         self.functions: Functions = find_functions(elf, others, limits, known=known, search=search)
         self.refused = 0
         """Functions that were too large to analyse."""
@@ -57,10 +52,7 @@ class Binary:
         self._never: dict[tuple[int, int], bool] = {}
         self._changed: dict[int, set[int] | None] = {}
         self._flows: dict[int, Flow | None] = {}
-        self._parents: dict[int, list[int]] | None = None
-        self._kinds: dict[int, int] = {}
-        self._taken: set[int] = set()
-        self._by_name: dict[str, list[int]] | None = None
+        self._parts = Parts(self, self.functions, limits, holes=holes)
 
     # -- what the flow asks -------------------------------------------------------------------------------------
 
@@ -152,7 +144,7 @@ class Binary:
         for target in targets:
             if not start <= target < end:
                 number = self.functions.at(target)
-                if number is None or not self._may_be_piece(number):
+                if number is None or not self._parts.may_be(number):
                     break
             found.append(target)
         return found
@@ -190,19 +182,19 @@ class Binary:
         if start == self.elf.entry:
             # Nobody called what the kernel starts.
             return [(start, None)]
-        kind = self._kind(number)
-        if kind == _PIECE:
+        kind = self._parts.kind(number)
+        if kind == PIECE:
             flows = [
                 flow
-                for owner in self._owners(number)
+                for owner in self._parts.owners(number)
                 if (flow := self.flow(owner)) is not None and (start, end) in flow.pieces
             ]
-            if not any(start in flow.states for flow in flows) and self._looks_called(number):
+            if not any(start in flow.states for flow in flows) and self._parts.looks_called(number):
                 # A function that others enter on the way.
                 own = self.flow(number)
                 flows += [own] if own is not None else []
             return agreed([flow.rows(start, end) for flow in flows]) if flows else [(start, None)]
-        flow = self.flow(number) if kind == _FUNCTION else None
+        flow = self.flow(number) if kind == FUNCTION else None
         if flow is None:
             return [(start, None)]
         made = flow.rows(start, end)
@@ -211,130 +203,15 @@ class Binary:
         # What it does not reach itself may be a function of its own that is jumped to in place of a call.
         others = [
             other.rows(start, end)
-            for owner in self._owners(number)
+            for owner in self._parts.owners(number)
             if (other := self.flow(owner)) is not None and (start, end) in other.pieces
         ]
         return completed(made, sorted((at, behind) for at, (_, behind) in flow.blocks.items()), others, end)
 
     def state_at(self, number: int, address: int) -> Iterator[State]:
         """What the flows that go through a range have at one of its addresses."""
-        for owner in self._owners(number) if self._kind(number) == _PIECE else [number]:
+        for owner in self._parts.owners(number) if self._parts.kind(number) == PIECE else [number]:
             flow = self.flow(owner)
             state = flow.state_at(address) if flow is not None else None
             if state is not None:
                 yield state
-
-    def _may_be_piece(self, number: int) -> bool:
-        """Whether a range could be a part that the compiler moved away from its function, for all that refers to it."""
-        start = self.functions.starts[number]
-        if start in self.functions.stubs:
-            return False
-        name = self.functions.names.get(start)
-        if name is not None:
-            return ".cold" in name
-        if self._holes:
-            # Compilers describe the parts they move away: what is left open is a function if it looks like one.
-            return not self._looks_called(number)
-        return bool(self._references().get(number)) and start not in self._called and start != self.elf.entry
-
-    def _kind(self, number: int) -> int:
-        """What a range is: a function, a part that the compiler moved away from its function, or nobody knows."""
-        kind = self._kinds.get(number)
-        if kind is None:
-            start, end = self.functions.starts[number], self.functions.ends[number]
-            # Ranges that are asked for while this one is decided do not help.
-            self._kinds[number] = _UNKNOWN
-            if not self._may_be_piece(number):
-                kind = _FUNCTION
-            elif start in self.functions.names:
-                kind = _PIECE
-            else:
-                # A part is where others go with frames of theirs; a function is where they go without.
-                flows = [flow for owner in self._owners(number) if (flow := self.flow(owner)) is not None]
-                if any((start, end) in flow.framed for flow in flows):
-                    kind = _PIECE
-                elif any((start, end) in (*flow.left, *flow.pieces) for flow in flows) or self._looks_called(number):
-                    kind = _FUNCTION
-                else:
-                    kind = _UNKNOWN
-            self._kinds[number] = kind
-        return kind
-
-    def _owners(self, number: int) -> list[int]:
-        """The functions that a part may be of."""
-        name = self.functions.names.get(self.functions.starts[number])
-        if name is not None:
-            if self._by_name is None:
-                self._by_name = {}
-                for address, known in self.functions.names.items():
-                    self._by_name.setdefault(known, []).append(address)
-            at = [self.functions.at(address) for address in self._by_name.get(name.split(".cold", 1)[0], [])]
-            if at:
-                return [one for one in at[:_MOST] if one is not None]
-        found: list[int] = []
-        for one in self._sources(number):
-            kind = self._kind(one)
-            for owner in [one] if kind == _FUNCTION else self._owners(one) if kind == _PIECE else ():
-                if owner not in found and owner != number:
-                    found.append(owner)
-        return found[:_MOST]
-
-    def _sources(self, number: int) -> list[int]:
-        """The ranges with jumps into this one, but for parts of it that lead back. Of two ranges that jump into each
-        other the function is the one that something has the address of, else the larger one."""
-        references = self._references()
-        return [
-            one
-            for one in references.get(number, ())[: 4 * _MOST]
-            if number not in references.get(one, ()) or self._weight(one) > self._weight(number)
-        ]
-
-    def _weight(self, number: int) -> tuple[bool, bool, int]:
-        start = self.functions.starts[number]
-        known = start in self._called or start in self._taken or start in self.functions.names
-        return known, self._looks_called(number), self.functions.ends[number] - start
-
-    def _looks_called(self, number: int) -> bool:
-        """Whether a range begins as functions do and parts of them seldom: at a round address, or to be jumped to."""
-        start = self.functions.starts[number]
-        return start & 15 == 0 or self.code(start, start + 4) == b"\xf3\x0f\x1e\xfa"
-
-    def _in_data(self) -> set[int]:
-        """Addresses of code that data has pointers to."""
-        found = set(self.pointers.values.values())
-        if self.elf.kind == _ET_EXEC:
-            starts = set(self.functions.starts)
-            for section in self.elf.sections:
-                if (section.type == _SHT_PROGBITS and section.flags & 6 == 2) or section.flags & 7 == 3:
-                    data = self.elf.section_data(section)
-                    if data is not None and len(data) <= self.limits.code_bytes:
-                        found |= starts.intersection(data[: len(data) & -8].cast("Q"))
-        return found
-
-    def _references(self) -> dict[int, list[int]]:
-        """For each range the others that jump into it."""
-        if self._parents is None:
-            self._parents = {}
-            self._called: set[int] = set()
-            if self._holes:
-                return self._parents
-            self._taken = self._in_data()
-            functions = self.functions
-            budget = self.limits.code_bytes
-            for start, end in functions.code:
-                if end - start > budget:
-                    continue
-                budget -= end - start
-                called, taken, jumps = sweep(self.code(start, end), start)
-                self._called |= called
-                self._taken |= taken
-                for source, target in jumps:
-                    to = functions.at(target)
-                    if to is None or functions.starts[to] <= source < functions.ends[to]:
-                        continue
-                    of = functions.at(source)
-                    if of is not None:
-                        known = self._parents.setdefault(to, [])
-                        if of not in known:
-                            known.append(of)
-        return self._parents

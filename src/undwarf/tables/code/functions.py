@@ -1,5 +1,6 @@
 """Where functions are in a linked x86-64 program: symbols, stubs, the program's entry; else what the code refers to."""
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import field
@@ -8,7 +9,8 @@ from struct import iter_unpack
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
-from undwarf.tables.code.decoding import sweep
+from undwarf.tables.code.reference_columns import round_targets
+from undwarf.tables.code.references import CodeReferences
 
 __all__ = ["Functions", "find_functions"]
 
@@ -26,14 +28,15 @@ _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16
 class Functions:
     """Sorted, disjoint ranges of code: each from a function's start to the next. ``names`` are those known by address;
     ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has. ``searched``: some may be missing,
-    since nothing but the code itself tells of them."""
+    since nothing but the code itself tells of them; ``references`` are what was found in it then."""
 
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    starts: "array[int]" = field(default_factory=lambda: array("Q"))
+    ends: "array[int]" = field(default_factory=lambda: array("Q"))
     names: dict[int, str] = field(default_factory=dict)
     stubs: dict[int, int] = field(default_factory=dict)
     code: list[tuple[int, int]] = field(default_factory=list)
     searched: bool = False
+    references: CodeReferences | None = None
 
     def at(self, address: int) -> int | None:
         """The number of the range that holds an address."""
@@ -116,7 +119,8 @@ def find_functions(
             starts |= {word for (word,) in iter_unpack("<Q", data[: len(data) // 8 * 8]) if inside(word)}
     if not named or len(starts) < 8:
         found.searched = True
-        starts |= _discovered(elf, code, limits, inside, starts)
+        found.references = CodeReferences(elf, code, limits)
+        starts |= _discovered(found.references, inside, starts)
     for start, end in stubs:
         starts -= {address for address in starts if start < address < end}
     for start, _ in code:
@@ -134,30 +138,12 @@ def find_functions(
     return found
 
 
-def _discovered(
-    elf: ElfFile, code: list[tuple[int, int]], limits: Limits, inside: Callable[[int], bool], known: set[int]
-) -> set[int]:
-    """Addresses that the code calls, those it takes that look like a function's, and those it jumps to from others.
-    ``known`` are starts of functions known otherwise."""
-    found: set[int] = set()
-    jumps: list[tuple[int, int]] = []
-    budget = limits.code_bytes
-    for start, end in code:
-        if end - start > budget:
-            continue
-        budget -= end - start
-        data = elf.read(start, end - start)
-        if data is None:
-            continue
-        called, taken, jumped = sweep(bytes(data), start)
-        found |= {address for address in called if inside(address)}
-        found |= {address for address in taken if inside(address)}
-        jumps += jumped
+def _discovered(references: CodeReferences, inside: Callable[[int], bool], known: set[int]) -> set[int]:
+    """Addresses that the code calls, those it takes, and round ones it jumps to from other functions. ``known`` are
+    starts of functions known otherwise."""
+    found = {address for address in references.called if inside(address)}
+    found |= {address for address in references.taken if inside(address)}
     # Functions that are only jumped to, in place of a call. Parts of functions that are taken for such are told from
     # them later, since others go there with a frame.
-    ordered = sorted(found | known)
-    return found | {
-        target
-        for source, target in jumps
-        if target & 15 == 0 and inside(target) and bisect_right(ordered, source) != bisect_right(ordered, target)
-    }
+    jumped = round_targets(references.sources, references.targets, array("Q", sorted(found | known)))
+    return found | {address for address in jumped if inside(address)}

@@ -1,0 +1,131 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
+"""References of code as columns: sorted, and grouped by the functions that they lead from and to."""
+
+from typing import Any
+
+import cython
+
+from undwarf.buffers import longer, zeros
+from undwarf.tables.ranges import ascending
+
+__all__ = ["between", "distinct", "has", "of_kind", "round_targets"]
+
+
+@cython.locals(
+    all_kinds="const unsigned char[::1]", all_from="const unsigned long long[::1]",
+    all_to="const unsigned long long[::1]", to="unsigned long long[::1]", sources="unsigned long long[::1]",
+    i=cython.Py_ssize_t, count=cython.Py_ssize_t,
+)  # fmt: skip
+def of_kind(kinds: Any, from_column: Any, to_column: Any, kind: cython.int) -> "tuple[memoryview, memoryview]":
+    """(from Q, to Q) of the references of one kind."""
+    all_kinds, all_from, all_to = kinds, from_column, to_column
+    count = 0
+    for i in range(all_kinds.shape[0]):
+        count += all_kinds[i] == kind
+    sources, to = zeros("Q", count), zeros("Q", count)
+    count = 0
+    for i in range(all_kinds.shape[0]):
+        if all_kinds[i] == kind:
+            sources[count] = all_from[i]
+            to[count] = all_to[i]
+            count += 1
+    return memoryview(sources), memoryview(to)
+
+
+@cython.locals(
+    values="const unsigned long long[::1]", order="const unsigned int[::1]", found="unsigned long long[::1]",
+    i=cython.Py_ssize_t, count=cython.Py_ssize_t, one=cython.ulonglong,
+)  # fmt: skip
+def distinct(column: Any) -> Any:
+    """The numbers (Q) of a column in rising order, each once."""
+    values = column
+    order = ascending(column)
+    found = zeros("Q", values.shape[0])
+    count = 0
+    for i in range(values.shape[0]):
+        one = values[order[i]]
+        if count == 0 or found[count - 1] != one:
+            found[count] = one
+            count += 1
+    return memoryview(found)[:count]
+
+
+@cython.locals(values="const unsigned long long[::1]")
+def has(column: Any, value: cython.ulonglong) -> bool:
+    """Whether a number is in a column in rising order."""
+    values = column
+    at: cython.Py_ssize_t = _last(values, value)
+    return bool(at >= 0 and values[at] == value)
+
+
+@cython.cfunc
+@cython.exceptval(-2)
+@cython.locals(
+    values="const unsigned long long[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
+)
+def _last(values: Any, value: cython.ulonglong) -> cython.Py_ssize_t:
+    """The number of the last that is no greater than a value, -1 for none."""
+    low, high = 0, values.shape[0]
+    while low < high:
+        middle = low + (high - low) // 2
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@cython.locals(
+    sources="const unsigned long long[::1]", targets="const unsigned long long[::1]",
+    starts="const unsigned long long[::1]", found="unsigned long long[::1]", i=cython.Py_ssize_t,
+    count=cython.Py_ssize_t,
+)  # fmt: skip
+def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
+    """The targets (Q) of jumps that are multiples of 16, and with a start (Q, rising) between where the jump is and
+    where it leads to."""
+    sources, targets, starts = from_column, to_column, starts_column
+    found = zeros("Q", sources.shape[0])
+    count = 0
+    for i in range(sources.shape[0]):
+        if targets[i] & 15 == 0 and _last(starts, sources[i]) != _last(starts, targets[i]):
+            found[count] = targets[i]
+            count += 1
+    return distinct(memoryview(found)[:count])
+
+
+@cython.locals(
+    sources="const unsigned long long[::1]", targets="const unsigned long long[::1]",
+    starts="const unsigned long long[::1]", ends="const unsigned long long[::1]", pairs="unsigned long long[::1]",
+    sorted_pairs="const unsigned long long[::1]", first="unsigned int[::1]", origin="unsigned int[::1]",
+    i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, room=cython.Py_ssize_t, of=cython.Py_ssize_t,
+    to=cython.Py_ssize_t,
+)  # fmt: skip
+def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
+    """(first I, from I): which ranges have jumps into each other range: those into range ``i`` are
+    ``from[first[i]:first[i + 1]]``, rising."""
+    sources, targets, starts, ends = from_column, to_column, starts_column, ends_column
+    count, room = 0, 256
+    pairs = zeros("Q", room)
+    for i in range(sources.shape[0]):
+        to = _last(starts, targets[i])
+        if to < 0 or targets[i] >= ends[to] or starts[to] <= sources[i] < ends[to]:
+            continue
+        of = _last(starts, sources[i])
+        if of < 0 or sources[i] >= ends[of]:
+            continue
+        if count == room:
+            room *= 2
+            pairs = longer(pairs, count, room)
+        pairs[count] = cython.cast(cython.ulonglong, to) << 32 | cython.cast(cython.ulonglong, of)
+        count += 1
+    sorted_pairs = distinct(memoryview(pairs)[:count])
+    count = sorted_pairs.shape[0]
+    first, origin = zeros("I", starts.shape[0] + 1), zeros("I", count)
+    k = 0
+    for i in range(starts.shape[0]):
+        first[i] = k
+        while k < count and sorted_pairs[k] >> 32 == cython.cast(cython.ulonglong, i):
+            origin[k] = sorted_pairs[k] & 0xFFFFFFFF
+            k += 1
+    first[starts.shape[0]] = k
+    return memoryview(first), memoryview(origin)
