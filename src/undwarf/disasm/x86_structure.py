@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The structure of x86-64 instructions (Intel SDM volume 2, chapter 2 and appendix A): where each begins, its parts.
 
-What an instruction does is not decided here, but for the addresses that :meth:`Structure.sweep` looks for. Its parts but
-for displacement and immediate make a key; the decoder (:mod:`undwarf.disasm.x86_decoding`) is asked once for each key,
-and what it says is patched with the numbers.
+What an instruction does is not decided here, but for the addresses that :meth:`Structure.sweep` looks for. Its parts,
+but for displacement and immediate, make a key; the decoder (:mod:`undwarf.disasm.x86_decoding`) is asked once for each
+key, and what it says is patched with the numbers.
 """
 
 from typing import Any
@@ -150,6 +150,7 @@ class Structure:
         kinds="unsigned char[::1]",
         sources="unsigned long long[::1]",
         targets="unsigned long long[::1]",
+        bad="const unsigned char[::1]",
         size=cython.Py_ssize_t,
         count=cython.Py_ssize_t,
         kind=cython.int,
@@ -157,13 +158,15 @@ class Structure:
         asked=cython.ulonglong,
     )
     def sweep(
-        self, code: Any, address: cython.ulonglong, low: cython.ulonglong, high: cython.ulonglong
+        self, code: Any, address: cython.ulonglong, low: cython.ulonglong, high: cython.ulonglong, invalid: bytes
     ) -> "tuple[Any, Any, Any]":
         """(kind B, from Q, to Q) of each call, jump and address of code, where it leads from ``low`` to below ``high``.
-        Here ``ask(at)`` gives (length, kind, target) of one instruction, the kind 0 where it refers to nothing."""
+        Here ``ask(at)`` gives (length, kind, target) of one instruction, the kind 0 where it refers to nothing.
+        ``invalid`` has for each byte how many bytes it makes an invalid instruction of, 0 where that is not all."""
         room: cython.Py_ssize_t = 1 << 12
         kinds, sources, targets = zeros("B", room), zeros("Q", room), zeros("Q", room)
         self.code = code
+        bad = invalid
         size = self.code.shape[0]
         count = 0
         self.at = 0
@@ -174,6 +177,9 @@ class Structure:
                 if kind == 0:
                     continue
                 target = self._referred(address, kind)
+            elif bad[self.code[self.begin]]:
+                self.at = self.begin + bad[self.code[self.begin]]
+                continue
             else:
                 length, kind, asked = self.ask(self.begin)
                 self.at = self.begin + max(1, length)

@@ -4,6 +4,7 @@ The code is read instruction by instruction from its begin, so data in it makes 
 a hundredth of describing each instruction.
 """
 
+from functools import cache
 from typing import Any
 
 from undwarf.disasm.iced import Decoder, FlowControl
@@ -30,8 +31,22 @@ def sweep(
         one = Decoder(64, bytes(code[at : at + _LONGEST]), ip=address + at).decode()
         return one.len, *_described(one)
 
-    found: tuple[memoryview, memoryview, memoryview] = Structure(Templates(), None, ask).sweep(code, address, low, high)
+    structure = Structure(Templates(), None, ask)
+    found: tuple[memoryview, memoryview, memoryview] = structure.sweep(code, address, low, high, _invalid())
     return found
+
+
+@cache
+def _invalid() -> bytes:
+    """For each byte how many bytes the decoder takes for an invalid instruction, whatever follows; 0 where that
+    depends. Data in code is full of them."""
+    found = bytearray(256)
+    for byte in range(256):
+        ones = [Decoder(64, bytes([byte, *[other] * _LONGEST])).decode() for other in (0, 4, 0x84, 0xC0, 0xFF)]
+        # Longer ones have parts behind the second byte, which decide.
+        if all(one.is_invalid and one.len == 2 for one in ones):
+            found[byte] = 2
+    return bytes(found)
 
 
 def _described(one: Any) -> tuple[int, int]:

@@ -33,8 +33,8 @@ class CodeSource:
 
     def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects) -> None:
         self.binary = binary
-        self.starts = memoryview(binary.functions.starts)
-        self.ends = memoryview(binary.functions.ends)
+        self.starts = binary.functions.starts
+        self.ends = binary.functions.ends
         self._rules = rules
         self._defects = defects
         self._refused = 0
@@ -122,7 +122,7 @@ def source(request: Request) -> CodeSource | None:
         holes=behind and bool(entries) and not much,
         search=much,
     )
-    if not binary.functions.starts:
+    if not len(binary.functions.starts):
         return None
     made = CodeSource if request.first else HoleSource
     return made(binary, request.rules, request.defects)

@@ -1,15 +1,16 @@
 """Where functions are in a linked x86-64 program: symbols, stubs, the program's entry; else what the code refers to."""
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable
 from dataclasses import field
 from struct import iter_unpack
 
+from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
-from undwarf.tables.code.reference_columns import round_targets
+from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
 from undwarf.tables.code.references import CodeReferences
 
 __all__ = ["Functions", "find_functions"]
@@ -30,8 +31,8 @@ class Functions:
     ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has. ``searched``: some may be missing,
     since nothing but the code itself tells of them; ``references`` are what was found in it then."""
 
-    starts: "array[int]" = field(default_factory=lambda: array("Q"))
-    ends: "array[int]" = field(default_factory=lambda: array("Q"))
+    starts: memoryview = field(default_factory=lambda: zeros("Q", 0))
+    ends: memoryview = field(default_factory=lambda: zeros("Q", 0))
     names: dict[int, str] = field(default_factory=dict)
     stubs: dict[int, int] = field(default_factory=dict)
     code: list[tuple[int, int]] = field(default_factory=list)
@@ -117,33 +118,29 @@ def find_functions(
         data = elf.section_data(table)
         if data is not None:
             starts |= {word for (word,) in iter_unpack("<Q", data[: len(data) // 8 * 8]) if inside(word)}
+    found.code = code
+    lows, highs = array("Q", [start for start, _ in code]), array("Q", sorted(end for _, end in code))
+    ordered = array("Q", sorted(starts))
     if not named or len(starts) < 8:
         found.searched = True
         found.references = CodeReferences(elf, code, limits)
-        starts |= _discovered(found.references, inside, starts)
+        _discover(found.references, ordered, code)
+    # What lies before a section's first function is its own.
+    ordered.extend(lows)
+    ordered = array("Q", distinct(ordered).tobytes())
     for start, end in stubs:
-        starts -= {address for address in starts if start < address < end}
-    for start, _ in code:
-        # What lies before a section's first function is its own.
-        starts.add(start)
-    ordered = sorted(starts)
-    ends = [end for _, end in code]
-    for i, start in enumerate(ordered):
-        end = ends[bisect_right(ends, start)] if bisect_right(ends, start) < len(ends) else start
-        end = min(end, ordered[i + 1]) if i + 1 < len(ordered) else end
-        if end > start:
-            found.starts.append(start)
-            found.ends.append(end)
-    found.code = code
+        del ordered[bisect_right(ordered, start) : bisect_left(ordered, end)]
+    found.starts, found.ends = split_at(ordered, highs)
     return found
 
 
-def _discovered(references: CodeReferences, inside: Callable[[int], bool], known: set[int]) -> set[int]:
-    """Addresses that the code calls, those it takes, and round ones it jumps to from other functions. ``known`` are
-    starts of functions known otherwise."""
-    found = {address for address in references.called if inside(address)}
-    found |= {address for address in references.taken if inside(address)}
+def _discover(references: CodeReferences, starts: "array[int]", code: list[tuple[int, int]]) -> None:
+    """Add to known starts of functions the addresses that the code calls, those it takes, and round ones it jumps to
+    from other functions."""
+    lows, highs = array("Q", [start for start, _ in code]), array("Q", [end for _, end in code])
+    for column in (references.called, references.taken):
+        starts.frombytes(within(column, lows, highs).cast("B"))
     # Functions that are only jumped to, in place of a call. Parts of functions that are taken for such are told from
     # them later, since others go there with a frame.
-    jumped = round_targets(references.sources, references.targets, array("Q", sorted(found | known)))
-    return found | {address for address in jumped if inside(address)}
+    jumped = round_targets(references.sources, references.targets, distinct(starts))
+    starts.frombytes(within(jumped, lows, highs).cast("B"))

@@ -8,7 +8,7 @@ import cython
 from undwarf.buffers import longer, zeros
 from undwarf.tables.ranges import ascending
 
-__all__ = ["between", "distinct", "has", "of_kind", "round_targets"]
+__all__ = ["between", "distinct", "has", "of_kind", "round_targets", "split_at", "within"]
 
 
 @cython.locals(
@@ -129,3 +129,48 @@ def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: A
             k += 1
     first[starts.shape[0]] = k
     return memoryview(first), memoryview(origin)
+
+
+@cython.locals(
+    values="const unsigned long long[::1]", starts="const unsigned long long[::1]",
+    ends="const unsigned long long[::1]", found="unsigned long long[::1]", i=cython.Py_ssize_t, at=cython.Py_ssize_t,
+    count=cython.Py_ssize_t,
+)  # fmt: skip
+def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
+    """The numbers (Q) of a column that lie in one of some ranges, which are in rising order."""
+    values, starts, ends = column, starts_column, ends_column
+    found = zeros("Q", values.shape[0])
+    count = 0
+    for i in range(values.shape[0]):
+        at = _last(starts, values[i])
+        if at >= 0 and values[i] < ends[at]:
+            found[count] = values[i]
+            count += 1
+    return memoryview(found)[:count]
+
+
+@cython.locals(
+    values="const unsigned long long[::1]", ends="const unsigned long long[::1]", starts="unsigned long long[::1]",
+    stops="unsigned long long[::1]", i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t,
+    end=cython.ulonglong,
+)  # fmt: skip
+def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
+    """(starts Q, ends Q) of ranges that begin at each number of a column in rising order, and go on to the next or to
+    the first of some ends (Q, rising) behind it. One without an end is left out."""
+    values, ends = column, ends_column
+    starts, stops = zeros("Q", values.shape[0]), zeros("Q", values.shape[0])
+    count = 0
+    k = 0
+    for i in range(values.shape[0]):
+        while k < ends.shape[0] and ends[k] <= values[i]:
+            k += 1
+        if k == ends.shape[0]:
+            break
+        end = ends[k]
+        if i + 1 < values.shape[0]:
+            end = min(end, values[i + 1])
+        if end > values[i]:
+            starts[count] = values[i]
+            stops[count] = end
+            count += 1
+    return memoryview(starts)[:count], memoryview(stops)[:count]
