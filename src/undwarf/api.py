@@ -21,7 +21,7 @@ from undwarf.profile.build import Naming, Progress, build_profile, comms_of, nam
 from undwarf.profile.filters import Filters, select
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
-from undwarf.unwind.machines import AARCH64, machine_of
+from undwarf.unwind.machines import AARCH64, Machine, machine_of
 from undwarf.unwind.places import Places
 from undwarf.unwind.unwinder import Walking, walk_samples
 
@@ -218,8 +218,17 @@ class Recording:
     def event_stops(self) -> EventStops:
         """Where the samples of each event stop: at what they are about, behind it, or late."""
         samples = self.records.samples
-        aarch64 = machine_of(self.header.arch) is AARCH64
+        aarch64 = self._machine is AARCH64
         return event_stops(self.events, samples.event, samples.misc, aarch64=aarch64)
+
+    @cached_property
+    def _machine(self) -> Machine:
+        """The machine of the recording; that its stacks cannot be unwound is a defect."""
+        made = machine_of(self.header.arch)
+        if not made.is_walked and any(event.sample_regs_user for event in self.events):
+            what = f"recorded on {self.header.arch}, and only x86-64 and aarch64 are supported so far"
+            self.data.defects.add("stacks cannot be unwound", self.path, detail=what)
+        return made
 
     @cached_property
     def sources(self) -> "Sources":
@@ -230,14 +239,13 @@ class Recording:
         from undwarf.unwind.sources import Sources
 
         given = {image_name(pid): ranges for pid, ranges in self._given.items()}
-        machine = machine_of(self.header.arch)
         keys = self.spaces.replay.keys()
         kept = Store.from_environment(self._limits, self.data.defects) if self._cache else None
         from undwarf.profile.copied_code import CopiedCode
 
         pids = self.spaces.replay.key_pids
         copied = CopiedCode(self.records, self.images, pids, self._limits, self.data.defects, self.code_memory)
-        return Sources(self.images, keys, self._unwind, kept, self._limits, given, machine, copies=copied.table)
+        return Sources(self.images, keys, self._unwind, kept, self._limits, given, self._machine, copies=copied.table)
 
     def _unwound_with(self) -> tuple[str, ...]:
         """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""
@@ -268,7 +276,7 @@ class Recording:
 
     def _places(self) -> Places:
         """Images without their unwind tables."""
-        return Places(self.images, self.spaces.replay.keys(), machine_of(self.header.arch))
+        return Places(self.images, self.spaces.replay.keys(), self._machine)
 
     def profile(
         self,

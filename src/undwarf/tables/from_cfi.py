@@ -4,6 +4,7 @@ from functools import cache
 
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.machines import machine_of_file
 from undwarf.limits import Limits
 from undwarf.tables import entries as scanning
 from undwarf.tables.cfi import Programs
@@ -18,7 +19,10 @@ DEBUG_FRAME = 2
 _PT_LOAD = 1
 _PF_X = 1
 _ET_REL = 1
-_EM_AARCH64 = 183
+_EM_386, _EM_X86_64, _EM_AARCH64 = 3, 62, 183
+
+SUPPORTED = frozenset(((_EM_386, "little"), (_EM_X86_64, "little"), (_EM_AARCH64, "little")))
+"""ELF machines with their byte order. Of others there are registers that rules have no number for, and byte orders."""
 
 
 class CfiSource:
@@ -115,8 +119,8 @@ def _code(elf: ElfFile) -> list[tuple[int, int]]:
 
 
 def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
-    if elf.byte_order != "little":
-        defects.add("unwind table not read", elf.path, detail=f"{name} of a big-endian file")
+    if (elf.machine, elf.byte_order) not in SUPPORTED:
+        defects.add("unwind table not read", elf.path, detail=f"{name} for {machine_of_file(elf)}")
     elif elf.kind == _ET_REL:
         defects.add("unwind table not read", elf.path, detail=f"{name} of a relocatable file")
     else:

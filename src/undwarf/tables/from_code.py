@@ -20,6 +20,8 @@ __all__ = ["CODE", "CodeSource", "code_functions", "describes_little", "provider
 
 CODE = 5
 _X86_64, _AARCH64 = 62, 183
+SUPPORTED = frozenset(((_X86_64, "little"), (_AARCH64, "little")))
+"""ELF machines with their byte order."""
 _RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
 _ALIGNED = 16

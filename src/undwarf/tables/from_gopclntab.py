@@ -20,6 +20,8 @@ from undwarf.tables.sources import Provider, Request
 GOPCLNTAB = 6
 
 _X86_64 = 62
+SUPPORTED = frozenset(((_X86_64, "little"), (EM_AARCH64, "little")))
+"""ELF machines with their byte order."""
 _MAX_DEPTH = (1 << 31) - 16
 _LEAST_DEPTH = -64
 """Assembly that takes its return address off the stack for a while goes below zero."""
@@ -159,7 +161,7 @@ def providers(request: Request) -> list[Provider]:
 
     def whole() -> GoSource | None:
         elf = request.elf
-        if elf.machine not in (_X86_64, EM_AARCH64) or not elf.is_64 or elf.byte_order != "little":
+        if (elf.machine, elf.byte_order) not in SUPPORTED or not elf.is_64:
             return None
         functions = GoFunctions.of(elf)
         return GoSource(functions, elf, request.rules) if functions is not None else None

@@ -7,6 +7,7 @@ from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
+from undwarf.elf.machines import machine_of_file
 from undwarf.elf.module_layout import code_addresses
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
@@ -31,6 +32,8 @@ NOWHERE = 0xFFFFFFFFFFFFFFFF
 
 DISTANCES = {X86_64: 2, LOONGARCH: 99}
 """The relocation of a slot: R_X86_64_PC32, R_LARCH_32_PCREL."""
+SUPPORTED = frozenset((machine, "little") for machine in DISTANCES)
+"""ELF machines with their byte order."""
 
 CLEAR = 20
 """How many times as many entries one layout must explain as it leaves unexplained, where no header tells it."""
@@ -112,7 +115,7 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
         return None
     subject = f"{elf.path} .orc_unwind"
     if elf.byte_order != "little" or not elf.is_64 or elf.machine not in DISTANCES:
-        defects.add("unwind table not read", elf.path, detail="ORC of an unknown machine")
+        defects.add("unwind table not read", elf.path, detail=f"ORC for {machine_of_file(elf)}")
         return None
     size = 8 if elf.machine == LOONGARCH else 6
     count = min(len(slots) // 4, len(entries) // size)

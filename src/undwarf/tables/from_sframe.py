@@ -52,6 +52,10 @@ class SFrameSource:
             self._damaged = damaged
 
 
+SUPPORTED = frozenset(ABIS)
+"""ELF machines with their byte order."""
+
+
 def providers(request: Request) -> list[Provider]:
     """What can be asked for functions: the file's section."""
 

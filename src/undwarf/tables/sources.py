@@ -3,7 +3,9 @@
 A further kind is one module ``tables/from_NAME.py`` and one line in :data:`MODULES`. The module offers::
 
     def providers(request: Request) -> list[Provider]
+    SUPPORTED: frozenset[tuple[int, str]]
 
+The latter are the ELF machines, each with its byte order, whose tables it reads.
 Each provider is a function without arguments that gives a :class:`Source`, or None where the file has nothing of the
 kind; it is called when all before it have left an address open, so a file is read no sooner than needed. Rules go into
 ``request.rules`` (:class:`undwarf.tables.rule_set.RuleSet`, `add`); their word [5] is the kind's number in
@@ -19,14 +21,15 @@ from typing import Protocol
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import may_have_functions
-from undwarf.errors import UsageError
+from undwarf.elf.machines import machine_name, machine_of_file
+from undwarf.errors import NothingUsable, UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables.rule_set import RuleSet
 
 __all__ = [
     "FRAME_POINTERS", "MODULES", "NAMES", "UNWIND_NAMES", "UNWIND_ORDER", "Provider", "Request", "Source",
-    "parse_order", "providers",
+    "parse_order", "providers", "require_supported",
 ]  # fmt: skip
 
 FRAME_POINTERS = "fp"
@@ -165,6 +168,22 @@ def providers(
         found += import_module(module).providers(request)
         at = end
     return found
+
+
+def require_supported(elf: ElfFile, order: tuple[str, ...]) -> None:
+    """Raises NothingUsable for a file of a machine whose tables are read from none of the kinds that it may have."""
+    wanted = [kind for kind in order if kind != FRAME_POINTERS]
+    kinds = [kind for kind in wanted if _may_have(elf, kind)] or wanted
+    known: set[tuple[int, str]] = set()
+    for kind in kinds:
+        known |= import_module(MODULES[kind]).SUPPORTED
+    if kinds and (elf.machine, elf.byte_order) not in known:
+        names = [machine_name(*one) for one in sorted(known)]
+        supported = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+        raise NothingUsable(
+            f"{elf.path} is for {machine_of_file(elf)}, and unwind tables are read from {'/'.join(kinds)} "
+            f"for {supported} only"
+        )
 
 
 def _may_have(elf: ElfFile, kind: str) -> bool:

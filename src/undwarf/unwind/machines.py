@@ -45,13 +45,16 @@ def _module(package: str, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine: its package here, its number in ELF headers, and what recordings call it (the ARCH feature)."""
+    """One machine: its package here, its number in ELF headers (None: any), and what recordings call it (the ARCH
+    feature)."""
 
     package: str
-    elf_machine: int
+    elf_machine: int | None
     names: tuple[str, ...]
     places_rules: bool = False
     """Whether rules have its registers by other numbers than the walk's places."""
+    is_walked: bool = True
+    """Without, stack dumps are not looked into; sampled chains and addresses are."""
 
     @property
     def registers(self) -> "Registers":
@@ -74,7 +77,14 @@ class Machine:
 X86_64 = Machine("x86_64", 62, ("x86_64", "amd64"))
 AARCH64 = Machine("aarch64", 183, ("aarch64", "arm64"), places_rules=True)
 
+UNKNOWN = Machine("x86_64", None, (), is_walked=False)
+
+_OTHERS = ("i386", "i486", "i586", "i686")
+"""Machines of 32 bits whose processes' samples say so themselves."""
+
 
 def machine_of(architecture: str | None) -> Machine:
-    """The machine that a recording's header names; x86-64 if it names none, or one that cannot be walked."""
-    return AARCH64 if architecture in AARCH64.names else X86_64
+    """The machine that a recording's header names; x86-64 if it names none."""
+    if architecture in AARCH64.names:
+        return AARCH64
+    return X86_64 if not architecture or architecture in (*X86_64.names, *_OTHERS) else UNKNOWN

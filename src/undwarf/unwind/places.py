@@ -82,7 +82,7 @@ class Places:
             dump = image.jitdump
             return UNUSABLE, [(0, len(dump.data), 0)] if dump is not None else [], None, 0
         elf = None if image.kind is ImageKind.MODULE else image.elf
-        if elf is None or elf.machine != self.machine.elf_machine:
+        if elf is None or self.machine.elf_machine not in (None, elf.machine):
             return UNUSABLE, [], None, 0
         return UNUSABLE, [(offset, size, address) for offset, size, address, _flags in image.load_segments()], None, 0
 

@@ -78,6 +78,8 @@ class Sources(Places):
         return super().load(number)
 
     def _load(self, image: Image) -> Loaded:
+        if not self.machine.is_walked:
+            return super()._load(image)
         if image.name in self._given and "sframe" in self._order:
             return HAS_TABLE, [], self._given[image.name].table_with(self.rules), 0
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):

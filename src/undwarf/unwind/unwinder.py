@@ -170,6 +170,8 @@ def walk_samples(
         for _ in range(max(1, walking.jobs or default_jobs()) if count >= FEW else 1)
     ]
     for walker in walkers:
+        if not sources.machine.is_walked:
+            walker.refuse_dumps()
         if walking.memory is not None:
             walker.see_live(walking.memory)
         if walking.returns:

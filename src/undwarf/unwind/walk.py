@@ -79,6 +79,7 @@ class Walker(SampledChains):
     # The sample at hand: its stack, and whether its registers are of a machine that is not walked.
     result: cython.uint
     unsupported: cython.bint
+    foreign: cython.bint
     # Of samples that have an address only: where it was, its snapshot and the stack it is (3 a place).
     bare = cython.declare("unsigned long long[::1]")
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -125,6 +126,10 @@ class Walker(SampledChains):
     def stop_at_innermost(self) -> None:
         """Give of each dump the innermost frame only, for which no rule is asked."""
         self.innermost_only = True
+
+    def refuse_dumps(self) -> None:
+        """Look into no dump: its registers are those of a machine that is not known."""
+        self.foreign = True
 
     def take_over(self, other: Walker) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Go on with the stacks and the counts of a walker that had room for fewer images."""
@@ -362,8 +367,8 @@ class Walker(SampledChains):
             return False
         at = record + self.regs_at[s]
         abi = self.word(at)
-        if abi != 2:
-            self.unsupported = abi == 1
+        if abi != 2 or self.foreign:
+            self.unsupported = abi != 0
             return False
         if not self.stack_at[s]:
             return False

@@ -2,7 +2,7 @@
 
 from undwarf.errors import UnreadableInput
 from undwarf.tables.model import UnwindTable
-from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER
+from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, require_supported
 from undwarf.tables.store import NO_DEBUG, Store, fingerprint, key_of
 from undwarf.views.unwind_rows import Binary
 
@@ -13,6 +13,7 @@ def keep_whole(store: Store, path: str) -> None:
     binary = Binary.open(path)
     debug = binary.debug_elf()
     order = tuple(kind for kind in UNWIND_ORDER if kind != FRAME_POINTERS)
+    require_supported(binary.elf, order)
     table = UnwindTable.from_elf(binary.elf, order, debug_elf=lambda: debug, defects=binary.defects, quick=True)
     table.complete()
     key = key_of(binary.elf, order)

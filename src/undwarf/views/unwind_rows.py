@@ -20,6 +20,7 @@ from undwarf.symbols.modules import symbols_of_module
 from undwarf.symbols.table import SymbolTable
 from undwarf.tables import registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
+from undwarf.tables.sources import parse_order, require_supported
 
 KINDS = {"eh_frame": "cfi", "debug_frame": "cfi"}
 """What a rule's source is called in a dump, where that is not its own name."""
@@ -51,7 +52,9 @@ class Binary:
         return Finder().debug_file(self.elf, os.path.realpath(self.path))
 
     def table(self, source: str | None) -> UnwindTable:
-        """The whole table from a source or a list of them, ``"cfi,sframe"``."""
+        """The whole table from a source or a list of them, ``"cfi,sframe"``. Raises NothingUsable where they are not
+        read for the file's machine."""
+        require_supported(self.elf, parse_order(source))
         made = UnwindTable.from_elf(
             self.elf, source, debug_elf=self.debug_elf, limits=self.limits, defects=self.defects
         )

@@ -95,7 +95,7 @@ def advice(
             return _without_rule(order, stitched)
     return {
         StopReason.DEPTH: "" if stitched else "raise --max-stack",
-        StopReason.UNSUPPORTED: "only 64-bit processes of x86 and ARM are unwound so far",
+        StopReason.UNSUPPORTED: "only x86-64 and AArch64 processes of 64 bits are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
     }.get(reason, "")
