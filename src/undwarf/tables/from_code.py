@@ -8,7 +8,7 @@ from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import aarch64_stubs, x86_64_signals, x86_64_stubs
 from undwarf.tables.eh_frame_hdr import find_header
-from undwarf.tables.row_pairs import NO_RULE, columns, cut
+from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -41,7 +41,7 @@ class CodeSource:
         self._defects = defects
         self._refused = 0
         self._numbers: dict[RuleWords, int] = {}
-        self._rows: dict[int, list[tuple[int, int]]] = {}
+        self._rows = PairRows(len(self.starts))
 
     def _number(self, rule: "RuleWords | None") -> int:
         if rule is None:
@@ -60,9 +60,10 @@ class CodeSource:
     def _made(self, piece: int) -> list[tuple[int, int]]:
         made = self._rows.get(piece)
         if made is None:
-            made = self._rows[piece] = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
+            made = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
+            self._rows.put(piece, made)
             self.binary.elf.release()
-            refused = self.binary.refused - self._refused
+            refused = len(self.binary.refused) - self._refused
             if refused:
                 self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
                 self._refused += refused
@@ -83,7 +84,7 @@ class HoleSource(CodeSource):
 
     def compile_all(self) -> int:
         """The number of rows made so far; further ones when they are asked for."""
-        return sum(map(len, self._rows.values()))
+        return self._rows.total
 
 
 def providers(request: Request) -> list[Provider]:

@@ -12,7 +12,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
 from undwarf.tables import go_stacks, x86_64_signals
-from undwarf.tables.row_pairs import NO_RULE, columns, cut
+from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, UNDEFINED
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
@@ -51,7 +51,7 @@ class GoSource:
         self._machine = machine
         self._rules = rules
         self._numbers: dict[tuple[int, bool, bool], int] = {}
-        self._rows: dict[int, list[tuple[int, int]]] = {}
+        self._rows = PairRows(len(self.starts))
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one function's rows from ``start`` to ``end``; NO_RULE marks a hole."""
@@ -66,7 +66,8 @@ class GoSource:
     def _made(self, piece: int) -> list[tuple[int, int]]:
         made = self._rows.get(piece)
         if made is None:
-            made = self._rows[piece] = self._of_x86_64(piece) if self._machine == _X86_64 else self._of_others(piece)
+            made = self._of_x86_64(piece) if self._machine == _X86_64 else self._of_others(piece)
+            self._rows.put(piece, made)
         return made
 
     def _of_others(self, piece: int) -> list[tuple[int, int]]:

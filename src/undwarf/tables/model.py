@@ -145,6 +145,10 @@ class Functions:
         if function not in self.asked:
             self.asked.add(function)
             self.order.append(function)
+        return self.passing_rows(function)
+
+    def passing_rows(self, function: int) -> tuple[memoryview, memoryview]:
+        """The same for one who goes through all functions: that it was asked for is not noted."""
         where = function if self.where is None else self.where[function]
         source = self._sources[where >> 32]
         return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
@@ -196,7 +200,7 @@ class Functions:
 
     def columns(self, wanted: "Iterable[int]", *, settled: bool) -> Columns:
         """The rows of some functions. ``settled``: where there is no rule, there is none in any other source."""
-        parts = [(self.ends[function], *self.rows(function)) for function in sorted(wanted)]
+        parts = [(self.ends[function], *self.passing_rows(function)) for function in sorted(wanted)]
         found = columns.gather(parts, settled)
         return columns.overlay(found, columns.outside(self.starts, self.ends)) if settled else found
 
@@ -340,6 +344,12 @@ class UnwindTable:
         """(addresses, rule numbers) of a function's rows, ascending from its start; NO_RULE marks a hole."""
         return self.functions.rows(function)
 
+    def consult_all(self) -> int:
+        """Consult all sources, so that all functions are known; how many there are. Rows are made when asked for."""
+        while self._next():
+            pass
+        return len(self)
+
     def complete(self) -> int:
         """Consult all sources and make all rows; how many functions there are."""
         while True:
@@ -388,7 +398,7 @@ class UnwindTable:
         texts: dict[int, Rule | None] = {NO_RULE: None}
         functions = self.functions
         for function in range(len(functions.starts)):
-            addresses, rules = functions.rows(function)
+            addresses, rules = functions.passing_rows(function)
             for i, address in enumerate(addresses):
                 end = addresses[i + 1] if i + 1 < len(addresses) else functions.ends[function]
                 if rules[i] not in texts:

@@ -280,7 +280,7 @@ def write(table: "UnwindTable", elf: "ElfFile", version: str) -> Written:
     functions = table.functions
     ends = functions.ends
     for function in range(len(functions.starts)):
-        addresses, rules = functions.rows(function)
+        addresses, rules = functions.passing_rows(function)
         _add(made, encoder, addresses, rules, ends[function], left_out)
     rows = sum(one.count for one in made.functions)
     section = NewSection(

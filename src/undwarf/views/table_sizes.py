@@ -72,7 +72,7 @@ def sizes_of(binary: Binary, source: str | None) -> Sizes:
     rules: set[int] = set()
     functions = table.functions
     for function in range(len(functions.starts)):
-        numbers = functions.rows(function)[1]
+        numbers = functions.passing_rows(function)[1]
         rows += len(numbers)
         rules.update(numbers)
     rules.discard(NO_RULE)

@@ -103,7 +103,7 @@ def _segments(table: UnwindTable, low: int, high: int) -> Iterator[tuple[int, in
     starts, ends = functions.starts, functions.ends
     first = max(bisect_left(starts, low) - 1, 0)
     for function in range(first, bisect_left(starts, high)):
-        addresses, rules = functions.rows(function)
+        addresses, rules = functions.passing_rows(function)
         for i, rule in enumerate(rules):
             end = addresses[i + 1] if i + 1 < len(addresses) else ends[function]
             if rule != NO_RULE and end > low and addresses[i] < high:

@@ -52,13 +52,13 @@ class Binary:
         return Finder().debug_file(self.elf, os.path.realpath(self.path))
 
     def table(self, source: str | None) -> UnwindTable:
-        """The whole table from a source or a list of them, ``"cfi,sframe"``. Raises NothingUsable where they are not
-        read for the file's machine."""
+        """The table from a source or a list of them, ``"cfi,sframe"``, with all functions; their rows are made when
+        they are asked for. Raises NothingUsable where none of the sources is read for the file's machine."""
         require_supported(self.elf, parse_order(source))
         made = UnwindTable.from_elf(
             self.elf, source, debug_elf=self.debug_elf, limits=self.limits, defects=self.defects
         )
-        made.complete()
+        made.consult_all()
         return made
 
     @property
@@ -171,7 +171,7 @@ class Rows:
         start = before = 0
         rule = NO_RULE
         for function in self._functions:
-            addresses, rules = functions.rows(function)
+            addresses, rules = functions.passing_rows(function)
             at = addresses[0] if len(addresses) else ends[function]
             if at != before and rule != NO_RULE:
                 yield start, before, rule

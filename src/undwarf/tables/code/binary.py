@@ -44,14 +44,16 @@ class Binary:
         self.elf = elf
         self.limits = limits
         self.functions: Functions = find_functions(elf, others, limits, known=known, search=search)
-        self.refused = 0
+        self.refused: set[int] = set()
         """Functions that were too large to analyse."""
         self._pads = pads
         self._left = most
+        self._counted: set[int] = set()
         self._pointers: Pointers | None = None
         self._never: dict[tuple[int, int], bool] = {}
         self._changed: dict[int, set[int] | None] = {}
-        self._flows: dict[int, Flow | None] = {}
+        self._flows: dict[int, Flow] = {}
+        self._kept = 0
         self._parts = Parts(self, self.functions, limits, holes=holes)
 
     # -- what the flow asks -------------------------------------------------------------------------------------
@@ -81,10 +83,13 @@ class Binary:
 
     def operations(self, start: int, end: int) -> list[do.Operation] | None:
         """What a stretch of code does; None where it is too large."""
-        if end - start > self.limits.code_function_bytes or (self._left is not None and self._left < end - start):
+        if end - start > self.limits.code_function_bytes:
             return None
-        if self._left is not None:
+        if self._left is not None and start not in self._counted:
+            if self._left < end - start:
+                return None
             self._left -= end - start
+            self._counted.add(start)
         return decode(self.code(start, end), start)[0]
 
     def is_padding(self, start: int, end: int) -> bool:
@@ -155,9 +160,10 @@ class Binary:
 
     # -- functions ----------------------------------------------------------------------------------------------
 
-    def flow(self, number: int) -> Flow | None:
-        """The flow of one function; None where it was refused."""
-        if number not in self._flows:
+    def flow(self, number: int) -> Flow:
+        """The flow of one function. Those used last are kept, as many as have ``limits.code_kept`` operations."""
+        flow = self._flows.pop(number, None)
+        if flow is None:
             start, end = self.functions.starts[number], self.functions.ends[number]
             step = self.functions.stubs.get(start)
             entries = None
@@ -172,9 +178,13 @@ class Binary:
                         entries += [(at + 6, 8) for at in range(start + step, end - 6, step)]
             flow = Flow(self, start, end, entries=entries, stubs=step is not None)
             flow.run(steps=self.limits.code_steps)
-            self.refused += bool(flow.defect)
-            self._flows[number] = flow
-        return self._flows[number]
+            if flow.defect:
+                self.refused.add(number)
+            self._kept += len(flow.operations)
+        self._flows[number] = flow
+        while self._kept > self.limits.code_kept and len(self._flows) > 1:
+            self._kept -= len(self._flows.pop(next(iter(self._flows))).operations)
+        return flow
 
     def rows(self, number: int) -> "list[tuple[int, RuleWords | None]]":
         """(address, rule) of one range, ascending; None where nothing is known."""
@@ -184,19 +194,14 @@ class Binary:
             return [(start, None)]
         kind = self._parts.kind(number)
         if kind == PIECE:
-            flows = [
-                flow
-                for owner in self._parts.owners(number)
-                if (flow := self.flow(owner)) is not None and (start, end) in flow.pieces
-            ]
+            flows = [flow for owner in self._parts.owners(number) if (start, end) in (flow := self.flow(owner)).pieces]
             if not any(start in flow.states for flow in flows) and self._parts.looks_called(number):
                 # A function that others enter on the way.
-                own = self.flow(number)
-                flows += [own] if own is not None else []
+                flows.append(self.flow(number))
             return agreed([flow.rows(start, end) for flow in flows]) if flows else [(start, None)]
-        flow = self.flow(number) if kind == FUNCTION else None
-        if flow is None:
+        if kind != FUNCTION:
             return [(start, None)]
+        flow = self.flow(number)
         made = flow.rows(start, end)
         if all(rule is not None for _, rule in made) or flow.defect:
             return made
@@ -204,14 +209,13 @@ class Binary:
         others = [
             other.rows(start, end)
             for owner in self._parts.owners(number)
-            if (other := self.flow(owner)) is not None and (start, end) in other.pieces
+            if (start, end) in (other := self.flow(owner)).pieces
         ]
         return completed(made, sorted((at, behind) for at, (_, behind) in flow.blocks.items()), others, end)
 
     def state_at(self, number: int, address: int) -> Iterator[State]:
         """What the flows that go through a range have at one of its addresses."""
         for owner in self._parts.owners(number) if self._parts.kind(number) == PIECE else [number]:
-            flow = self.flow(owner)
-            state = flow.state_at(address) if flow is not None else None
+            state = self.flow(owner).state_at(address)
             if state is not None:
                 yield state

@@ -35,8 +35,8 @@ class Code(Protocol):
     def code(self, start: int, end: int) -> bytes:
         """Bytes of code."""
 
-    def flow(self, number: int) -> Flow | None:
-        """The flow of one range as a function; None where it was refused."""
+    def flow(self, number: int) -> Flow:
+        """The flow of one range as a function."""
 
     @property
     def pointers(self) -> Pointers:
@@ -56,7 +56,7 @@ class Parts:
         self._first = memoryview(b"")
         self._from = memoryview(b"")
         self._in_data: set[int] = set()
-        self._kinds: dict[int, int] = {}
+        self._kinds = bytearray(len(functions.starts))
         self._owners: dict[int, list[int]] = {}
         self._by_name: dict[str, list[int]] | None = None
 
@@ -80,10 +80,9 @@ class Parts:
 
     def kind(self, number: int) -> int:
         """FUNCTION, PIECE, or UNKNOWN."""
-        kind = self._kinds.get(number)
-        if kind is None:
-            kind = self._kinds[number] = self._kind_of(number)
-        return kind
+        if not self._kinds[number]:
+            self._kinds[number] = self._kind_of(number)
+        return self._kinds[number]
 
     def owners(self, number: int) -> list[int]:
         """The functions that a part may be of."""
@@ -98,7 +97,7 @@ class Parts:
         if start in self._functions.names:
             return PIECE
         # A part is where others go with frames of theirs; a function is where they go without.
-        flows = [flow for owner in self.owners(number) if (flow := self._program.flow(owner)) is not None]
+        flows = [self._program.flow(owner) for owner in self.owners(number)]
         if any((start, end) in flow.framed for flow in flows):
             return PIECE
         if any((start, end) in (*flow.left, *flow.pieces) for flow in flows) or self.looks_called(number):
