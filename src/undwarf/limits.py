@@ -35,7 +35,7 @@ class Limits:
     """Code that `.eh_frame` leaves open, above which functions are searched in it; stubs and start-up code are less."""
     code_parts: int = 512
     """Parts of functions that are gone through to find the functions that one part belongs to."""
-    code_kept: int = 100_000
+    code_kept: int = 20_000
     """Operations of analysed functions that are kept for parts of these; each costs about 500 bytes."""
     code_steps: int = 2_000_000
     """Instructions gone through to analyse one function."""

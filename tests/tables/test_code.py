@@ -8,6 +8,7 @@ import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.code.parts import circles
 from undwarf.tables.code.returning import is_known
-from undwarf.tables.from_code import is_worth
+from undwarf.tables.from_code import CodeSource, is_worth, source
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
+from undwarf.tables.sources import Request
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="programs for x86-64 are compiled")
 
@@ -475,6 +478,134 @@ def test_who_clears_the_frame_pointer_and_then_ends_the_thread_is_the_outermost(
     before = table.rule_at(labels["thread"])
     assert before is not None
     assert not before.outermost
+
+
+CIRCLE = """
+    .text
+    .globl _start
+_start:
+    call owner
+    call second
+    call third
+    mov $60, %eax
+    syscall
+    hlt
+    .p2align 4
+owner:
+    push %rbx
+    push %r12
+    test %edi, %edi
+    jnz first_part
+back:
+    pop %r12
+    pop %rbx
+    ret
+    .p2align 4
+second:
+    lea 2(%rdi), %rax
+    ret
+    .p2align 4
+second_part:
+    inc %rbx
+    test %r12, %r12
+    jnz third_part
+    jmp back
+    .p2align 4
+third:
+    lea 3(%rdi), %rax
+    ret
+    .p2align 4
+first_part:
+    inc %rbx
+    test %r12, %r12
+    jnz second_part
+    jmp back
+    .p2align 4
+fourth:
+    call third
+    ret
+    .p2align 4
+third_part:
+    inc %rbx
+    test %r12, %r12
+    jnz first_part
+    call fourth
+    jmp back
+    .section .note.GNU-stack, "", @progbits
+"""
+"""Parts of a function jump into each other in a circle; functions lie between them."""
+
+PARTS = ("first_part", "second_part", "third_part")
+
+
+@pytest.fixture(scope="module")
+def circle(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """A stripped program of which nothing is described."""
+    if shutil.which("nm") is None or shutil.which("strip") is None:
+        pytest.skip("no nm or strip")
+    path = build(tmp_path_factory.mktemp("circle"), CIRCLE, "s", "gcc", "-nostdlib", "-static", "-no-pie")
+    listed = subprocess.run(["nm", str(path)], check=True, capture_output=True, text=True).stdout
+    subprocess.run(["strip", path], check=True)
+    return path, {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines() if line[0] != " "}
+
+
+@pytest.mark.parametrize("order", list(permutations(PARTS)), ids="-".join)
+def test_parts_in_a_circle_do_not_depend_on_the_order_of_questions(
+    circle: tuple[Path, dict[str, int]], order: tuple[str, ...]
+) -> None:
+    path, labels = circle
+    table = UnwindTable.from_elf(path, "code")
+    rules = [table.rule_at(labels[label]) for label in order]
+    assert [rule and (rule.cfa, rule.registers["rbx"]) for rule in rules] == [("rsp+24", "cfa-16")] * 3
+
+
+def test_a_function_keeps_its_rule_beside_parts_in_a_circle(circle: tuple[Path, dict[str, int]]) -> None:
+    path, labels = circle
+    rule = UnwindTable.from_elf(path, "code").rule_at(labels["back"])
+    assert rule is not None
+    assert rule.cfa == "rsp+24"
+
+
+def test_parts_of_too_many_others_belong_to_none(circle: tuple[Path, dict[str, int]]) -> None:
+    path, labels = circle
+    table = UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_parts=1))
+    rule = table.rule_at(labels["first_part"])
+    assert rule is not None
+    assert rule.cfa == "rsp+8"
+
+
+def code_source(path: Path, limits: Limits) -> CodeSource:
+    """The functions of a program by their code alone."""
+    request = Request(
+        ElfFile.open(path), ("code",), lambda: None, RuleSet(limits), limits, Defects(), quick=False, followed=False
+    )
+    found = source(request)
+    assert found is not None
+    return found
+
+
+def test_few_functions_are_kept_while_all_are_gone_through(circle: tuple[Path, dict[str, int]]) -> None:
+    path, _ = circle
+    most, fewest = code_source(path, DEFAULT), code_source(path, replace(DEFAULT, code_kept=1))
+    assert most.compile_all() == fewest.compile_all() > 8
+    assert fewest.binary.kept_operations < most.binary.kept_operations
+
+
+def test_functions_that_are_not_kept_have_the_same_rows(circle: tuple[Path, dict[str, int]]) -> None:
+    path, _ = circle
+    everything = list(UnwindTable.from_elf(path, "code"))
+    assert len(everything) > 8
+    assert everything == list(UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_kept=1)))
+
+
+def test_a_long_chain_of_parts_is_followed_without_recursion() -> None:
+    depends = {number: [number + 1] for number in range(5000)} | {5000: []}
+    assert list(circles(depends)) == [[number] for number in range(5000, -1, -1)]
+
+
+def test_ranges_in_a_circle_are_found_together() -> None:
+    depends = {1: [2], 2: [3], 3: [1, 4], 4: [5], 5: [4], 6: [1]}
+    assert [sorted(circle) for circle in circles(depends)] == [[4, 5], [1, 2, 3], [6]]
 
 
 def test_walks_look_at_code_of_which_next_to_nothing_is_described(tmp_path: Path) -> None:

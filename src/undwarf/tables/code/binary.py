@@ -53,7 +53,8 @@ class Binary:
         self._never: dict[tuple[int, int], bool] = {}
         self._changed: dict[int, set[int] | None] = {}
         self._flows: dict[int, Flow] = {}
-        self._kept = 0
+        self.kept_operations = 0
+        """Of the flows that are kept."""
         self._parts = Parts(self, self.functions, limits, holes=holes)
 
     # -- what the flow asks -------------------------------------------------------------------------------------
@@ -180,10 +181,10 @@ class Binary:
             flow.run(steps=self.limits.code_steps)
             if flow.defect:
                 self.refused.add(number)
-            self._kept += len(flow.operations)
+            self.kept_operations += len(flow.operations)
         self._flows[number] = flow
-        while self._kept > self.limits.code_kept and len(self._flows) > 1:
-            self._kept -= len(self._flows.pop(next(iter(self._flows))).operations)
+        while self.kept_operations > self.limits.code_kept and len(self._flows) > 1:
+            self.kept_operations -= len(self._flows.pop(next(iter(self._flows))).operations)
         return flow
 
     def rows(self, number: int) -> "list[tuple[int, RuleWords | None]]":
@@ -192,6 +193,7 @@ class Binary:
         if start == self.elf.entry:
             # Nobody called what the kernel starts.
             return [(start, None)]
+        self._parts.forget_owners()
         kind = self._parts.kind(number)
         if kind == PIECE:
             flows = [flow for owner in self._parts.owners(number) if (start, end) in (flow := self.flow(owner)).pieces]

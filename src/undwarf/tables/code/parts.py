@@ -1,9 +1,9 @@
 """Which ranges of code are functions, and which are parts that the compiler moved away from functions.
 
 A part is known by its name, or by those who jump into it with a frame of theirs on the stack. Who does so may be a part
-itself, so that the functions it belongs to are found by going from a range to those that jump into it, and on. Where
-such ranges jump into each other in a circle, only the heavier ones (:meth:`Parts._weight`) count among themselves: what
-is found of a range follows from the code alone, not from what was asked before.
+itself, so that the functions it belongs to are found by going from a range to those that jump into it, and on. Ranges
+that jump into each other in a circle are decided together, the heaviest first (:meth:`Parts._weight`): what is found of
+a range follows from the code alone, not from what was asked before.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ from undwarf.tables.code.reference_columns import between, has
 from undwarf.tables.code.references import CodeReferences
 from undwarf.tables.code.switches import Pointers
 
-__all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts"]
+__all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts", "circles"]
 
 FUNCTION, PIECE, UNKNOWN = 1, 2, 3
 _ET_EXEC = 2
@@ -90,6 +90,11 @@ class Parts:
             self._find_owners(number)
         return self._owners[number]
 
+    def forget_owners(self) -> None:
+        """Give up what is remembered of owners where that has become much; it is found again."""
+        if len(self._owners) > 16 * self._limits.code_parts:
+            self._owners.clear()
+
     def _kind_of(self, number: int) -> int:
         start, end = self._functions.starts[number], self._functions.ends[number]
         if not self.may_be(number):
@@ -116,11 +121,19 @@ class Parts:
         if depends is None:
             self._owners[number] = []
             return
-        for circle in _circles(depends):
-            inside = set(circle)
-            for one in sorted(circle, key=lambda one: (*self._weight(one), -one), reverse=True):
-                if one not in self._owners:
-                    self._owners[one] = self._collected(one, inside)
+        for circle in circles(depends):
+            if circle[0] not in self._owners:
+                self._decide(circle)
+
+    def _decide(self, circle: list[int]) -> None:
+        """Find the owners of ranges that depend on each other; those of all others they depend on are known. Whoever
+        jumps into one of them may go on to all, and so may those among them that turn out to be functions."""
+        inside = set(circle)
+        found = dict.fromkeys(owner for one in sorted(circle) for owner in self._owners_outside(one, inside))
+        for one in sorted(circle, key=lambda one: (*self._weight(one), -one), reverse=True):
+            self._owners[one] = [owner for owner in found if owner != one][:_MOST]
+            if len(circle) > 1 and self.kind(one) == FUNCTION:
+                found[one] = None
 
     def _dependencies(self, number: int) -> dict[int, list[int]] | None:
         """For a range and all that its owners depend on, the ranges that may be parts whose owners are owners of it
@@ -140,29 +153,29 @@ class Parts:
             waiting += found[one]
         return found
 
-    def _collected(self, number: int, circle: set[int]) -> list[int]:
-        """The owners of a range when those of all it depends on are known, but for lighter ones in its circle."""
+    def _owners_outside(self, number: int, circle: set[int]) -> Iterable[int]:
+        """The functions that jump into a range, and the owners of the parts that do, but for those in its circle."""
         named = self._named_owners(number)
         if named:
             return named
-        found: dict[int, None] = {}
+        found: list[int] = []
         for source in self._sources(number):
-            if source in circle and not self._weight(source) > self._weight(number):
-                continue
-            kind = self.kind(source)
-            found.update(dict.fromkeys([source] if kind == FUNCTION else self.owners(source) if kind == PIECE else ()))
-        found.pop(number, None)
-        return list(found)[:_MOST]
+            if source not in circle:
+                kind = self.kind(source)
+                found += [source] if kind == FUNCTION else self.owners(source) if kind == PIECE else []
+        return found
 
     def _named_owners(self, number: int) -> list[int]:
-        """The functions that a part is called after."""
+        """The functions that a part is called after; of a function that has a name, itself."""
         name = self._functions.names.get(self._functions.starts[number])
-        if name is None:
-            return []
+        if name is None or ".cold" not in name:
+            return [] if name is None else [number]
         if self._by_name is None:
-            self._by_name = {}
-            for address, known in self._functions.names.items():
-                self._by_name.setdefault(known, []).append(address)
+            names = self._functions.names
+            self._by_name = {known.split(".cold", 1)[0]: [] for known in names.values() if ".cold" in known}
+            for address, known in names.items():
+                if known in self._by_name:
+                    self._by_name[known].append(address)
         at = [self._functions.at(address) for address in self._by_name.get(name.split(".cold", 1)[0], [])]
         return [one for one in at[:_MOST] if one is not None]
 
@@ -227,7 +240,7 @@ class Parts:
         return found
 
 
-def _circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
+def circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
     """The strongly connected components of a graph, each behind those it depends on (Tarjan 1972, with a stack of its
     own)."""
     index: dict[int, int] = {}
