@@ -137,7 +137,7 @@ class Binary:
                 if one[1] == do.INDIRECT and one[2] == -1:
                     pointer = one[4]
                     break
-        return self.pointers.symbols.get(pointer, "") if pointer else ""
+        return self.pointers.symbol_at(pointer) if pointer else ""
 
     def table(self, kind: int, address: int, base: int, count: int, start: int, end: int) -> list[int]:
         """Where the entries of a jump table lead to; it ends at the first that leads out of the function."""

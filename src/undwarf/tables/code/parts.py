@@ -55,6 +55,7 @@ class Parts:
         self._references: CodeReferences | None = None
         self._first = memoryview(b"")
         self._from = memoryview(b"")
+        self._pointers = memoryview(b"")
         self._in_data: set[int] = set()
         self._kinds = bytearray(len(functions.starts))
         self._owners: dict[int, list[int]] = {}
@@ -215,7 +216,9 @@ class Parts:
 
     def _taken(self, address: int) -> bool:
         references = self._read()
-        return references is not None and (has(references.taken, address) or address in self._in_data)
+        return references is not None and (
+            has(references.taken, address) or has(self._pointers, address) or address in self._in_data
+        )
 
     def _read(self) -> CodeReferences | None:
         """What all code refers to; None where the code is not searched."""
@@ -223,13 +226,14 @@ class Parts:
             functions, elf = self._functions, self._program.elf
             made = self._references = functions.references or CodeReferences(elf, functions.code, self._limits)
             self._first, self._from = between(made.sources, made.targets, functions.starts, functions.ends)
+            self._pointers = self._program.pointers.targets()
             self._in_data = self._pointed_to()
         return self._references
 
     def _pointed_to(self) -> set[int]:
-        """Addresses of code that data has pointers to."""
+        """Starts of ranges that words of data have, where nothing relocates these."""
         elf = self._program.elf
-        found = set(self._program.pointers.values.values())
+        found: set[int] = set()
         if elf.kind == _ET_EXEC:
             starts = set(self._functions.starts)
             for section in elf.sections:

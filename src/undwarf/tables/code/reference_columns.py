@@ -8,7 +8,13 @@ import cython
 from undwarf.buffers import longer, zeros
 from undwarf.tables.ranges import ascending
 
-__all__ = ["between", "distinct", "has", "of_kind", "round_targets", "split_at", "within"]
+__all__ = [
+    "between", "bound", "distinct", "has", "last_at", "of_kind", "relocated", "round_targets", "split_at", "within",
+]  # fmt: skip
+
+_RELATIVE = cython.declare(cython.ulonglong, 8)
+_ABSOLUTE = cython.declare(cython.ulonglong, 1)
+"""R_X86_64_RELATIVE and R_X86_64_64."""
 
 
 @cython.locals(
@@ -56,6 +62,12 @@ def has(column: Any, value: cython.ulonglong) -> bool:
     values = column
     at: cython.Py_ssize_t = _last(values, value)
     return bool(at >= 0 and values[at] == value)
+
+
+def last_at(column: Any, value: cython.ulonglong) -> int:
+    """The number of the last place in a column in rising order that has a number; -1 for none."""
+    at: cython.Py_ssize_t = _last(column, value)
+    return at if at >= 0 and column[at] == value else -1
 
 
 @cython.cfunc
@@ -174,3 +186,64 @@ def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
             stops[count] = end
             count += 1
     return memoryview(starts)[:count], memoryview(stops)[:count]
+
+
+@cython.locals(
+    words="const unsigned long long[::1]", symbols="const unsigned long long[::1]",
+    places="unsigned long long[::1]", values="unsigned long long[::1]", order="const unsigned int[::1]",
+    sorted_places="unsigned long long[::1]", sorted_values="unsigned long long[::1]", i=cython.Py_ssize_t,
+    count=cython.Py_ssize_t, info=cython.ulonglong, symbol=cython.ulonglong, value=cython.ulonglong,
+)  # fmt: skip
+def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]":
+    """(address Q, value Q), by rising address, of what start-up code writes into words, as far as the file says it.
+
+    ``entries`` are Elf64_Rela and ``symbol_table`` Elf64_Sym, as words of 64 bits.
+    """
+    words, symbols = entries, symbol_table
+    places, values = zeros("Q", words.shape[0] // 3), zeros("Q", words.shape[0] // 3)
+    count = 0
+    for i in range(words.shape[0] // 3):
+        info = words[3 * i + 1]
+        if info == _RELATIVE:
+            value = 0
+        elif info & 0xFFFFFFFF == _ABSOLUTE and info >> 32:
+            symbol = info >> 32
+            if 3 * symbol + 3 > cython.cast(cython.ulonglong, symbols.shape[0]):
+                continue
+            value = symbols[3 * symbol + 1]
+            if value == 0:
+                continue
+        else:
+            continue
+        places[count] = words[3 * i]
+        values[count] = value + words[3 * i + 2]
+        count += 1
+    order = ascending(memoryview(places)[:count])
+    sorted_places, sorted_values = zeros("Q", count), zeros("Q", count)
+    for i in range(count):
+        sorted_places[i] = places[order[i]]
+        sorted_values[i] = values[order[i]]
+    return memoryview(sorted_places), memoryview(sorted_values)
+
+
+@cython.locals(
+    words="const unsigned long long[::1]", places="unsigned long long[::1]", numbers="unsigned int[::1]",
+    order="const unsigned int[::1]", sorted_places="unsigned long long[::1]", sorted_numbers="unsigned int[::1]",
+    i=cython.Py_ssize_t, count=cython.Py_ssize_t,
+)  # fmt: skip
+def bound(entries: Any) -> "tuple[memoryview, memoryview]":
+    """(address Q, number of the entry I), by rising address, of words that are bound to symbols."""
+    words = entries
+    places, numbers = zeros("Q", words.shape[0] // 3), zeros("I", words.shape[0] // 3)
+    count = 0
+    for i in range(words.shape[0] // 3):
+        if words[3 * i + 1] >> 32:
+            places[count] = words[3 * i]
+            numbers[count] = cython.cast(cython.uint, i)
+            count += 1
+    order = ascending(memoryview(places)[:count])
+    sorted_places, sorted_numbers = zeros("Q", count), zeros("I", count)
+    for i in range(count):
+        sorted_places[i] = places[order[i]]
+        sorted_numbers[i] = numbers[order[i]]
+    return memoryview(sorted_places), memoryview(sorted_numbers)

@@ -1,55 +1,76 @@
 """Jump tables of switch statements, as compilers write them: 32-bit offsets from the table itself, or addresses."""
 
-from collections.abc import Callable
-from struct import iter_unpack, unpack_from
+from struct import iter_unpack
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
+from undwarf.tables.code.reference_columns import bound, distinct, last_at, relocated
 
-_RELATIVE = 8
-_ABSOLUTE = 1
 _SHT_RELA = 4
 
 
 class Pointers:
-    """Words that a program's start-up code relocates: address to value, and address to the symbol it is bound to."""
+    """Words that a program's start-up code relocates: what they hold then, and the symbols that they are bound to.
+    Where several relocations name one word, the last one counts."""
 
     def __init__(self, elf: ElfFile, limits: Limits) -> None:
         self._elf = elf
-        self.values: dict[int, int] = {}
-        self.symbols: dict[int, str] = {}
+        self._sections: list[_Relocations] = []
         for section in elf.sections:
             if section.type != _SHT_RELA or not section.flags & 2:
                 continue
             data = elf.section_data(section)
-            if data is None or len(data) // 24 > limits.symbols:
-                continue
-            names = self._names(section.link)
-            for offset, info, addend in iter_unpack("<QQq", data[: len(data) // 24 * 24]):
-                if info == _RELATIVE:
-                    self.values[offset] = addend
-                elif info >> 32:
-                    name, value = names(info >> 32)
-                    if info & 0xFFFFFFFF == _ABSOLUTE and value:
-                        self.values[offset] = value + addend
-                    self.symbols[offset] = name
+            if data is not None and len(data) // 24 <= limits.symbols:
+                self._sections.append(_Relocations(elf, data[: len(data) // 24 * 24].cast("Q"), section.link))
 
-    def _names(self, link: int) -> Callable[[int], tuple[str, int]]:
-        sections = self._elf.sections
-        table = self._elf.section_data(sections[link]) if link < len(sections) else None
+    def value_at(self, address: int, otherwise: int) -> int:
+        """What a word holds, ``otherwise`` where nothing relocates it or its symbol is of another file."""
+        for one in reversed(self._sections):
+            at = last_at(one.addresses, address)
+            if at >= 0:
+                return one.values[at]
+        return otherwise
+
+    def symbol_at(self, address: int) -> str:
+        """The symbol that a word is bound to; empty where there is none."""
+        for one in reversed(self._sections):
+            at = last_at(one.bound_addresses, address)
+            if at >= 0:
+                return one.symbol(one.bound_entries[at])
+        return ""
+
+    def targets(self) -> memoryview:
+        """All that words hold (Q), rising."""
+        found = bytearray()
+        for one in self._sections:
+            found += one.values.cast("B")
+        made: memoryview = distinct(memoryview(found).cast("Q"))
+        return made
+
+
+class _Relocations:
+    """One section of relocations; ``entries`` are its words."""
+
+    def __init__(self, elf: ElfFile, entries: memoryview, link: int) -> None:
+        sections = elf.sections
+        table = elf.section_data(sections[link]) if link < len(sections) else None
         strings = None
         if table is not None and sections[link].link < len(sections):
-            strings = self._elf.section_data(sections[sections[link].link])
-        text = bytes(strings) if strings is not None else b""
+            strings = elf.section_data(sections[sections[link].link])
+        self._entries = entries
+        self._table = table[: len(table) // 24 * 24] if table is not None else memoryview(b"")
+        self._text = bytes(strings) if strings is not None else b""
+        self.addresses, self.values = relocated(entries, self._table.cast("Q"))
+        self.bound_addresses, self.bound_entries = bound(entries)
 
-        def symbol(number: int) -> tuple[str, int]:
-            if table is None or 24 * number + 24 > len(table):
-                return "", 0
-            at, _info, _other, _section, value, _size = unpack_from("<IBBHQQ", table, 24 * number)
-            end = text.find(b"\0", at)
-            return text[at:end].decode("ascii", "replace") if end >= 0 else "", value
-
-        return symbol
+    def symbol(self, entry: int) -> str:
+        """The name of an entry's symbol."""
+        number = self._entries[3 * entry + 1] >> 32
+        if 24 * number + 24 > len(self._table):
+            return ""
+        at = int.from_bytes(self._table[24 * number : 24 * number + 4], "little")
+        end = self._text.find(b"\0", at)
+        return self._text[at:end].decode("ascii", "replace") if end >= 0 else ""
 
 
 def read_offsets(elf: ElfFile, address: int, base: int, count: int) -> list[int]:
@@ -63,7 +84,7 @@ def read_words(elf: ElfFile, pointers: Pointers, address: int, count: int) -> li
     found = []
     data = _most(elf, address, 8 * count)
     for i, (word,) in enumerate(iter_unpack("<Q", data[: len(data) // 8 * 8])):
-        found.append(pointers.values.get(address + 8 * i, word))
+        found.append(pointers.value_at(address + 8 * i, word))
     return found
 
 
