@@ -64,7 +64,7 @@ OWN = [
 ]
 OF_C = [
     "main", "camlot", "caml_call_gc", "camlFoo", "my__name", "zend_hash", "fib__n_1", "_Dtest", "_D", "_DYNAMIC", "_Tx",
-    "_ada_amain", "GHC_info", "Main_fib_info", "base_GHCziBase_map_info", "pack__sub__fib", "a$b", "$x", "$d", "$s", 
+    "_ada_amain", "GHC_info", "Main_fib_info", "base_GHCziBase_map_info", "pack__sub__fib", "a$b", "$x", "$d", "$s",
     "_$s", "P$", "A_$$_", "x$_$y", "_D4",
 ]  # fmt: skip
 FOREIGN = [

@@ -72,11 +72,13 @@ def test_samples_of_a_breakpoint_and_of_a_timer_at_one_instruction_are_told_apar
         {"struct request +0 (kind) [inferred]": 2000},
         {"struct stats +0 (count) [inferred]": 3000},
     ]
-    folded = CliRunner().invoke(undwarf, ["fold", "--root", "none", "--by", "type", "--skid", str(data)]).stdout
-    assert sorted(folded.splitlines()) == [
-        "struct request [inferred];.kind;serve 2",
-        "struct stats [inferred];.count;serve 3",
-    ]
+    fold = ["fold", "--root", "none", "--by", "type", "--skid", str(data)]
+    for event, line in zip(
+        report["events"],
+        ("struct request [inferred];.kind;serve 2", "struct stats [inferred];.count;serve 3"),
+        strict=True,
+    ):
+        assert CliRunner().invoke(undwarf, [*fold, "--event", event["name"]]).stdout.splitlines() == [line]
 
 
 def test_nothing_is_inferred_of_exact_samples_beside_others(behind: tuple[Path, int], tmp_path: Path) -> None:

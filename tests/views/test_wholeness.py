@@ -64,7 +64,7 @@ def gap(*files: str, kind: str = "anon", dump: str = "") -> str:
     """The advice where stacks end in code made at run time, in a recording that has these files."""
     images = [ImageInfo(name, name, "", "file") for name in files]
     images += [ImageInfo(dump, dump, "", "jitdump", "No such file or directory")] if dump else []
-    return advice(R.NO_RULE, ImageInfo("//anon", "//anon", "", kind), 8192, images)
+    return advice(R.NO_RULE, ImageInfo("//anon", "//anon", "", kind), 8192, images=images)
 
 
 @pytest.mark.parametrize("kind", ["anon", "jit", "jitdump"])

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
@@ -139,10 +140,7 @@ def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[mem
     from undwarf.tables.code.functions import find_functions
 
     found = find_functions(elf, (), limits, known=known, search=True)
-    starts, ends = zeros("Q", len(found.starts)), zeros("Q", len(found.starts))
-    for i, (start, end) in enumerate(zip(found.starts, found.ends, strict=True)):
-        starts[i], ends[i] = start, end
-    return starts, ends
+    return found.starts, found.ends
 
 
 def _is_analysable(elf: ElfFile) -> bool:

@@ -331,11 +331,6 @@ class UnwindTable:
             if not self._next():
                 return self._made_rule(address) != NO_RULE
 
-    def consult_all(self) -> None:
-        """Merge in the functions of all sources. Rows are still made at a function's first use."""
-        while self._next():
-            pass
-
     def function_at(self, address: int) -> int | None:
         """The number of the function that covers an address, None if no source consulted so far knows one."""
         return self.functions.at(address)

@@ -36,7 +36,8 @@ def name_places(profile: Profile) -> None:
             starts.append(start)
         number[frame] = made[key]
     frames.function = number
-    profile.functions = FunctionTable(names, _column("I", images), _column("Q", starts))
+    unnamed = bytes(functions.unnamed) + bytes(len(names) - len(functions))
+    profile.functions = FunctionTable(names, _column("I", images), _column("Q", starts), memoryview(unnamed))
 
 
 def branch_pairs(profile: Profile) -> Profile:
