@@ -9,6 +9,7 @@ __all__ = [
     "array_at",
     "at_border",
     "before_array",
+    "before_element",
     "behind_last",
     "behind_smaller",
     "element_at",
@@ -178,6 +179,16 @@ def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
         if at <= offset < end and offset + _TURNS * stride > end and end - at > 2 * _TURNS * stride
     ]
     return any(at == end for end in ends for at, _end in arrays)
+
+
+def before_element(graph: TypeGraph, found: Field, step: int) -> int:
+    """Bytes of the elements before the one that a field is in, of an array without bounds that steps go through."""
+    for t, left in found.containers:
+        if graph.is_array(t) and not graph.size(t):
+            stride = graph.stride(t)
+            if stride and not step % stride:
+                return left // stride * stride
+    return 0
 
 
 def absorbed(graph: TypeGraph, found: Field, step: int) -> bool:

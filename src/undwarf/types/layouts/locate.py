@@ -11,6 +11,7 @@ from undwarf.types.layouts.arrays import (
     absorbed,
     array_at,
     at_border,
+    before_element,
     behind_last,
     behind_smaller,
     goes_on,
@@ -90,6 +91,10 @@ def locate(
         if found is not None and place is not None:
             return Located(t, place, found, "array")
     found = graph.member_at(t, offset, size) if offset >= 0 else None
+    if found is not None:
+        # Any element of an array without bounds is as good: what is calculated of hashes is past all memory.
+        offset -= before_element(graph, found, step)
+        found = graph.member_at(t, offset, size)
     if found is not None and (absorbed(graph, found, step) or in_rows(graph, t, step, offset) is not None):
         if at_border(graph, t, step, offset):
             return behind_smaller(graph, t, step, offset, size) or "index not understood"
