@@ -118,3 +118,11 @@ def test_widths_and_arrays_are_limited() -> None:
     assert made('"%99999d", REC->a').failed
     assert len(made('"%*d", REC->b, REC->a')(raw(b=0x7FFFFFFF))) <= DEFAULT.print_elements
     assert len(made('"%s", __print_hex_str(REC->comm, REC->b)')(raw(b=1 << 30))) < 200
+
+
+@pytest.mark.parametrize("kind", ["M", "I4", "I6c", "ISpc", "U"])
+def test_addresses_at_the_end_of_a_record_are_whole_or_none(kind: str) -> None:
+    printer = made(f'"%p{kind}", REC->comm')
+    assert printer(raw(comm=b"\2\0\0\1\2\3\4\5")) != b""
+    with pytest.raises(ValueError, match="record of event"):
+        printer(raw()[:25])

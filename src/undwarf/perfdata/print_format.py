@@ -336,6 +336,11 @@ class PrintFormat:
             return lambda record, count: record[start : start + count]
         raise Unparsed("array")
 
+    def _all_bytes_of(self, node: Node) -> Callable[[Record, int], bytes]:
+        """As :meth:`_bytes_of`, but all bytes must be there."""
+        taken = self._bytes_of(node)
+        return lambda record, count: _part(taken(record, count), 0, count)
+
     def _hexadecimal(self, array: Node, count: _Numbered, blanks: bool) -> _Shown:
         taken = self._bytes_of(array)
         separator = " " if blanks else ""
@@ -375,13 +380,13 @@ class PrintFormat:
             if kind[:1] == b"b" and count is not None:
                 return self._bits(self._bytes_of(node), count, kind == b"bl")
             if kind[:1] in (b"M", b"m"):
-                taken = self._bytes_of(node)
+                taken = self._all_bytes_of(node)
                 separator = "" if kind[:1] == b"m" else "-" if kind[1:2] == b"F" else ":"
                 return lambda record: _hex(taken(record, 6), separator)
             if kind[:1] in (b"I", b"i"):
-                return self._address_of(self._bytes_of(node), kind)
+                return self._address_of(self._all_bytes_of(node), kind)
             if kind[:1] == b"U":
-                taken = self._bytes_of(node)
+                taken = self._all_bytes_of(node)
                 return lambda record: _uuid(taken(record, 16), kind[1:])
         except Unparsed:
             return lambda _record: b""
