@@ -92,7 +92,10 @@ def test_name(symbol: str, name: str) -> None:
     assert demangle(symbol) == name
 
 
-@pytest.mark.parametrize("name", ["_Z1fIXsr1AIT_E1xEEvv", "_Z1fDpT_", "_Z1fS_", "_ZN1A", "_Z3ab", "_Z1fLi1E", "_ZE"])
+@pytest.mark.parametrize(
+    "name",
+    ["_ZN17h0123456789abcdefE", "_Z1fIXsr1AIT_E1xEEvv", "_Z1fDpT_", "_Z1fS_", "_ZN1A", "_Z3ab", "_Z1fLi1E", "_ZE"],
+)
 def test_what_is_no_name_stays(name: str) -> None:
     assert demangle(name) == name
 

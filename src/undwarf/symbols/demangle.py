@@ -7,19 +7,17 @@ gigabytes; itanium-demangler is Python and knows half of the grammar; multi-dema
 packs and of constructors. For Rust multi-demangle is the best of them: bounded, and it drops the hash of symbols as
 perf does.
 
-D, Swift, Ada, Nim and Pascal are read by the package demangle: Python, bounded, D and Ada as binutils spells them (of
-27,841 names of D multi-demangle has 5,000 otherwise, and its Swift ends the process at some damaged names). OCaml and
-Haskell are small enough to be read here. Names that C could have as well are read only where the image is one of the
-language (`languages.py`).
+Other languages are in `other_languages.py`; names that C could have as well are read only where the image is one of
+the language (`languages.py`).
 """
 
 import re
 from collections.abc import Callable, Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols import haskell, ocaml
 from undwarf.symbols.languages import Language, shapes
 
+_MARKS = ("_D", "_T")
 _PREFIXES = ("_Z", "_R", "__Z")
 _NESTED_RUST = 4
 """A Rust name holds the start mark of another one at most this often; thousands of them take long to refuse."""
@@ -30,19 +28,7 @@ _COSTLY = 64
 _FRUGAL = 250
 """Steps: 99 of 100 names of real programs take less, their mean is 40."""
 _BATCH = 512
-_REFUSED = 1 << 20
-"""Characters of names that a demangler refuses after which the rest of a batch stays mangled; 4096 take up to 10 ms."""
 _LEGACY_RUST = re.compile(r"17h[0-9a-f]{16}E(?=\.|\Z)")
-_CLONES = re.compile(r"(?:\.[a-z_][a-z0-9_]*(?:\.[0-9]+)*)+\Z")
-"""What GCC and LLVM append to the names of copies and parts of functions."""
-_CLONE = re.compile(r"\.[a-z_][a-z0-9_]*(?:\.[0-9]+)*")
-_DEPTH = 100
-_MARKED = {
-    "d": re.compile(r"_D(?:[0-9]|main\Z)"),
-    "swift": re.compile(r"_?\$[sS]|_T0"),
-    "pascal": re.compile(r"[A-Z][A-Z0-9_$]*\$_\$|[A-Z][A-Z0-9_$]*_\$\$_"),
-}
-"""Marks of names that no other language has, by what the package demangle calls the language."""
 
 
 def demangle(name: str, limits: Limits = DEFAULT) -> str:
@@ -54,17 +40,12 @@ def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
     """As :func:`demangle` for many names, at once."""
     found = list(names)
     _of_cpp_and_rust(found, limits)
-    marked: dict[str, list[int]] = {}
-    for i, name in enumerate(names):
-        if "$" in name or name[:2] in ("_D", "_T"):
-            for language, mark in _MARKED.items():
-                if mark.match(name):
-                    marked.setdefault(language, []).append(i)
-                    break
-        if name[:4] == "caml" and len(name) <= limits.demangle_input and ocaml.SURE.match(name):
-            found[i] = ocaml.demangled(name) or name
-    for language, numbers in marked.items():
-        _from_library(language, numbers, found, limits)
+    # Which name is of which language is asked of few: what has a mark at all.
+    marked = [i for i, name in enumerate(names) if "$" in name or name[:2] in _MARKS or name[:4] == "caml"]
+    if marked:
+        from undwarf.symbols.other_languages import demangle_marked
+
+        demangle_marked(marked, found, limits)
     return found
 
 
@@ -74,47 +55,16 @@ def demangle_own(names: Sequence[str], has: Callable[[Language], bool], limits: 
     found = list(names)
     shaped: dict[Language, list[int]] = {}
     for i, name in enumerate(names):
-        for language in shapes(_CLONES.sub("", name)) if len(name) <= limits.demangle_input else ():
+        for language in shapes(name) if len(name) <= limits.demangle_input else ():
             shaped.setdefault(language, []).append(i)
-    for language, numbers in shaped.items():
-        left = [i for i in numbers if found[i] is names[i]]
-        if not left or not has(language):
-            continue
-        if language is Language.HASKELL or language is Language.OCAML:
-            read = haskell.demangled if language is Language.HASKELL else ocaml.demangled
-            for i in left:
-                found[i] = read(found[i]) or found[i]
-        else:
-            _from_library(language.value, left, found, limits)
+    if shaped:
+        from undwarf.symbols.other_languages import demangle_of
+
+        for language, numbers in shaped.items():
+            left = [i for i in numbers if found[i] is names[i]]
+            if left and has(language):
+                demangle_of(language, left, found, limits)
     return found
-
-
-def _from_library(language: str, numbers: list[int], found: list[str], limits: Limits) -> None:
-    """Names that the package demangle reads."""
-    import demangle as library
-
-    bounds = library.Limits(
-        max_depth=_DEPTH,
-        max_output=limits.demangle_output,
-        max_substitutions=limits.demangle_steps // 10,
-        max_input=limits.demangle_input,
-    )
-    refused = 0
-    for i in numbers:
-        name = found[i]
-        clones = _CLONES.search(name) if "." in name else None
-        plain = name[: clones.start()] if clones is not None else name
-        try:
-            text = library.demangle_strict(plain, language=language, limits=bounds)
-        except (library.DemanglingError, RecursionError):
-            refused += len(name)
-            if refused > _REFUSED:
-                return
-            continue
-        if clones is not None:
-            text += "".join(f" [clone {clone}]" for clone in _CLONE.findall(clones.group()))
-        # Names of a Pascal program's own functions; units' have no such word.
-        found[i] = text.removeprefix("program ")
 
 
 def _of_cpp_and_rust(found: list[str], limits: Limits) -> None:
@@ -154,7 +104,7 @@ def _from_rust(rust: list[tuple[int, str]], found: list[str], limits: Limits) ->
         for (i, name), text in zip(part, texts, strict=True):
             if len(text) > limits.demangle_output:
                 overlong += 1
-            elif text != name:
+            elif text and text != name:
                 found[i] = text
         if overlong > _OVERLONG:
             break

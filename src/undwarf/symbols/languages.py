@@ -8,6 +8,7 @@ Sources: GNAT's exp_dbug.ads and bindgen.adb, GHC's RTS API, OCaml's asmlink.ml,
 import enum
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_STRTAB
@@ -30,20 +31,31 @@ _MARKS: dict[Language, tuple[bytes, ...]] = {
     Language.OCAML: (b"\0caml_startup\0", b"\0caml_call_gc\0", b"\0caml_plugin_header\0"),
 }
 """Of each language, what stands in the string tables of its images: a symbol, or the begin of a library's name."""
-_KINDS = "info|closure|entry|slow|fast|ret|alt|dflt|srt|bytes|btm|str|ccs?|tbl|itable"
-_SHAPES = {
-    Language.ADA: re.compile(r"_ada_[a-z]|[a-z][a-z0-9_]*?__[A-Za-z]"),
-    Language.HASKELL: re.compile(rf"[A-Za-z]\w*_(?:{_KINDS})\Z"),
-    Language.NIM: re.compile(r"(?=[A-Za-z]\w*?__)\w+_u?\d+\Z"),
-    Language.OCAML: re.compile(r"caml[A-Z]"),
-}
-_ANY = re.compile(rf"_ada_|caml[A-Z]|[A-Za-z]\w*?__|(?=\w*[A-Z])[A-Za-z]\w*_(?:{_KINDS})\Z")
+KINDS = (
+    "info", "closure", "entry", "slow", "fast", "ret", "alt", "dflt", "srt", "bytes", "btm", "str", "cc", "ccs", "tbl",
+    "itable",
+)  # fmt: skip
+"""What GHC's labels end in, behind the last `_`."""
+_ENDS = tuple(f"_{kind}" for kind in KINDS)
 _PART = 1 << 20
 
 
 def shapes(name: str) -> list[Language]:
     """The languages that a name could be of, if its image is."""
-    return [one for one, shape in _SHAPES.items() if shape.match(name)] if _ANY.match(name) else []
+    if "__" in name or name.startswith(("caml", "_ada_")) or name.endswith(_ENDS):
+        return [language for language, shape in _shapes().items() if shape.match(name)]
+    return []
+
+
+@cache
+def _shapes() -> dict[Language, re.Pattern[str]]:
+    """What names of each language look like; compilers append `.part.0` and the like to names of functions."""
+    return {
+        Language.ADA: re.compile(r"_ada_[a-z]|[a-z][a-z0-9_]*?__[A-Za-z]"),
+        Language.HASKELL: re.compile(rf"(?=\w*[A-Z])[A-Za-z]\w*_(?:{'|'.join(KINDS)})\Z"),
+        Language.NIM: re.compile(r"(?=[A-Za-z]\w*?__)\w+_u?\d+(?:\.[a-z0-9_.]+)?\Z"),
+        Language.OCAML: re.compile(r"caml[A-Z]"),
+    }
 
 
 def has_code_of(image: Image, language: Language) -> bool:
