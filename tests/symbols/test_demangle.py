@@ -94,7 +94,17 @@ def test_name(symbol: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["_ZN17h0123456789abcdefE", "_Z1fIXsr1AIT_E1xEEvv", "_Z1fDpT_", "_Z1fS_", "_ZN1A", "_Z3ab", "_Z1fLi1E", "_ZE"],
+    [
+        "_ZN17h0123456789abcdefE",
+        "_ZNv³1aE",
+        "_Z1fIXsr1AIT_E1xEEvv",
+        "_Z1fDpT_",
+        "_Z1fS_",
+        "_ZN1A",
+        "_Z3ab",
+        "_Z1fLi1E",
+        "_ZE",
+    ],
 )
 def test_what_is_no_name_stays(name: str) -> None:
     assert demangle(name) == name

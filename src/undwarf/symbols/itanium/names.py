@@ -347,7 +347,7 @@ class Names(Expressions):
             self.last = last
             self.in_conversion = was
             return made(CONVERSION, "", kind)
-        if code[:1] == "v" and code[1:].isdigit():
+        if code[:1] == "v" and "0" <= code[1:] <= "9":
             return made(OPERATOR, self.source_name().text, int(code[1:]), code)
         found = OPERATORS.get(code)
         if found is None:
