@@ -78,7 +78,7 @@ def test_samples_of_a_breakpoint_and_of_a_timer_at_one_instruction_are_told_apar
         ("struct request [inferred];.kind;serve 2", "struct stats [inferred];.count;serve 3"),
         strict=True,
     ):
-        assert CliRunner().invoke(undwarf, [*fold, "--event", event["name"]]).stdout.splitlines() == [line]
+        assert CliRunner().invoke(undwarf, [*fold, "--event", event["event"]]).stdout.splitlines() == [line]
 
 
 def test_nothing_is_inferred_of_exact_samples_beside_others(behind: tuple[Path, int], tmp_path: Path) -> None:
