@@ -91,6 +91,10 @@ def test_a_jitdump_that_is_not_here_is_what_is_wanted() -> None:
     assert gap("/usr/bin/python3.13", dump="/tmp/jit-7.dump").startswith("provide the jitdump")
 
 
+def test_code_that_a_dump_has_wants_no_other_dump() -> None:
+    assert "PreserveFramePointer" in gap("/usr/lib/libjvm.so", kind="jitdump", dump="/tmp/jit-7.dump")
+
+
 def test_missing_files_by_the_samples_that_pass_through_them() -> None:
     samples = [S("main@app f@gone leaf@libc"), S("main@app f@gone f@gone"), S("main@app")]
     (found,) = missing(make_profile(samples))

@@ -71,10 +71,12 @@ class Sources(Places):
 
     def load(self, number: int) -> Loaded:
         """As :meth:`Places.load`, with the table of code that a process has copied."""
-        if number not in self._loaded and self._copies is not None and self.image(number).kind is ImageKind.ANON:
-            table = self._copies(number, self.rules)
-            if table is not None:
-                self._loaded[number] = COPIES, [], table, 0
+        if number not in self._loaded and self._copies is not None:
+            image = self.image(number)
+            if image.kind is ImageKind.ANON and image.name not in self._given:
+                table = self._copies(number, self.rules)
+                if table is not None:
+                    self._loaded[number] = COPIES, [], table, 0
         return super().load(number)
 
     def _load(self, image: Image) -> Loaded:

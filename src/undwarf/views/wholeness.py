@@ -89,7 +89,9 @@ def advice(
         return "provide the file under --symfs"
     if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
         if image.kind in ("anon", "jit", "jitdump"):
-            dumps = {other.path for other in images if other.kind == "jitdump" and other.problem}
+            # Without its dump, code counts as anonymous memory.
+            lost = [other.path for other in images if other.kind == "jitdump" and other.problem]
+            dumps = lost if image.kind == "anon" else []
             return walking([other.path for other in images if other.kind == "file"], dumps)
         if reason is StopReason.NO_RULE:
             return _without_rule(order, stitched)
