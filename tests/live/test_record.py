@@ -546,6 +546,24 @@ def test_an_earlier_recording_is_kept_beside_the_new_one(program: str, tmp_path:
     assert f"the recording that was there is now {path}.old" in capsys.readouterr().err
 
 
+def test_an_earlier_recording_keeps_its_name_where_a_script_cannot_run(tmp_path: Path):
+    path, script = tmp_path / "perf.data", tmp_path / "script"
+    path.write_bytes(b"an hour of samples")
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    assert recorded_to(path, "--", str(script)) == 2
+    assert path.read_bytes() == b"an hour of samples"
+
+
+def test_a_recording_that_cannot_be_kept_is_not_overwritten(program: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    path.write_bytes(b"an hour of samples")
+    (tmp_path / "perf.data.old").mkdir()
+    assert recorded_to(path, "--", program, "3") == 1
+    assert "cannot keep" in capsys.readouterr().err
+    assert path.read_bytes() == b"an hour of samples"
+
+
 def test_an_empty_file_is_not_kept(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     path.touch()

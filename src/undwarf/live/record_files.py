@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from undwarf.errors import UndwarfError, UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.record import Recorder
 from undwarf.live.record_settings import Switch
@@ -38,11 +39,16 @@ def old_name(target: Path) -> Path:
 
 def keep_old(target: Path) -> Path | None:
     """Rename a file that is not empty to ``<name>.old``, in place of one of that name; the new name, or None where
-    there was nothing to keep. Of a link, the file that it points to is renamed beside that one. Raises OSError."""
+    there was nothing to keep. Of a link, the file that it points to is renamed beside that one. Raises UndwarfError."""
     if not target.is_file() or not target.stat().st_size:
         return None
     target = target.resolve() if target.is_symlink() else target
-    return target.replace(old_name(target))
+    kept = old_name(target)
+    try:
+        return target.replace(kept)
+    except OSError as error:
+        hint = "move it away, or choose another -o"
+        raise UndwarfError(f"cannot keep {target} as {kept.name}", error.strerror or str(error), hint) from error
 
 
 def stamped(target: Path, moment: datetime) -> Path:
@@ -85,12 +91,17 @@ class RecordFiles:
             self.recorder.after_round = self._look
 
     def run(self) -> None:
-        """Record until it is over. Raises OSError."""
+        """Record until it is over. Raises OSError, and UsageError where the program cannot be run."""
         asked = self._switch is not None and self._switch.on_signal
         before = signal.signal(signal.SIGUSR2, self._ask) if asked else None
         try:
             self.recorder.run()
             self._end(self.recorder.writer)
+        except UsageError:
+            # The program could not be run after all: nothing was recorded.
+            if self.kept is not None:
+                self.kept.replace(self._target)
+            raise
         finally:
             if asked:
                 signal.signal(signal.SIGUSR2, before)
