@@ -737,6 +737,18 @@ def test_verbose_shows_how_events_were_opened(program: str, tmp_path: Path, caps
     assert list(tmp_path.iterdir()) == []
 
 
+def test_samples_may_have_addresses_costs_and_page_sizes(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    fields = ["-d", "-W", "--phys-data", "--data-page-size", "--code-page-size"]
+    assert run(["record", "-q", "-e", "page-faults", *fields, "--off-cpu", "-o", str(path), "--", program, "3"]) == 0
+    with undwarf.open(path) as recording:
+        wanted = SampleField.ADDR | SampleField.DATA_SRC | SampleField.WEIGHT | SampleField.PHYS_ADDR
+        wanted |= SampleField.DATA_PAGE_SIZE | SampleField.CODE_PAGE_SIZE
+        assert recording.events[0].sample_type & wanted == wanted
+        assert any(recording.records.samples.addr)
+        assert 4096 in recording.records.samples.code_page_size
+
+
 def test_a_rate_that_is_not_allowed_is_an_error_where_that_is_asked_for(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(pe, "largest_rate", lambda: 500)
     assert recorded_to(tmp_path / "perf.data", "--strict-freq", "-F", "501", "--", "true") == 1

@@ -292,8 +292,13 @@ What a file was before is kept as FILE.old.""",
 @click.option("-b", "--branch-any", "any_branches", is_flag=True, help="Also the branches taken last, of any kind.")
 @click.option("-j", "--branch-filter", "branches", metavar="KINDS", multiple=True,
               help="Also these branches, as in any_call,u, where the CPU records them.")  # fmt: skip
-@click.option("-d", "--data", "addresses", is_flag=True, help="Data addresses, where the event has them.")
+@click.option(
+    "-d", "--data", "addresses", is_flag=True, help="Data addresses and their sources, where the event has them."
+)
 @click.option("-W", "--weight", "weights", is_flag=True, help="Costs of accesses, where the event has them.")
+@click.option("--phys-data", "physical", is_flag=True, help="Physical data addresses; for root.")
+@click.option("--data-page-size", "data_pages", is_flag=True, help="Sizes of the pages of data addresses.")
+@click.option("--code-page-size", "code_pages", is_flag=True, help="Sizes of the pages of sampled code.")
 @click.option("-k", "--clockid", metavar="CLOCK", default=None, hidden=True, help="As perf's: the clock is monotonic.")
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
 @click.option("--max-size", "most_bytes", metavar="BYTES", callback=_size, default=None,
@@ -327,6 +332,9 @@ def command(
     branches: tuple[str, ...],
     addresses: bool,
     weights: bool,
+    physical: bool,
+    data_pages: bool,
+    code_pages: bool,
     clockid: str | None,
     most_bytes: int | None,
     switch: dict[str, Any] | None,
@@ -355,7 +363,7 @@ def command(
     settings.level = level or settings.level
     settings.piped = output == "-"
     settings.most_bytes = most_bytes or 0
-    settings.addresses, settings.weights = addresses, weights
+    settings.fields = _fields(addresses, weights, physical, data_pages, code_pages)
     if any_branches or branches:
         from undwarf.live.perf_event import branch_filter
 
@@ -427,6 +435,23 @@ def command(
         if kept is not None:
             talk("note", f"the recording that was there is now {kept}")
     return sampler.summary.status
+
+
+def _fields(addresses: bool, weights: bool, physical: bool, data_pages: bool, code_pages: bool) -> int:
+    """Bits of ``sample_type`` for what is to be recorded with each sample."""
+    from undwarf.perfdata import SampleField
+
+    found = SampleField(0)
+    for wanted, field in (
+        (addresses or physical or data_pages, SampleField.ADDR | SampleField.DATA_SRC),
+        (weights, SampleField.WEIGHT),
+        (physical, SampleField.PHYS_ADDR),
+        (data_pages, SampleField.DATA_PAGE_SIZE),
+        (code_pages, SampleField.CODE_PAGE_SIZE),
+    ):
+        if wanted:
+            found |= field
+    return int(found)
 
 
 def _tell_file(name: str, samples: int, size: int, blocked: str = "") -> None:

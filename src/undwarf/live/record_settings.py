@@ -52,10 +52,8 @@ class Settings:
     """Size of the recording after which it ends; 0: none."""
     branches: int = 0
     """``branch_sample_type`` of what is sampled; 0: no branch stacks."""
-    addresses: bool = False
-    """Data addresses with each sample."""
-    weights: bool = False
-    """Costs of accesses with each sample, where the event has them."""
+    fields: int = 0
+    """Bits of ``sample_type`` that samples have beside what is always recorded."""
     only: str = ""
     """``u`` or ``k``: only what happens outside or inside of the kernel, whatever an event says."""
     strict: bool = False

@@ -247,10 +247,8 @@ class Sampler:
             fields |= SampleField.RAW
         if event.type == BREAKPOINT or "fault" in event.name:
             fields |= SampleField.ADDR
-        if settings.addresses:
-            fields |= SampleField.ADDR
-        if settings.weights and event.name != OFF_CPU:
-            fields |= SampleField.WEIGHT
+        if event.name != OFF_CPU:
+            fields |= settings.fields
         branches = settings.branches if pe.may_have_branches(event) else 0
         if branches:
             fields |= SampleField.BRANCH_STACK
