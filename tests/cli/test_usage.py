@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run, recording, two_events
+from undwarf.cli.main import show_warning
 
 
 def said(undwarf: Run, *arguments: object) -> dict[str, str]:
@@ -153,3 +154,8 @@ def test_help_lists_commands_in_groups(undwarf: Run) -> None:
     shown = undwarf("--help").stdout
     titles = ["Sample what runs:", "  record ", "Look at a recording:", "  report ", "Look into binaries:", "  tables "]
     assert sorted(titles, key=shown.index) == titles
+
+
+def test_warnings_look_like_ours_and_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_warning(UserWarning("the sum of \x1b[2J means nothing"), UserWarning, "selection.py", 7)
+    assert capsys.readouterr().err == "warning: the sum of \\x1b[2J means nothing\n"

@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
@@ -235,9 +236,17 @@ def _speak_any_encoding() -> None:
             stream.reconfigure(errors="undwarf.plain")
 
 
+def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    """A warning of Python's, without the line of code that it is about."""
+    from undwarf.outputs.escape import printable
+
+    click.echo(f"{click.style('warning:', fg='yellow')} {printable(str(message))}", err=True)
+
+
 def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
     _speak_any_encoding()
+    warnings.showwarning = show_warning
     _buffer_output()
     # What a run makes lives until its end: looking for cycles in it each 700 objects is 5 % of the time.
     gc.set_threshold(2_000_000, 20, 20)

@@ -42,5 +42,6 @@ def _touched(path: str, *, skid: bool) -> list[str]:
             profile, lambda _image, _address: "not asked", skid=skid, stops=recording.event_stops,
             answers_of=recording.types.answers,
         )  # fmt: skip
-        rows = data_types(profile, touched, instructions=False).types
+        # Numbers of samples of several events have a sum.
+        rows = data_types(profile, touched, "samples", instructions=False).types
     return list(dict.fromkeys(name for row in rows if " " not in (name := plain_name(row.name))))
