@@ -226,7 +226,8 @@ def test_a_silent_server_is_given_up(tmp_path: Path) -> None:
     with serving(lambda _handler: time.sleep(3)) as (url, _):
         one = client(tmp_path, url, timeout=1)
         assert one.debuginfo(BUILD_ID) == ""
-    assert "timed out" in complaint(one)
+    # Whichever clock strikes first: the socket's, or that of the whole answer a tenth later.
+    assert any(reason in complaint(one) for reason in ("timed out", "fewer than 100 KB came in 1 s"))
 
 
 def test_a_server_that_sends_drop_by_drop_is_given_up(tmp_path: Path) -> None:
