@@ -33,6 +33,8 @@ class Limits:
     a few hundred bytes, libraries of assembly up to 3,000."""
     code_open_bytes: int = 8192
     """Code that `.eh_frame` leaves open, above which functions are searched in it; stubs and start-up code are less."""
+    code_operations: int = 100_000
+    """What one function whose code is analysed does, in operations; each costs about 1,000 bytes while it is."""
     code_parts: int = 512
     """Parts of functions that are gone through to find the functions that one part belongs to."""
     code_kept: int = 20_000

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from elf_builder import Elf, Section
 
 from cli.conftest import Run
 
@@ -78,6 +79,44 @@ def test_a_file_without_tables_is_nothing_usable(undwarf: Run, program: Path, tm
     assert undwarf("tables", "dump", program, "--source", "debug-frame").returncode == 1
     (tmp_path / "text").write_text("no ELF file")
     assert undwarf("tables", "dump", tmp_path / "text").returncode == 3
+
+
+MACHINES = {
+    "RISC-V (little-endian)": (243, False),
+    "PowerPC 64 (little-endian)": (21, False),
+    "MIPS (little-endian)": (8, False),
+    "s390x": (22, True),
+    "AArch64 (big-endian)": (183, True),
+    "machine 4711 (big-endian)": (4711, True),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(
+    "command",
+    [("dump",), ("sizes",), ("verify", "--against", "code"), ("convert", "--to", "sframe", "-o", "x"), ("cache",)],
+    ids=lambda command: command[0],
+)
+def test_a_machine_that_is_not_known_is_named(
+    undwarf: Run, tmp_path: Path, name: str, command: tuple[str, ...]
+) -> None:
+    machine, big = MACHINES[name]
+    path = tmp_path / "program"
+    frames = Section(".eh_frame", bytes(64), flags=2, address=0x2000)
+    path.write_bytes(Elf(machine=machine, big=big, sections=[frames]).build())
+    failed = undwarf("tables", command[0], path, *command[1:], UNDWARF_CACHE_DIR=str(tmp_path / "cache"))
+    assert failed.returncode == 1
+    assert f"is for {name}, and unwind tables are read from eh-frame" in failed.stderr
+    assert "x86-64 and AArch64 (little-endian) only" in failed.stderr
+    assert "damaged" not in failed.stderr
+
+
+def test_sframe_is_read_of_machines_without_call_frame_information(undwarf: Run, tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(Elf(machine=243, sections=[Section(".sframe", bytes(64), flags=2, address=0x2000)]).build())
+    failed = undwarf("tables", "dump", path, "--source", "sframe")
+    assert failed.returncode == 1
+    assert "read from sframe for s390x, x86-64, AArch64" in failed.stderr
 
 
 def test_sizes_are_those_of_the_sections(undwarf: Run, program: Path) -> None:

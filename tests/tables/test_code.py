@@ -1,10 +1,12 @@
 """Unwind rules from machine code beside those that the compiler wrote for the same code, and limits."""
 
+import gc
 import os
 import random
 import shutil
 import struct
 import subprocess
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
@@ -341,6 +343,7 @@ def test_padding_between_functions_is_not_analysed(assembled: tuple[Path, dict[s
     [
         replace(DEFAULT, code_function_bytes=4),
         replace(DEFAULT, code_steps=1),
+        replace(DEFAULT, code_operations=1),
         replace(DEFAULT, code_total_bytes=4),
     ],
 )
@@ -596,6 +599,18 @@ def test_functions_that_are_not_kept_have_the_same_rows(circle: tuple[Path, dict
     everything = list(UnwindTable.from_elf(path, "code"))
     assert len(everything) > 8
     assert everything == list(UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_kept=1)))
+
+
+def test_a_function_gone_through_is_freed_at_once(circle: tuple[Path, dict[str, int]]) -> None:
+    path, _ = circle
+    found = code_source(path, replace(DEFAULT, code_kept=1))
+    first = weakref.ref(found.binary.flow(0))
+    gc.disable()
+    try:
+        found.compile_all()
+        assert first() is None
+    finally:
+        gc.enable()
 
 
 def test_a_long_chain_of_parts_is_followed_without_recursion() -> None:

@@ -4,13 +4,18 @@ import pytest
 
 from undwarf.unwind.aarch64.calls import ends_with_call
 from undwarf.unwind.aarch64.registers import slots
-from undwarf.unwind.machines import AARCH64, X86_64, machine_of
+from undwarf.unwind.machines import AARCH64, UNKNOWN, X86_64, machine_of
 
 
 def test_machines_by_the_name_in_a_header() -> None:
     assert machine_of("aarch64") is machine_of("arm64") is AARCH64
-    assert machine_of("x86_64") is machine_of(None) is X86_64
-    assert not machine_of("riscv64").is_walked
+    assert machine_of("x86_64") is machine_of(None) is machine_of("i686") is X86_64
+
+
+@pytest.mark.parametrize("name", ["riscv64", "s390x", "ppc64le", "loongarch64"])
+def test_stacks_of_other_machines_are_not_walked(name: str) -> None:
+    assert machine_of(name) is UNKNOWN
+    assert not machine_of(name).is_walked
 
 
 @pytest.mark.parametrize(

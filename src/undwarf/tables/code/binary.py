@@ -178,7 +178,7 @@ class Binary:
                     if self.code(start + step, start + step + 2) == b"\xff\x25":
                         entries += [(at + 6, 8) for at in range(start + step, end - 6, step)]
             flow = Flow(self, start, end, entries=entries, stubs=step is not None)
-            flow.run(steps=self.limits.code_steps)
+            flow.run(steps=self.limits.code_steps, operations=self.limits.code_operations)
             if flow.defect:
                 self.refused.add(number)
             self.kept_operations += len(flow.operations)

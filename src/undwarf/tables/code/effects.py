@@ -194,40 +194,13 @@ def _exchange(registers: Registers, words: Words, operation: Operation) -> bool:
     return True
 
 
-class Effects:
-    """The effects of one function's operations, ``of`` each kind; None for kinds of the flow, which have none.
-
-    New values that they give out are the same ones each time a block is run: anchors by the instruction that makes
-    them, and entries of tables added to a base by both.
-    """
+class _NewValues:
+    """Values that operations give out: the same ones each time a block is run. Anchors are numbered by the instruction
+    that makes them, entries of tables added to a base by both (table, base)."""
 
     def __init__(self) -> None:
         self.anchors: dict[int, int] = {}
         self.tables: dict[tuple[int, int], int] = {}
-        """The number of each (table, base)."""
-        self.of: list[Effect | None] = [None] * do.KINDS
-        for kind, effect in {
-            do.KILL: _kill,
-            do.MOVE: _move,
-            do.LOAD: _load,
-            do.STORE: _store,
-            do.PUSH: _push,
-            do.POP: _pop,
-            do.ADD: _add,
-            do.ADDRESS: _address,
-            do.CONSTANT: _constant,
-            do.ALIGN: self._align,
-            do.LEAVE: _leave,
-            do.SUM: self._sum,
-            do.DIFFERENCE: self._difference,
-            do.OFFSETS: _offsets,
-            do.WORDS: _words,
-            do.EXCHANGE: _exchange,
-            do.ENTER: _enter,
-            do.ELEMENT: _element,
-            do.EXTEND: _extend,
-        }.items():
-            self.of[kind] = effect
 
     def anchor(self, key: int) -> int:
         """The value of what is made at an address, or by another key, of the stack pointer and an unknown distance."""
@@ -245,12 +218,12 @@ class Effects:
             del words[where]
         return value
 
-    def _align(self, registers: Registers, words: Words, operation: Operation) -> bool:
+    def align(self, registers: Registers, words: Words, operation: Operation) -> bool:
         address, _, a, b, _, _ = operation
         registers[a] = self._new_anchor(address, registers, words) if HALF <= registers[b] < ANCHORS else 0
         return True
 
-    def _sum(self, registers: Registers, words: Words, operation: Operation) -> bool:
+    def sum(self, registers: Registers, words: Words, operation: Operation) -> bool:
         address, _, a, b, c, _ = operation
         x, y = registers[b], registers[c]
         new = 0
@@ -266,7 +239,7 @@ class Effects:
         registers[a] = new
         return True
 
-    def _difference(self, registers: Registers, words: Words, operation: Operation) -> bool:
+    def difference(self, registers: Registers, words: Words, operation: Operation) -> bool:
         address, _, a, b, _, _ = operation
         x, y = registers[a], registers[b]
         if CONSTANT <= y < OFFSET and HALF <= x < ANCHORS and y - CONSTANT < 1 << 31:
@@ -276,3 +249,40 @@ class Effects:
         else:
             registers[a] = 0
         return True
+
+
+class Effects:
+    """The effects of one function's operations, ``of`` each kind; None for kinds of the flow, which have none.
+
+    ``tables`` has the number of each (table, base) that was added up, ``anchor(key)`` gives the value of what is made
+    of the stack pointer and an unknown distance.
+    """
+
+    def __init__(self) -> None:
+        # Apart, so that nothing refers to itself: functions are gone through faster than the collector looks at them.
+        values = _NewValues()
+        self.anchor = values.anchor
+        self.tables = values.tables
+        self.of: list[Effect | None] = [None] * do.KINDS
+        for kind, effect in {
+            do.KILL: _kill,
+            do.MOVE: _move,
+            do.LOAD: _load,
+            do.STORE: _store,
+            do.PUSH: _push,
+            do.POP: _pop,
+            do.ADD: _add,
+            do.ADDRESS: _address,
+            do.CONSTANT: _constant,
+            do.ALIGN: values.align,
+            do.LEAVE: _leave,
+            do.SUM: values.sum,
+            do.DIFFERENCE: values.difference,
+            do.OFFSETS: _offsets,
+            do.WORDS: _words,
+            do.EXCHANGE: _exchange,
+            do.ENTER: _enter,
+            do.ELEMENT: _element,
+            do.EXTEND: _extend,
+        }.items():
+            self.of[kind] = effect

@@ -89,7 +89,7 @@ class Flow:
         """Add the operations of a piece of code."""
         self.pieces.append((start, end))
         found = self.program.operations(start, end)
-        if found is None:
+        if found is None or len(self.operations) + len(found) > self._most:
             self.defect = "too much code"
             found = [(start, do.STOP, 0, 0, 0, end)]
         targets = {one[2] for one in found if one[1] in (do.BRANCH, do.JUMP) and start <= one[2] < end}
@@ -106,8 +106,9 @@ class Flow:
 
     # -- running ------------------------------------------------------------------------------------------------
 
-    def run(self, *, rounds: int = 40, steps: int = 2_000_000, pieces: int = 64) -> None:
+    def run(self, *, rounds: int = 40, steps: int = 2_000_000, pieces: int = 64, operations: int = 100_000) -> None:
         """Find the state at every instruction that can be reached."""
+        self._most = operations
         self._take(self.start, self.end)
         self.keeps_stack = self._is_kept(self.start, self.end)
         self._limit = pieces
