@@ -7,9 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from elf_builder import Elf, Section
 
 from cli.conftest import Run
+from elf.elf_builder import Elf, Section
 
 CODE = """
 int twice(int x) __attribute__((noinline));
@@ -109,6 +109,20 @@ def test_a_machine_that_is_not_known_is_named(
     assert f"is for {name}, and unwind tables are read from eh-frame" in failed.stderr
     assert "x86-64 and AArch64 (little-endian) only" in failed.stderr
     assert "damaged" not in failed.stderr
+
+
+def test_sizes_leave_out_formats_of_other_machines(undwarf: Run, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    path = tmp_path / "program"
+    (tmp_path / "f.s").write_text(".cfi_sections .eh_frame\nf: .cfi_startproc\nret\n.cfi_endproc\n")
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", path, tmp_path / "f.s"], check=True)
+    data = bytearray(path.read_bytes())
+    data[18] = 183
+    path.write_bytes(data)
+    written = json.loads(undwarf("tables", "sizes", "--json", path).stdout)["written"]
+    assert "sframe 3" in [one["name"] for one in written]
+    assert not any(one["name"].startswith("orc") for one in written)
 
 
 def test_sframe_is_read_of_machines_without_call_frame_information(undwarf: Run, tmp_path: Path) -> None:

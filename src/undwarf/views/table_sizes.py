@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables import writers
 from undwarf.tables.model import NO_RULE
@@ -80,7 +81,11 @@ def sizes_of(binary: Binary, source: str | None) -> Sizes:
     for name in writers.MODULES:
         module = writers.writer(name)
         for version in getattr(module, "SIZED", module.VERSIONS) or ("",):
-            made = writers.write(name, table, binary.elf, version or None)
+            try:
+                made = writers.write(name, table, binary.elf, version or None)
+            except UsageError:
+                # A format that there is not for this machine.
+                continue
             total = sum(section.size for section in made.sections)
             if made.sections:
                 label = name if len(getattr(module, "SIZED", ())) == 1 else f"{name} {version}".strip()
