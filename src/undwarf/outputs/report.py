@@ -23,6 +23,8 @@ TITLES = {
     "event": "Event",
     "dso": "Shared Object",
     "sym": "Symbol",
+    "srcline": "Source:Line",
+    "srcfile": "Source File",
     "type": "Data Type",
     "typeoff": "Data Type Offset",
     "typecln": "Data Type Cacheline",
@@ -47,6 +49,8 @@ TITLES = {
 TREE_DEPTH = 200
 _TYPES = ("typecln", "type", "typeoff")
 """Keys of data types, in the order in which their columns give way."""
+_PATHS = ("dso", "srcline", "srcfile")
+"""Keys of which the end says most."""
 _MOST_TYPE = 72
 """Columns of a type on a terminal, however wide: beyond, its templates are written out for nobody."""
 
@@ -202,7 +206,7 @@ def _fit(key: str, text: str, room: int) -> str:
     """A text of the table in its column: paths lose their start, signatures and types what is in brackets."""
     if key in _TYPES:
         return shorten_type(text, room)
-    return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key == "dso")
+    return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key in _PATHS)
 
 
 def _fitted(key: str, room: int) -> Callable[[str], str]:
@@ -223,7 +227,8 @@ def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: Re
             sizes[column] = max(cells(_fit(key, text[column], _MOST_TYPE)) for text in texts)
     one = 10 if events == 1 else 12
     used = events * (one * (2 if options.children else 1) + (12 if options.show_samples else 0)) + 2 * (len(sizes) - 1)
-    for key, least in (("dso", 24), ("sym", 30), ("comm", 12), ("dso", 12), *((key, 32) for key in _TYPES)):
+    types = ((key, 32) for key in _TYPES)
+    for key, least in (("dso", 24), ("srcfile", 24), ("srcline", 24), ("sym", 30), ("comm", 12), ("dso", 12), *types):
         over = used + sum(sizes) - options.width
         if over > 0 and key in keys:
             column = keys.index(key)
