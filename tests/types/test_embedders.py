@@ -68,6 +68,20 @@ def test_characters_do_not_tell_a_whole_from_one_with_flags_there(named: bool) -
     assert isinstance(told, Located) and (told.type, told.field.path) == (pmu, "flags")
 
 
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_last_array_of_one_ends_where_the_whole_goes_on(embedded: bool) -> None:
+    graph = TypeGraph()
+    number = graph.add(TypeRecord(Kind.INT, "unsigned long", 8))
+    flags = graph.add(TypeRecord(Kind.ARRAY, target=number, count=1))
+    device = aggregate(graph, "device", Member("n", 0, 8, 0, 0, number), Member("flags", 8, 8, 64, 0, flags))
+    graph.record(device).size = 16
+    parts = (Member("device", 8, 16, 64, 0, device), Member("disk", 40, 8, 320, 0, number))
+    block = graph.add(TypeRecord(Kind.STRUCT, "block", 48, members=parts))
+    found = locate(graph, device, 0, 32, 8, Embedders(graph, lambda: [block] if embedded else []))
+    assert isinstance(found, Located)
+    assert (found.type, found.field.path) == ((block, "disk") if embedded else (device, "flags[]"))
+
+
 def test_what_lies_around_a_part_does_not_depend_on_when_units_were_read() -> None:
     # (part, whole, offset) by unit: 1 lies in 2 and 3, these in 4, which a later unit puts into 5 beside a 1.
     units = [[(1, 2, 8), (1, 3, 0), (2, 3, 16)], [(2, 4, 0), (3, 4, 32)], [(4, 5, 8), (1, 5, 0), (6, 5, 1 << 62)]]

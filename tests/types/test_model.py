@@ -4,6 +4,9 @@ import pytest
 
 from undwarf.limits import Limits
 from undwarf.types import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.layouts.arrays import in_rows
+from undwarf.types.layouts.locate import locate
+from undwarf.types.layouts.located import Located
 from undwarf.types.sources import program_types
 from undwarf.types.sources.program_types import structures
 
@@ -207,6 +210,86 @@ def test_an_array_of_itself_ends(graph: TypeGraph) -> None:
     assert graph.size(t) == 0
     assert graph.canonical_name(t).endswith("[]")
     assert graph.member_at(t, 0, 1) is None
+
+
+def test_an_array_of_itself_has_as_many_dimensions_as_the_limit() -> None:
+    graph = TypeGraph(limits=Limits(type_depth=5))
+    t = array(graph, 1, 2)
+    assert graph.dimensions(t) == [t] * 5
+    assert in_rows(graph, t, 8, 4) is None
+
+
+def test_dimensions_are_those_of_rows(graph: TypeGraph) -> None:
+    row = array(graph, integer(graph), 3)
+    rows = array(graph, row, 2)
+    assert graph.dimensions(rows) == [rows, row]
+    assert graph.dimensions(integer(graph)) == []
+
+
+def unions(graph: TypeGraph, levels: int) -> int:
+    """Unions of two members of the union before, around one of two numbers."""
+    inner = struct(graph, "u0", 8, *(member(name, 0, integer(graph, "long", 8)) for name in "xy"), kind=Kind.UNION)
+    for level in range(1, levels):
+        inner = struct(graph, f"u{level}", 8, member("a", 0, inner), member("b", 0, inner), kind=Kind.UNION)
+    return inner
+
+
+def test_unions_in_unions_are_looked_at_once_a_type(graph: TypeGraph) -> None:
+    # All 2^40 paths lead to two numbers.
+    t = unions(graph, 40)
+    assert locate(graph, t, 5, 0, 4) == "index not understood"
+    assert graph.alignment(t) == 8
+
+
+def test_a_union_inside_of_itself_ends(graph: TypeGraph) -> None:
+    t = struct(graph, "v", 8, member("a", 0, 1), member("b", 0, 1), kind=Kind.UNION)
+    assert t == 1
+    assert locate(graph, t, 5, 0, 4) == "index not understood"
+    assert graph.alignment(t) == 1
+
+
+@pytest.mark.parametrize("limits", [Limits(type_depth=4), Limits(type_steps=4)])
+def test_unions_past_the_limits_are_counted(limits: Limits) -> None:
+    graph = TypeGraph(limits=limits)
+    assert locate(graph, unions(graph, 10), 5, 0, 4) == "index not understood"
+    assert "type too deep" in {defect.kind for defect in graph.defects}
+
+
+@pytest.mark.parametrize(
+    ("size", "bits", "path", "candidates"),
+    [
+        (1, 0b10, "b", ()),
+        (1, 0b11, "a", ("a", "b")),
+        (1, 0x80, "f", ()),
+        (2, 0x8000, "f", ()),
+        (4, 1 << 16, "g", ()),
+    ],
+)
+def test_of_bit_fields_those_with_the_bits_of_a_mask(
+    graph: TypeGraph, size: int, bits: int, path: str, candidates: tuple[str, ...]
+) -> None:
+    number = integer(graph, "unsigned int")
+    fields = {"a": (0, 1), "b": (1, 1), "c": (2, 5), "f": (7, 9), "g": (16, 1)}
+    t = struct(graph, "flags", 4, *(member(name, 0, number, bits=at) for name, at in fields.items()))
+    found = graph.bits_at(t, 0, size, bits)
+    assert found is not None
+    assert (found.path, found.candidates) == (path, candidates)
+
+
+def test_bits_of_the_second_byte_count_from_there(graph: TypeGraph) -> None:
+    number = integer(graph, "unsigned int")
+    t = struct(graph, "flags", 4, member("f", 0, number, bits=(0, 9)), member("g", 0, number, bits=(9, 3)))
+    paths = [found.path for bits in (1, 2) if (found := graph.bits_at(t, 1, 1, bits)) is not None]
+    assert paths == ["f", "g"]
+    assert graph.bits_at(t, 1, 1, 0x80) is None
+
+
+def test_steps_through_an_array_without_bounds_are_at_its_first_element(graph: TypeGraph) -> None:
+    entry = struct(graph, "entry", 16, member("hash", 0, integer(graph)), member("used", 4, integer(graph)))
+    t = struct(graph, "vec", 16, member("n", 0, integer(graph)), member("slots", 16, array(graph, entry, -1), size=0))
+    found = locate(graph, t, 16, 16 * 18581050327 + 20, 4)
+    assert isinstance(found, Located)
+    assert (found.offset, found.field.path) == (20, "slots[].used")
 
 
 def test_an_array_larger_than_memory_is_counted(graph: TypeGraph) -> None:
