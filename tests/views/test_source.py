@@ -1,5 +1,8 @@
 """Which functions a name means, and the limits of a listing."""
 
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,7 +52,7 @@ def test_a_source_file_that_is_too_large(tmp_path: Path) -> None:
     assert [line.text for line in listing.lines] == ["int a;"] * 5
 
 
-@pytest.mark.parametrize("char", ["\r", "\f", "\v", "\x1c", "\x85", "\u2028"])
+@pytest.mark.parametrize("char", ["\f", "\v", "\x1c", "\x85", "\u2028"])
 def test_only_a_line_feed_ends_a_line_of_source(tmp_path: Path, char: str) -> None:
     path = tmp_path / "odd.c"
     path.write_bytes(f"one{char}still one\ntwo\r\nthree\n".encode())
@@ -60,3 +63,33 @@ def test_only_a_line_feed_ends_a_line_of_source(tmp_path: Path, char: str) -> No
         (2, "two"),
         (3, "three"),
     ]
+
+
+CARRIAGE_RETURN = b"""volatile int s;
+/* one \r still the same line */
+int main(void) { for (int i = 0; i < 3; i++) s += i; /* \r */ return 0; }
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_lines_of_c_are_numbered_as_editors_do(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler}")
+    path, program = tmp_path / "odd.c", tmp_path / "odd"
+    path.write_bytes(CARRIAGE_RETURN)
+    subprocess.run([compiler, "-g", "-O0", "-o", program, path], check=True)
+    listed = subprocess.run(["objdump", "--dwarf=decodedline", program], capture_output=True, text=True, check=True)
+    numbers = sorted({int(number) for number in re.findall(r"odd\.c +(\d+) ", listed.stdout)})
+    assert numbers
+    listing = Listing("main", "nowhere", str(path), 9, 9, 9, [Line(number, None, 1, 1) for number in numbers])
+    _add_source(listing, 1000)
+    weights = {line.number: line.self_weight for line in listing.lines if line.self_weight}
+    assert weights == {3: len(numbers)}
+
+
+def test_other_compilers_count_line_feeds_only(tmp_path: Path) -> None:
+    path = tmp_path / "odd.rs"
+    path.write_bytes(b"// one \r still one\nfn main() {}\n")
+    listing = Listing("f", "nowhere", str(path), 1, 1, 1, [Line(2, None, 1, 1)])
+    _add_source(listing, 1000)
+    assert [(line.number, line.text) for line in listing.lines if line.self_weight] == [(2, "fn main() {}")]

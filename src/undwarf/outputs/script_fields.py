@@ -25,7 +25,7 @@ from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.labels import dso, is_kernel
-from undwarf.views.source import read_source
+from undwarf.views.source import SourceText, read_source
 
 # Where in a sample's text these fields stand.
 BEFORE_TIME, AFTER_EVENT, AFTER_ADDRESS, BEFORE_FRAMES, AFTER_FRAMES, AFTER_LINE = range(6)
@@ -103,7 +103,7 @@ class SampleFields:
         self._view = memoryview(b"")
         self._base = 0
         self._formats: dict[int, PrintFormat | None] = {}
-        self._files: dict[int, list[str]] = {}
+        self._files: dict[int, SourceText] = {}
         self._last_lines: dict[int, tuple[int, int]] = {}
         self._writers = [self._writers_of(shown, event) for shown, event in zip(fields, self._events, strict=True)]
 
@@ -393,20 +393,21 @@ class SampleFields:
         if place[0] == NONE or self._last_lines.get(thread) == place:
             return b""
         self._last_lines[thread] = place
-        lines = self._source(place[0])
-        if not 0 < place[1] <= len(lines):
+        source = self._source(place[0])
+        line = source.line_of(place[1])
+        if not 0 < line <= len(source.lines):
             return b""
-        return b"|%-8d %s\n" % (place[1], _shown(lines[place[1] - 1].expandtabs()))
+        return b"|%-8d %s\n" % (line, _shown(source.lines[line - 1].expandtabs()))
 
-    def _source(self, file: int) -> list[str]:
-        """The lines of a source file; none where it cannot be read."""
+    def _source(self, file: int) -> SourceText:
+        """The text of a source file; none where it cannot be read."""
         if file not in self._files:
             if len(self._files) >= _KEPT_FILES:
                 self._files.clear()
             try:
-                self._files[file], _newer = read_source(self._profile.files[file], "", self._limits.source_bytes)
+                self._files[file] = read_source(self._profile.files[file], "", self._limits.source_bytes)
             except OSError:
-                self._files[file] = []
+                self._files[file] = SourceText([], False, [])
         return self._files[file]
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 import stat
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
@@ -16,6 +17,7 @@ from undwarf.views.labels import dso
 from undwarf.views.selection import Events, Selection, Weight
 from undwarf.views.stack_tree import inclusive
 
+_C_FAMILY = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".m", ".mm", ".s"))
 AROUND = 3
 """Lines shown before the first and behind the last that is known to belong to the function."""
 CLOSE = 5
@@ -237,18 +239,26 @@ def _add_source(listing: Listing, most: int) -> None:
         listing.problem = "no debugging information tells its lines"
         return
     try:
-        text, newer = read_source(listing.file, listing.dso, most)
+        source = read_source(listing.file, listing.dso, most)
     except OSError as error:
         listing.problem = f"the source is not to be read: {error.strerror or error}"
         return
-    known = {line.number: line for line in listing.lines}
+    known: dict[int, Line] = {}
+    for line in listing.lines:
+        line.number = source.line_of(line.number)
+        same = known.setdefault(line.number, line)
+        if same is not line:
+            same.self_weight += line.self_weight
+            same.total_weight += line.total_weight
+            same.code += line.code
+    text = source.lines
     numbers = [number for number in known if number]
     if not numbers:
         return
     if max(numbers) > len(text):
         listing.problem = f"the source has only {len(text)} lines: it is not what the binary was made from"
         return
-    if newer:
+    if source.newer:
         listing.problem = "the source is newer than the binary: lines may have moved"
     first, last = max(1, min(numbers) - AROUND), min(len(text), max(numbers) + AROUND)
     lines = [known[0]] if 0 in known else []
@@ -259,19 +269,44 @@ def _add_source(listing: Listing, most: int) -> None:
     listing.lines = lines
 
 
-def read_source(path: str, binary: str, most: int) -> tuple[list[str], bool]:
-    """A source file's lines, and whether it is newer than the binary; OSError if it is no file or too large."""
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A source file's lines, as editors number them: a line feed ends one, nothing else does.
+
+    ``newer``: it was changed after the binary was made. ``firsts`` has for each line what the compiler calls it, where
+    that is another number, else it is empty: GCC and Clang count a carriage return as a line's end wherever it stands
+    (seen in their line tables; rustc and Go do not).
+    """
+
+    lines: list[str]
+    newer: bool
+    firsts: list[int]
+
+    def line_of(self, number: int) -> int:
+        """The line that debugging information calls ``number``; 0, for none, stays 0."""
+        return bisect_right(self.firsts, number) if self.firsts else number
+
+
+def read_source(path: str, binary: str, most: int) -> SourceText:
+    """The text of a source file; OSError if it is no file or has more than ``most`` bytes."""
     # Debugging information may name anything, so nothing that could block is opened.
     status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")
     if status.st_size > most:
         raise OSError(f"{status.st_size:,} bytes are too many")
-    # Compilers count line feeds: a carriage return alone ends no line, and one before a line feed is no text.
     with open(path, encoding="utf-8", errors="replace", newline="\n") as source:
-        text = [line.removesuffix("\r") for line in source.read(most).split("\n")]
+        lines = [line.removesuffix("\r") for line in source.read(most).split("\n")]
+    if not lines[-1]:
+        lines.pop()
+    firsts: list[int] = []
+    if Path(path).suffix.lower() in _C_FAMILY and any("\r" in line for line in lines):
+        number = 1
+        for line in lines:
+            firsts.append(number)
+            number += 1 + line.count("\r")
     try:
         newer = status.st_mtime > Path(binary).stat().st_mtime
     except OSError:
         newer = False
-    return text[:-1] if text and not text[-1] else text, newer
+    return SourceText(lines, newer, firsts)
