@@ -1,6 +1,6 @@
 """Runs the commands over every ELF file of a distribution: no crash, no hang, no defect, bounded memory.
 
-    sweep.py [--sample N] [--seconds 20] [--memory 1500] [--jobs N] [--json FILE] [PATH...]
+    sweep.py [--sample N] [--seconds 20] [--memory 400] [--code-bytes N] [--jobs N] [--json FILE] [PATH...]
 
 Each file is dumped (``tables dump``, from its unwind sections and from its code), measured, and asked for functions,
 lines and types at addresses of its own functions. It is also the only image of a recording that is made for it: samples
@@ -131,16 +131,17 @@ def write_recording(target: Path, path: Path, addresses: list[int]) -> None:
     target.write_bytes(header + b"\0" * 32 + attrs + data)
 
 
-def commands(path: Path, folder: Path) -> dict[str, list[str]]:
-    """The commands for one file, by a short name."""
+def commands(path: Path, folder: Path, code_bytes: int) -> dict[str, list[str]]:
+    """The commands for one file, by a short name; files of more than ``code_bytes`` are not dumped from their code."""
     elf = str(path)
     addresses = addresses_of(path, ADDRESSES)
     texts = [f"{address:x}" for address in addresses]
     recording = folder / "perf.data"
     write_recording(recording, path, addresses)
+    whole = {"dump code": ["tables", "dump", "--json", "--source", "code", elf]}
     return {
         "dump": ["tables", "dump", elf],
-        "dump code": ["tables", "dump", "--json", "--source", "code", elf],
+        **(whole if path.stat().st_size <= code_bytes else {}),
         "sizes": ["tables", "sizes", elf],
         "addr2line": ["addr2line", "-e", elf, "-f", "-i", "-C", *texts],
         "types": ["types", "--binary", elf, "--at", ",".join(texts)],
@@ -192,11 +193,11 @@ def outcome(path: Path, name: str, arguments: list[str], seconds: float, memory:
     return Outcome(str(path), name, kind, detail, round(used, 2), round(beyond, 1))
 
 
-def sweep(path: Path, seconds: float, memory: float) -> list[Outcome]:
+def sweep(path: Path, seconds: float, memory: float, code_bytes: int) -> list[Outcome]:
     """All commands over one file."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            wanted = commands(path, Path(folder))
+            wanted = commands(path, Path(folder), code_bytes)
         except Exception as error:  # noqa: BLE001 - what fails while a file is looked at is a finding
             return [Outcome(str(path), "open", "defect", f"{type(error).__name__}: {error}", 0, 0)]
         return [outcome(path, name, arguments, seconds, memory) for name, arguments in wanted.items()]
@@ -207,7 +208,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, help="this many files, chosen at random but always the same")
     parser.add_argument("--seconds", type=float, default=20, help="CPU seconds that one command may take")
-    parser.add_argument("--memory", type=float, default=1500, help="megabytes beyond the file that one may take")
+    parser.add_argument("--memory", type=float, default=400, help="megabytes beyond the file that one may take")
+    parser.add_argument("--code-bytes", type=int, default=2 << 20, help="largest file dumped from its code: 1 s a MB")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--json", type=Path, help="write every outcome there, one a line")
     parser.add_argument("paths", nargs="*", type=Path, default=list(USUAL))
@@ -221,7 +223,7 @@ def main() -> int:
     os.environ["UNDWARF_TRACEBACK"] = "1"
     os.environ["XDG_CACHE_HOME"] = cache = tempfile.mkdtemp(prefix="undwarf-sweep-")
     with ProcessPoolExecutor(options.jobs) as pool:
-        every = pool.map(sweep, files, repeat(options.seconds), repeat(options.memory))
+        every = pool.map(sweep, files, *map(repeat, (options.seconds, options.memory, options.code_bytes)))
         for done, found in enumerate(every, 1):
             for one in found:
                 counts[one.command, one.kind] += 1
