@@ -132,9 +132,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             tool = shutil.which(compiler) or shutil.which(str(Path.home() / ".cargo/bin" / compiler))
             if tool is None:
                 pytest.skip(f"no {compiler}")
-            suffix = {C_SOURCE: "c", SIZES_SOURCE: "c", CXX_SOURCE: "cc", TEMPLATES_SOURCE: "cc", RUST_SOURCE: "rs"}[
-                source
-            ]
+            suffix = {"g++": "cc", "clang++": "cc", "rustc": "rs"}.get(compiler, "c")
             text = place / f"p{len(made)}.{suffix}"
             text.write_text(source)
             made[key] = text.with_suffix("")
@@ -378,6 +376,21 @@ def test_templates_are_called_as_their_parameters_say(build: Build, flags: tuple
         "of": "struct ns::Of<ns::One>",
         "call": "struct ns::Call<int (const ns::Key &)>",
     }
+
+
+@pytest.mark.timeout(20)
+def test_functions_that_take_functions_are_spelled_once_each(build: Build) -> None:
+    # All that the last one takes are 8^8 functions, for which the compiler itself takes most of a second.
+    takes = "".join(f"typedef void (*F{n})({', '.join([f'F{n - 1}'] * 8)});" for n in range(1, 9))
+    text = f"typedef void (*F0)(int); {takes} template <class T> struct S {{ T x; }}; S<F8> one; int main() {{}}"
+    try:
+        source = build("clang++", text, "-O0", "-gsimple-template-names")
+    except subprocess.CalledProcessError:
+        pytest.skip("this clang does not know the option")
+    held = source.global_at(source.symbols.variables["one"][0])
+    assert held is not None
+    name = source.graph.canonical_name(held[0].type)
+    assert name.startswith("struct S<void (void (") and len(name) < 4200
 
 
 class TestRust:

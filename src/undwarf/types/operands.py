@@ -5,6 +5,8 @@ An operand is in an object that a pointer leads to, in the frame, in a global va
 one, or where a variable says that its base register leads; else the answer says why it is not known.
 """
 
+from collections.abc import Iterable
+
 from undwarf.disasm import NONE, Instruction, Memory
 from undwarf.disasm.x86_properties import bits_of, immediate_of, leaves_alone
 from undwarf.types.access import Access, access
@@ -46,6 +48,7 @@ __all__ = ["NOTHING_KNOWN", "Operands", "on_stack"]
 
 NOTHING_KNOWN = "nothing known of the address"
 _NO_TYPES = "no types for this function"
+_SEVERAL_MEMBERS = "one of several members"
 _OWN = "the compiler's own place on the stack"
 _HALF = 2
 """Bytes that nobody copies pointers by."""
@@ -437,27 +440,37 @@ class Operands:
         if isinstance(located, str) and where[2]:
             other = copied(tracker, k, operand, place.type, offset, where[2], size)
             # Or another variable goes through the bytes of this one.
-            other = (
-                other or in_variable(tracker, k, operand, size) or self._one_on_frame(tracker, k, operand, where, size)
-            )
+            other = other or in_variable(tracker, k, operand, size)
+            if not other:
+                one = self._one_on_frame(tracker, k, operand, where, size)
+                if isinstance(one, Located):
+                    other = one
+                elif one:
+                    return access(made, operand, size, how="", reason=_SEVERAL_MEMBERS, candidates=one)
             located = other or located
         how = "variable" if tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
 
-    def _one_on_frame(self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
-        """One of several members of a variable, or of several variables of one type: that of the first way, with all
-        as candidates."""
+    def _one_on_frame(
+        self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int
+    ) -> "Located | tuple[str, ...]":
+        """The same member of several variables of one type; of several members of a variable the names, none where it
+        may be anything else."""
         graph = self._graph
         found = [tracker.stack_variable(k, at) for at in one_of_places(tracker, k, operand, where)]
         there = [one for one in found if one is not None and begins(graph, one[0].type, one[1], size)]
         if not there or len(there) < len(found) or len({graph.canonical(place.type) for place, _at in there}) > 1:
-            return None
-        fields = [graph.member_at(place.type, at, size) for place, at in there]
-        member = fields[0]
-        if member is None:
-            return None
-        paths = tuple(dict.fromkeys(one.path for one in fields if one is not None))
-        return Located(there[0][0].type, there[0][1], member._replace(candidates=paths if len(paths) > 1 else ()))
+            return ()
+        t, at = there[0][0].type, there[0][1]
+        fields = [graph.member_at(t, place, size) for place in dict.fromkeys(place for _variable, place in there)]
+        if len(fields) == 1 and fields[0] is not None:
+            return Located(t, at, fields[0])
+        return self._named(t, [one.path for one in fields if one is not None])
+
+    def _named(self, t: int, paths: Iterable[str]) -> tuple[str, ...]:
+        """The names of some members of a type."""
+        name = self._graph.canonical_name(t)
+        return tuple(f"{name}.{path}" if path else name for path in dict.fromkeys(paths))
 
     def _spilled(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, reason: str) -> Access:
         kept = put_aside(tracker, k, made, operand, size)
@@ -484,8 +497,7 @@ class Operands:
     def _chosen(
         self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, where: Value
     ) -> Access | None:
-        """One of several members, or of two of one type, chosen by a condition: the one on the first way, with all as
-        candidates."""
+        """One of several members, or of two of one type, chosen by a condition: all of them as candidates."""
         graph = self._graph
         if not where[2] or graph.choices(where[1]):
             return None
@@ -494,12 +506,8 @@ class Operands:
             both = one_of_two(graph, where[1], where[2], where[4], size)
             fields = [graph.member_at(t, offset, size) for t, offset in both]
             paths = tuple(one.path for one in fields if one is not None)
-        member = graph.member_at(where[1], where[4], size) if paths else None
-        if member is None:
-            return None
-        return self._typed(
-            made, operand, size, Located(where[1], where[4], member._replace(candidates=paths)), "tracking"
-        )
+        names = self._named(where[1], paths)
+        return access(made, operand, size, how="", reason=_SEVERAL_MEMBERS, candidates=names) if names else None
 
     def _outside(
         self, tracker: Tracker, made: Instruction, operand: Memory, size: int, where: Value, reason: str
