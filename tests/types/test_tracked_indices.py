@@ -44,6 +44,17 @@ def test_an_array_inside_counted_from_one(fake: Fake, touched: Touched) -> None:
     assert touched("mov 0(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
 
 
+@pytest.mark.parametrize("moved", ["lea 2(%rsi,%rdx),%rdx", "add %rsi,%rdx; add $2,%rdx"])
+def test_what_is_added_to_an_index_leads_to_an_array_further_on(fake: Fake, touched: Touched, moved: str) -> None:
+    graph, member = fake.graph, fake.member
+    low, high = (graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=count)) for count in (2, 6))
+    members = (member("n", 0, 8, fake.long), member("low", 8, 16, low), member("high", 24, 48, high))
+    rows = graph.add(TypeRecord(Kind.STRUCT, "rows", 72, keyword="struct", members=members))
+    fake.takes((RDI, rows))
+    text = f"movslq %esi,%rsi; movslq %edx,%rdx; lea (%rdx,%rdx,2),%rdx; {moved}; mov 8(%rdi,%rdx,8),%rax; ret"
+    assert touched(text) == ["rows.high[]"]
+
+
 def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     # As of std::less in a tree of C++: no room for anything.

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _CONSTANT, _EXTEND, _LOAD, _STORE = Action.CONSTANT, Action.EXTEND, Action.LOAD, Action.STORE
+_ADD, _ADDRESS = Action.ADD, Action.ADDRESS
 
 SEVERAL = "in one of two arrays"
 """Why it is not known what is touched by an index that may count from more than none."""
@@ -308,7 +309,7 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     low, high = before
     index = tracker.register(operand.index) if operand.index != NONE else None
     counted = index is not None and (not index[3] or _just_widened(tracker, k, operand.index))
-    if begin == low and counted and not low <= where[4] < high:
+    if begin == low and counted and not low <= where[4] < high and not _is_added(tracker, k, operand.index):
         # One of several numbers, of which the first that was met is not in the array at all.
         return locate(graph, where[1], where[2], begin, size)
     if begin != where[4] or high - low < _SHORT * step:
@@ -320,6 +321,23 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     if not last:
         return behind if size <= step else SEVERAL
     return SEVERAL if _accessed(tracker, k, operand, operand.displacement + last * step) else None
+
+
+def _is_added(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether the number that an index counts from was added to it right before, to one that counts from zero: then it
+    is a part of the address, as of an array further on in the object."""
+    index = tracker.register(register)
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        made = instructions[at]
+        if register in made.writes:
+            if made.action == _ADDRESS:
+                added = made.memory[0].displacement
+            else:
+                added = made.immediate if made.action == _ADD and made.right == NONE else 0
+            return index is not None and index[4] == added != 0
+    return False
 
 
 def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
