@@ -127,3 +127,13 @@ def test_functions_in_a_range_of_data_however_long_it_is() -> None:
     mentions = Mentions(file, program, {5: "f", 6: "g"}, moved)
     assert mentions.placed(0x1000, 1 << 47) == [(0x1000, 5), (0x1010, 6), (0x2000, 5)]
     assert mentions.placed(0x1001, 0x2000) == [(0x1010, 6)]
+
+
+def test_what_was_inferred_of_a_function_with_another_end_is_not_used() -> None:
+    flow, shorter = (SimpleNamespace(instructions=[0] * count) for count in (3, 1))
+    tracker: Any = SimpleNamespace(flow=flow, graph=SimpleNamespace(limits=DEFAULT))
+    inferred = [SimpleNamespace(flow=shorter), SimpleNamespace(flow=flow)]
+    known: Any = SimpleNamespace(infer=lambda *_asked: SimpleNamespace(tracker=inferred[0]))
+    assert callers.follow(known, tracker.flow, 0, 3, tracker) is tracker
+    inferred.pop(0)
+    assert callers.follow(known, tracker.flow, 0, 3, tracker) is inferred[0]

@@ -266,4 +266,6 @@ def follow(callers: Callers, flow: FunctionFlow, low: int, high: int, tracker: T
     without that."""
     if len(flow.instructions) > tracker.graph.limits.inferred_instructions:
         return tracker
-    return callers.infer(flow, low, high, tracker).tracker
+    made = callers.infer(flow, low, high, tracker).tracker
+    # Where functions overlap, it may have been looked into as the caller of another with an end of its own.
+    return made if len(made.flow.instructions) == len(flow.instructions) else tracker
