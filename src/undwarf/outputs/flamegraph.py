@@ -17,7 +17,7 @@ from undwarf.views.stack_tree import collapse
 from undwarf.views.units import Measure, measures_of
 from undwarf.views.wholeness import wholeness
 
-KINDS = ("program", "library", "kernel", "compiled at run time", "unknown", "data type")
+KINDS = ("program", "library", "kernel", "compiled at run time", "without a symbol", "data type")
 """What a frame's colour and pattern stand for."""
 _DATA_TYPE = KINDS.index("data type")
 
