@@ -182,6 +182,11 @@ def test_a_goroutines_stack_that_was_not_recorded_is_told(tmp_path: Path) -> Non
     assert stack_in_c(tmp_path / "p", {}) == (["runtime.asmcgocall"], StopReason.OTHER_STACK)
 
 
+def test_a_goroutine_whose_stack_alone_is_missing_is_told(tmp_path: Path) -> None:
+    memory = {0xC000: struct.pack("<QQ", 0xD000, 0xE000)}
+    assert stack_in_c(tmp_path / "p", memory) == (["runtime.asmcgocall"], StopReason.OTHER_STACK)
+
+
 SYSTEM = bytes.fromhex(  # mov 0x38(%rdx),%rsp; call *%rdi; mov %fs:-8,%rax; mov 0x30(%rax),%rbx; mov 0xb8(%rbx),%rax;
     "488b6238 ffd7 64488b0425f8ffffff 488b5830 488b83b8000000"  # mov %rax,%fs:-8; mov 0x38(%rax),%rsp; ret
     "6448890425f8ffffff 488b6038 c3"
@@ -206,6 +211,69 @@ def test_functions_called_on_the_threads_stack_lead_back() -> None:
         assert rule is not None
         found.append("none" if rule.outermost else rule.cfa)
     assert found == ["rsp+8", "expr", "rsp+8", "rsp+8", "expr", "rsp+8", "none", "rsp+8", "none"]
+
+
+SYSTEM_OF_PIE = bytes.fromhex(  # as above; mov $-8,%rcx; mov %fs:(%rcx),%rax; ...; mov %rax,%fs:(%rcx)
+    "488b6238 ffd7 48c7c1f8ffffff 64488b01 488b5830 488b83b8000000 64488901 488b6038 c3"
+)
+
+
+def system_stack(code: bytes) -> tuple[UnwindTable, bytes]:
+    """The table of a program with that ``runtime.systemstack``, and the bytes of its rules' expressions."""
+    made = Program([Function("runtime.systemstack", code=code, depths=[(0, 64)])])
+    table = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab")
+    assert table.rule_at(TEXT + 5) is not None
+    return table, bytes(table.rules.expression_bytes).rstrip(b"\0")
+
+
+def test_position_independent_code_leads_back_to_the_goroutine() -> None:
+    assert system_stack(SYSTEM_OF_PIE)[1] == system_stack(SYSTEM)[1] != b""
+
+
+@pytest.mark.parametrize("name", ["runtime.systemstack", "runtime.morestack"])
+def test_a_change_of_stacks_nobody_can_read_has_no_false_caller(name: str) -> None:
+    code = bytes.fromhex("488b6238 ffd7 c3")
+    functions = [Function("runtime.systemstack", code=code, depths=[(0, 64)])] * (name == "runtime.systemstack")
+    elf = ElfFile.from_bytes(Program([*functions, Function(name, code=code, depths=[(0, 64)])]).build())
+    table = UnwindTable.from_elf(elf, "gopclntab")
+    rule = table.rule_at(TEXT + 64 * len(functions) + 5)
+    assert rule is not None
+    # *0, which no process has.
+    assert (rule.cfa, bytes(table.rules.expression_bytes[:3])) == ("expr", bytes.fromhex("30 06 00"))
+
+
+@pytest.mark.parametrize(
+    ("name", "keep", "back", "register"),
+    [
+        ("runtime.nanotime1", "4989e4", "4c89e4", 12),
+        ("racecall", "4989e5", "4c89ec", 13),
+        ("runtime.sigfwd", "4889e3", "4889dc", 3),
+    ],
+)
+def test_a_call_to_c_with_the_stack_pointer_in_a_register(name: str, keep: str, back: str, register: int) -> None:
+    # push %rbp; mov %rsp,%r12; mov 0x38(%rdx),%rsp; and $-16,%rsp; call *%rax; mov %r12,%rsp; pop %rbp; ret
+    code = bytes.fromhex(f"55 {keep} 488b6238 4883e4f0 ffd0 {back} 5d c3")
+    depths = [(0, 1), (8, len(code) - 2), (0, 65 - len(code))]
+    made = Program([Function(name, code=code, depths=depths)])
+    table = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab")
+    rules = [table.rule_at(TEXT + at) for at in (1, 4, 13, 14, 17)]
+    assert [rule and rule.cfa for rule in rules] == ["rsp+16", "expr", "expr", "expr", "rsp+16"]
+    assert bytes(table.rules.expression_bytes[:3]) == bytes((0x70 + register, 16, 0))
+
+
+def test_before_a_call_to_c_the_stack_pointer_is_in_rdx() -> None:
+    # mov %rsp,%rdx; call; mov 0x38(%rsi),%rsp; sub $16,%rsp; and $-16,%rsp; call; as above
+    code = bytes.fromhex("4889e2 e800000000 488b6638 4883ec10 4883e4f0 e800000000 488b3424 4889f4 c3")
+    made = Program([Function("runtime.asmcgocall", code=code, depths=[(0, 64)])])
+    table = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab")
+    rules = [table.rule_at(TEXT + at) for at in (8, 12, 20, 24, 25)]
+    assert [rule and rule.cfa for rule in rules] == ["rsp+8", "expr", "expr", "*(rsp+0)+8", "*(rsp+0)+8"]
+    assert bytes(table.rules.expression_bytes[:3]) == bytes.fromhex("71 08 00")
+
+
+@pytest.mark.parametrize(("name", "code"), [("gogo", "488b23 ffe3"), ("runtime.switchToCrashStack0", "4889dc ffd0")])
+def test_nobody_called_what_goes_on_on_another_stack_for_good(name: str, code: str) -> None:
+    assert rule_of(name, bytes.fromhex(code), 4, depths=[(0, 64)]).outermost
 
 
 def test_what_a_callback_from_c_returns_to_is_exact() -> None:

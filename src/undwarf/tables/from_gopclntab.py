@@ -100,10 +100,11 @@ class GoSource:
         low, high = self.starts[piece] + stretch.low, self.starts[piece] + stretch.high
         at = bisect_right(depths, min(high, self.ends[piece] - 1), key=lambda one: one[0]) - 1
         size = max(depths[at][1] if at >= 0 and stretch.high < len(self._code(piece)) else -8, -8) + 8
+        expression = stretch.expression(size)
         if stretch.word is not None:
             rule = self._add_rule((CFA_DEREF, 7, stretch.word, size))
-        elif stretch.goroutine or stretch.current:
-            number = self._rules.expressions.add(stretch.expression(size))
+        elif expression:
+            number = self._rules.expressions.add(expression)
             rule = self._add_rule((CFA_EXPRESSION, 0, 0, number)) if number >= 0 else NO_RULE
         else:
             rule = self._add_rule((CFA_REGISTER, 7, 8, 0), {16: (UNDEFINED, 0, 0)})

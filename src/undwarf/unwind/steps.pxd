@@ -20,7 +20,7 @@ cdef class Steps(Expressions):
     @cython.final
     cdef int restore_saved(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
     @cython.final
-    cdef int restore_all(self, Py_ssize_t at, int saved, unsigned long long cfa, bint elsewhere) except? -1 nogil
+    cdef int restore_all(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
     @cython.final
     cdef unsigned long long restored(self, Py_ssize_t at, unsigned long long cfa) except? -1 nogil
     cdef int step_without_rule(self, Py_ssize_t depth) except? -1 nogil

@@ -34,6 +34,15 @@ CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 
 """Those that a function gives back, the stack pointer and the address."""
 
 
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(-1)
+def beyond(reason: cython.int, elsewhere: cython.bint) -> cython.int:
+    """A stop reason (0: none) as it is where the caller is ``elsewhere``, on a stack that may not be recorded."""
+    return STOP_OTHER_STACK if elsewhere and reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY) else reason
+
+
 @cython.cclass
 class Steps(Expressions):
     """The frame at hand becomes its caller: ``regs`` and ``known`` are then the caller's."""
@@ -76,9 +85,7 @@ class Steps(Expressions):
         cfa = self.call_frame_address(at, kind)
         elsewhere = kind == kinds.CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
         if self.fault:
-            return (
-                STOP_OTHER_STACK if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY) else self.fault
-            )
+            return beyond(self.fault, elsewhere)
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
         if cfa < sp and kind == kinds.CFA_REGISTER and not flags & kinds.FLAG_SIGNAL and number in (RSP, RBP):
@@ -94,8 +101,8 @@ class Steps(Expressions):
         if not simple or kind != kinds.CFA_REGISTER or not CALLEE_SAVED >> number & 1 or cfa < sp:
             self.odd = True
         if simple:
-            return self.restore_saved(at, saved, cfa)
-        return self.restore_all(at, saved, cfa, elsewhere)
+            return beyond(self.restore_saved(at, saved, cfa), elsewhere)
+        return beyond(self.restore_all(at, saved, cfa), elsewhere)
 
     @cython.final
     @cython.cfunc
@@ -180,11 +187,9 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def restore_all(
-        self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong, elsewhere: cython.bint
-    ) -> cython.int:
+    def restore_all(self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong) -> cython.int:
         """Take the caller's registers where the rule makes some of registers of this frame, which are read while those
-        of the caller are written. ``elsewhere``: on another stack. Returns 0 or a stop reason."""
+        of the caller are written. Returns 0 or a stop reason."""
         number: cython.int
         i: cython.int
         value: cython.ulonglong
@@ -210,11 +215,7 @@ class Steps(Expressions):
                 known |= cython.cast(cython.uint, 1) << number
                 continue
             if number == RIP:
-                return (
-                    STOP_OTHER_STACK
-                    if elsewhere and self.fault in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY)
-                    else self.fault
-                )
+                return self.fault
             self.fault = 0
             known &= ~(cython.cast(cython.uint, 1) << number)
         for i in range(REGISTERS):
