@@ -294,6 +294,7 @@ class Recording:
         callers: bool = True,
         branch_history: bool = False,
         versions: bool = False,
+        other_dumps: bool = True,
         progress: Progress | None = None,
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.
@@ -309,6 +310,8 @@ class Recording:
         ``branch_history``: the branches before each sample, target and source in turns, stand between its innermost
         frame and its callers.
         ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as perf prints them.
+        ``other_dumps``: stacks that end with their dump are continued from other dumps of their thread, where these
+        agree; such frames have ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``.
         """
         if not callers:
             max_stack = 1
@@ -323,7 +326,7 @@ class Recording:
             self.spaces,
             self.images,
             self.sources if callers else self._places(),
-            Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory),
+            Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory, other_dumps),
             Naming(
                 replace(self._options, starts=starts, versions=versions),
                 names=names,

@@ -4,7 +4,9 @@ from enum import IntEnum
 
 
 class StopReason(IntEnum):
-    """The end of a sample's user part. Only ROOT is a whole stack; NONE has no user part at all."""
+    """The end of a sample's user part. Only ROOT is a whole stack; NONE has no user part at all.
+
+    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`)."""
 
     NONE = 0
     ROOT = 1
@@ -22,6 +24,7 @@ class StopReason(IntEnum):
     UNKNOWN_REGISTER = 13
     DEFERRED = 14
     OTHER_STACK = 15
+    INFERRED_ROOT = 20
 
 
 DESCRIPTIONS = {
@@ -40,6 +43,7 @@ DESCRIPTIONS = {
     StopReason.BAD_RULE: "the unwind rule cannot be used",
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
     StopReason.DEFERRED: "the user chain was to come later and never came",
+    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of an earlier sample of the thread",
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
 }
 
@@ -62,3 +66,5 @@ class Provenance(IntEnum):
     NOTHING = 19
     DEFERRED_CHAIN = 20
     BRANCH_STACK = 21
+    OTHER_DUMP = 24
+    """A caller outside of the sample's own dump, inferred from another dump of its thread."""

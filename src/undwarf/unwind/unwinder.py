@@ -12,6 +12,7 @@ from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.places import Places
 from undwarf.unwind.remap import remap
+from undwarf.unwind.stop import StopReason
 from undwarf.unwind.walk import Walker
 
 WINDOW = 8 << 20
@@ -25,6 +26,8 @@ COLD_SHARE = 4
 
 FEW = 2000
 """Samples up to which one thread walks."""
+
+TRUNCATED = int(StopReason.TRUNCATED)
 
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
@@ -135,6 +138,9 @@ class Walking:
     """The branches before a sample are frames of its stack, below the callers that none of them was a call of."""
     memory: Memory | None = None
     """Reads what lies behind a stack dump."""
+    other_dumps: bool = False
+    """Stacks that end with their dump are continued from other dumps of their thread
+    (:mod:`undwarf.unwind.other_dumps`)."""
 
 
 def walk_samples(
@@ -186,7 +192,24 @@ def walk_samples(
             walker.set_branches(_branch_kinds(data.events), records.samples.branch_at, walking.branch_history)
     walk = _Walk(data, records, walkers, progress)
     walk.run()
-    return walk.result(later.counts if later is not None else {})
+    first = walkers[0]
+    # The stacks of all others are among those of the first one afterwards.
+    walked = walk.result(later.counts if later is not None else {})
+    if walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history:
+        _continue(data, records, first, selected, walked, walking.limits)
+    return walked
+
+
+def _continue(
+    data: PerfData, records: Records, walker: Walker, selected: memoryview, walked: Walked, limits: Limits
+) -> None:
+    """Continue the stacks that end with their dump."""
+    if TRUNCATED not in bytes(walked.stop):
+        return
+    from undwarf.unwind.other_dumps import continue_truncated
+
+    if continue_truncated(data, records, list(spans(data, records)), walker, selected, walked, limits):
+        walked.columns = walker.stacks.columns()
 
 
 def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":

@@ -37,7 +37,10 @@ LONGEST_CALL = cython.declare(cython.ulonglong, 8)
 """Bytes from a call to where it returns, at most."""
 
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
+FROM_OTHER_DUMP = cython.declare(cython.int, 24)
 """A frame's provenance (undwarf.unwind.stop.Provenance)."""
+STATE = cython.declare(cython.Py_ssize_t, 10)
+"""Words of a frame's state (undwarf.unwind.user_frames)."""
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -80,6 +83,9 @@ class Walker(SampledChains):
     result: cython.uint
     unsupported: cython.bint
     foreign: cython.bint
+    # Where in the chain the user frames of the dump that was walked last begin and end.
+    traced_first: cython.Py_ssize_t
+    traced_end: cython.Py_ssize_t
     # Of samples that have an address only: where it was, its snapshot and the stack it is (3 a place).
     bare = cython.declare("unsigned long long[::1]")
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -174,6 +180,60 @@ class Walker(SampledChains):
                 stop_images[i] = self.stop_image
         self.window = None
 
+    def trace(
+        self, window: memoryview, base: int, number: int
+    ) -> tuple[list[int], list[int], list[int]] | None:
+        """Walk a sample, whose record lies in ``window`` (stream position ``base``), and keep its chain at hand for
+        :meth:`continued`. By user frame, from the innermost on: stack pointers, addresses and frame numbers; None where
+        they are not those of one dump on one stack.
+        """
+        i: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        self.window = window
+        self.base = base
+        self.memo_count = 0
+        self.fresh_count = 0
+        self.traced_first = self.traced_end = 0
+        self.sample(number)
+        self.window = None
+        count = self.fresh_count
+        if not count or self.traced_end - self.traced_first != count:
+            return None
+        pointers: list[int] = [self.fresh[STATE * i + 1] for i in range(count)]
+        addresses: list[int] = [self.fresh[STATE * i] for i in range(count)]
+        frames: list[int] = [self.chain[self.traced_first + i] for i in range(count)]
+        for i in range(1, count):
+            # A leaf function may have no frame of its own where calls put their return addresses in a register.
+            if pointers[i] < pointers[i - 1] or (i > 1 and pointers[i] == pointers[i - 1]):
+                return None
+        return pointers, addresses, frames
+
+    def inferred(self, parent: int, frame: int) -> int:
+        """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff where no call
+        stands before its address."""
+        number: cython.Py_ssize_t = frame
+        if self.stacks.frame_provenance[number] != FROM_OTHER_DUMP:
+            self.found_image = self.stacks.frame_image[number]
+            self.found_frame = cython.cast(cython.uint, number)
+            if self.found_image == NOTHING or self.call_proof() != 1:
+                return 0xFFFFFFFF
+            number = self.stacks.frame(
+                self.stacks.frame_image[number],
+                self.stacks.frame_address[number],
+                self.stacks.frame_runtime[number],
+                FROM_OTHER_DUMP,
+            )
+        return self.stacks.node(parent, cython.cast(cython.uint, number))
+
+    def continued(self, node: int) -> int:
+        """The stack of the sample that was traced last, with ``node`` as the caller of its outermost frame."""
+        found: cython.uint = node
+        i: cython.Py_ssize_t = self.traced_end
+        while i > 0:
+            i -= 1
+            found = cython.cast(cython.uint, self.stacks.node(found, self.chain[i]))
+        return found
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
@@ -244,6 +304,8 @@ class Walker(SampledChains):
                 self.stop = STOP_NO_DUMP
         node = NOTHING
         if walked:
+            self.traced_first = kernel_count
+            self.traced_end = count
             node = cython.cast(cython.uint, self.remember(kernel_count, count))
             count = kernel_count
         while count > 0:
