@@ -90,6 +90,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
         more=more,
         offsets=offsets,
     )
+    job.note_inferred(profile)
     known = len(recording.defects)
     write(profile, sys.stdout.buffer, options)
     if more is not None:

@@ -111,6 +111,7 @@ def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
         "whole": {
             "share": whole.share,
             "unwound": whole.unwound,
+            "inferred": whole.inferred,
             "gaps": [
                 [gap.samples, printable(gap.description), printable(gap.image), printable(gap.advice)]
                 for gap in whole.gaps[:5]

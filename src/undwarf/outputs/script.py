@@ -222,7 +222,9 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
         if options.more is not None:
             modes[number] |= sum(1 << (PLACE + place) for place in options.more.places(number))
     events = [event.name for event in profile.events]
-    reasons = [DESCRIPTIONS.get(StopReason(number), "") for number in range(max(StopReason) + 1)]
+    reasons = ["" for _number in range(max(StopReason) + 1)]
+    for reason, text in DESCRIPTIONS.items():
+        reasons[reason] = text
     names = (
         profile.comms,
         events,

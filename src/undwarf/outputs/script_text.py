@@ -38,6 +38,8 @@ CHAIN = cython.declare(cython.uint, 1 << 16)
 """The event has call chains: frames go on lines of their own."""
 NANOSECONDS = cython.declare(cython.uint, 1 << 17)
 WHY = cython.declare(cython.uint, 1 << 18)
+FROM_OTHER_DUMP = cython.declare(cython.int, 24)
+"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 DUMPED = cython.declare(cython.uint, 1 << 19)
 """Samples of the event bring pieces of the stack, not chains."""
 
@@ -113,6 +115,7 @@ class ScriptText:
     frames = cython.declare("const unsigned int[::1]")
     images = cython.declare("const unsigned int[::1]")
     addresses = cython.declare("const unsigned long long[::1]")
+    provenances = cython.declare("const unsigned char[::1]")
     runtimes = cython.declare("const unsigned long long[::1]")
     functions = cython.declare("const unsigned int[::1]")
     starts = cython.declare("const unsigned long long[::1]")
@@ -138,6 +141,8 @@ class ScriptText:
     pid: cython.longlong
     fields: Any
     offsets = cython.declare("const unsigned long long[::1]")
+    # Where among the reasons the word for frames from another dump is.
+    inferred: cython.Py_ssize_t
 
     def __init__(
         self,
@@ -182,6 +187,7 @@ class ScriptText:
         self.frames = profile.stacks.frame
         self.images = profile.frames.image
         self.addresses = profile.frames.address
+        self.provenances = profile.frames.provenance
         self.runtimes = profile.frames.runtime
         self.functions = profile.frames.function
         self.starts = profile.functions.address
@@ -194,7 +200,8 @@ class ScriptText:
         self.function_names = Names(*pack(functions))
         self.image_names = Names(*pack(images))
         self.short_names = Names(*pack(short))
-        self.reasons = Names(*pack(reasons))
+        self.reasons = Names(*pack([*reasons, "inferred"]))
+        self.inferred = len(reasons)
         self.file_names = Names(*pack(files))
         self.event_width = event_width
         self.max_frames = max_frames
@@ -423,7 +430,7 @@ class ScriptText:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int")
+    @cython.locals(frame="Py_ssize_t", left="Py_ssize_t", node="unsigned int", text=Text)
     def stack(self, leaf: cython.uint, mode: cython.uint) -> cython.int:
         """Append a stack, one frame a line."""
         left = self.max_frames
@@ -432,6 +439,16 @@ class ScriptText:
             left -= 1
             frame = self.frames[node]
             self.line(frame, mode, 0)
+            if mode & WHY and self.provenances[frame] == FROM_OTHER_DUMP:
+                text = self.text
+                text.room(ROOM)
+                # In place of the line's end.
+                text.used -= 1
+                text.put(32)
+                text.put(35)
+                text.put(32)
+                text.name(self.reasons, self.inferred, 0)
+                text.put(10)
             node = self.parents[node]
         return 0
 

@@ -213,6 +213,5 @@ def continue_truncated(
         for sample, node in thread.continued:
             walked.stack[sample] = node
             stop[sample] = StopReason.INFERRED_ROOT
-            walked.stop_image[sample] = NONE
             count += 1
     return count

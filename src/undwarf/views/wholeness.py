@@ -45,6 +45,9 @@ class Wholeness:
     without_chain: int
     reasons: dict[str, int]
     gaps: list[Gap]
+    inferred: int = 0
+    """Stacks larger than their dump that reach the root with callers from another dump of their thread; among
+    ``unwound``, never among ``whole``."""
 
     @property
     def share(self) -> float:
@@ -125,7 +128,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
     for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
         reason = StopReason(stop)
         reasons[reason] = reasons.get(reason, 0) + count
-        if reason in (StopReason.ROOT, StopReason.NONE, StopReason.NO_DUMP):
+        if reason in (StopReason.ROOT, StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
             continue
         image = profile.images[number] if number != NONE else None
         gaps.append(
@@ -151,6 +154,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
         alone,
         {reason.name.lower(): count for reason, count in sorted(reasons.items())},
         gaps,
+        reasons.get(StopReason.INFERRED_ROOT, 0),
     )
 
 
