@@ -9,9 +9,9 @@ class Limits:
 
     max_frames: int = 8192
     """User frames walked for one sample."""
-    earlier_dumps: int = 32
+    earlier_dumps: int = 4
     """Samples of a thread before one that ends with its dump, among which its callers are looked for."""
-    mapped_windows: int = 4
+    mapped_windows: int = 2
     """Windows of a recording that stay mapped meanwhile, each of 8 MiB."""
     max_chain: int = 8192
     """Entries read from one sampled call chain."""

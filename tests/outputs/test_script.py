@@ -10,7 +10,7 @@ from undwarf.errors import UsageError
 from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 from undwarf.perfdata import SampleField
 from undwarf.profile.model import Profile
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop import Provenance, StopReason
 
 PLAIN = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.PERIOD
 
@@ -146,6 +146,14 @@ def test_why_a_stack_ends() -> None:
     assert script(profile, "ip,sym", why=True) == (
         "\n\t    7f0000001010 f\n\t# no unwind rule for the address (/lib/libc.so.6)\n\n\n\t    7f0000001010 f\n\n"
     )
+
+
+def test_why_marks_frames_of_another_dump() -> None:
+    profile = make_profile([S("main@app f@app", stop=StopReason.INFERRED_ROOT, stop_image="app")])
+    profile.frames.provenance = memoryview(bytes([Provenance.OTHER_DUMP, Provenance.EH_FRAME]))
+    shown = script(profile, "ip,sym", why=True).splitlines()
+    assert shown[1:3] == ["\t    7f0000002010 f", "\t    7f0000001010 main # inferred"]
+    assert shown[3].startswith("\t# the stack dump ended; its outer callers are those of an earlier sample")
 
 
 def test_more_text_than_one_buffer_is_complete() -> None:

@@ -97,6 +97,18 @@ def test_a_larger_dump_reaches_the_root(build: Build, stacks: Stacks) -> None:
     check(found, program, ["_start", "main", *["descend"] * 401, "burn"], least=20)
 
 
+def test_a_stack_larger_than_its_dump_goes_on_as_in_earlier_ones(build: Build, stacks: Stacks) -> None:
+    program = build("gcc", "descent.c", "-O2")
+    found = stacks(program, "-F", "9999", arguments=["60"], graph="dwarf,2048")
+    inferred = [stack for stack in found if stack.stop is StopReason.INFERRED_ROOT]
+    assert len(inferred) >= 5
+    for stack in inferred:
+        names = stack.of(program)
+        assert names[:2] == ["_start", "main"]
+        assert set(names[2:]) <= {"descend", "burn"}
+        assert len(names) > 20
+
+
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_the_cpp_library(build: Build, stacks: Stacks, compiler: str) -> None:
     program = build(compiler, "library.cpp", "-O1")

@@ -17,6 +17,11 @@ def test_only_samples_with_a_user_part_to_unwind_count() -> None:
     assert whole.share == 0.75
 
 
+def test_stacks_with_inferred_callers_are_counted_apart() -> None:
+    whole = wholeness(make_profile([S("f@app", stop=stop) for stop in (R.ROOT, R.INFERRED_ROOT, R.INFERRED_ROOT)]))
+    assert (whole.unwound, whole.whole, whole.inferred, whole.gaps) == (3, 1, 2, [])
+
+
 def test_samples_of_events_without_chains_have_none_by_frame_pointers() -> None:
     profile = make_profile([S("f@app", stop=R.NO_DUMP), S("f@app", stop=R.NO_DUMP), S("f@kernel", stop=R.NONE)])
     profile.events[0].chains = False

@@ -47,6 +47,7 @@ def command(
     from undwarf.views.units import measures_of, samples_differ
 
     profile = job.grouped(by, skid)
+    job.note_inferred(profile)
     # Different units have no sum. Who asks for the number of samples has named what is added.
     found = measures_of(profile) if weight != "samples" else []
     if len(found) > 1:
