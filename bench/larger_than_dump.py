@@ -1,4 +1,4 @@
-"""Stacks larger than their dump: cuts the dumps of a recording, and compares what is inferred of the rest with the truth.
+"""Stacks larger than their dump: cuts the dumps of a recording, compares what is inferred with the whole stacks.
 
     python bench/larger_than_dump.py RECORDING [--sizes 16384,8192]
 
@@ -14,6 +14,7 @@ import shutil
 import struct
 import tempfile
 from collections import Counter
+from pathlib import Path
 
 import undwarf
 
@@ -78,8 +79,8 @@ def main() -> None:
     root = undwarf.StopReason.ROOT
     print(f"{options.recording}: {len(true):,} samples, {true_stop.count(root):,} whole")
     for size in map(int, options.sizes.split(",")):
-        with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(options.recording))) as folder:
-            path = os.path.join(folder, "cut.data")
+        with tempfile.TemporaryDirectory(dir=Path(options.recording).resolve().parent) as folder:
+            path = str(Path(folder) / "cut.data")
             cut(options.recording, path, size)
             chains, stops, guessed = stacks(path)
         counts: Counter[str] = Counter()
@@ -92,7 +93,8 @@ def main() -> None:
                 counts["equal"] += chain == whole
         spoilt, continued, equal = counts["spoilt"], counts["continued"], counts["equal"]
         print(
-            f"  {size:>6} bytes: {spoilt:,} spoilt, {continued:,} continued ({100 * continued / max(spoilt, 1):.2f} %), "
+            f"  {size:>6} bytes: {spoilt:,} spoilt, "
+            f"{continued:,} continued ({100 * continued / max(spoilt, 1):.2f} %), "
             f"{equal:,} of these equal ({100 * equal / max(continued, 1):.3f} %), {continued - equal:,} false "
             f"({100 * (continued - equal) / max(spoilt, 1):.3f} % of the spoilt)"
         )

@@ -176,7 +176,13 @@ def test_ring_buffers_hold_many_dumps_within_their_bounds(rate: int):
     assert size.dump <= LARGEST_DUMP
     assert size.dump % 8 == 0
     assert size.ring >= 16 * size.dump
-    assert size.ring >= 0.9 * rate * size.dump or size.dump < 16 << 10
+    assert size.ring >= 0.1 * rate * size.dump or size.dump <= 8 << 10
+
+
+@pytest.mark.parametrize(("rate", "dump"), [(1_500, LARGEST_DUMP), (6_000, LARGEST_DUMP), (20_000, 32_760)])
+def test_dumps_are_smaller_only_where_a_buffer_would_fill_at_once(monkeypatch, rate: int, dump: int):
+    monkeypatch.setattr(pe, "may_lock", lambda: True)
+    assert sizes(rate, 4, 16 << 30, None, None).dump == dump
 
 
 def test_without_privileges_the_locked_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch):

@@ -59,9 +59,7 @@ def continued(
     records = SimpleNamespace(samples=samples, sample_order=range(count))
     walked = SimpleNamespace(stack=[NONE] * count, stop=bytearray(stops), stop_image=[0] * count)
     walker = Chains(chains, refused)
-    done = continue_truncated(
-        Data(), records, [(0, 0, 0, count)], walker, memoryview(b"\1" * count), walked, limits
-    )
+    done = continue_truncated(Data(), records, [(0, 0, 0, count)], walker, memoryview(b"\1" * count), walked, limits)
     found = {i: walker.nodes[walked.stack[i]] for i in range(count) if walked.stop[i] == R.INFERRED_ROOT}
     assert len(found) == done
     return found
@@ -79,7 +77,8 @@ INNER = stack(3, 4, 5, 6, 7, 8, top=8800)
 
 
 def test_outer_callers_are_those_of_the_sample_before() -> None:
-    assert continued([*STEADY, INNER], [R.ROOT] * len(STEADY) + [R.TRUNCATED]) == {len(STEADY): (1, 2, 3, 4, 5, 6, 7, 8)}
+    found = continued([*STEADY, INNER], [R.ROOT] * len(STEADY) + [R.TRUNCATED])
+    assert found == {len(STEADY): (1, 2, 3, 4, 5, 6, 7, 8)}
 
 
 def test_a_continued_stack_continues_others() -> None:

@@ -25,7 +25,8 @@ SMALLEST_DUMP = 8 << 10
 PATIENCE = 1.0
 """Seconds of samples that a ring buffer should hold."""
 LEAST_PATIENCE = 0.1
-"""Seconds of samples that it has to hold: with less, dumps are cut."""
+"""Seconds of samples that it has to hold: with less, dumps are made smaller. On two CPUs that sampled a compiler, 0.17
+seconds (6,000 Hz) lost nothing."""
 OFTEN = 0.25
 """After what part of the time in which a small buffer fills up it is emptied."""
 SELDOM = 0.02
@@ -86,9 +87,7 @@ def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None)
     holds = relay or size
     if dump is None:
         dump = LARGEST_DUMP
-        while dump > SMALLEST_DUMP and (
-            rate * dump * PATIENCE * 0.99 > LARGEST_RING or holds < rate * dump * LEAST_PATIENCE
-        ):
+        while dump > SMALLEST_DUMP and holds < rate * dump * LEAST_PATIENCE:
             dump //= 2
     return Sizes(size, relay if relay > size else 0, dump // 8 * 8)
 

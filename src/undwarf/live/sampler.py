@@ -19,7 +19,7 @@ from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
 from undwarf.live import record_system as system
-from undwarf.live.record_rings import OpenEvents, Target, sizes
+from undwarf.live.record_rings import LARGEST_DUMP, OpenEvents, Target, sizes
 from undwarf.live.record_settings import Settings, Summary
 from undwarf.live.record_target import Workload
 from undwarf.live.record_unwind import LiveUnwinder
@@ -100,6 +100,12 @@ class Sampler:
         wanted = None if self.walks else PERF_DUMP
         size = sizes(rate, len(pe.online_cpus()), system.memory_bytes(), settings.dump or wanted, settings.buffer)
         self.ring_bytes, self.relay_bytes, dump = size.ring, size.relay, size.dump
+        if self.walks and settings.dump is None and dump < LARGEST_DUMP:
+            buffer = self.relay_bytes or self.ring_bytes
+            self.summary.notes.append(
+                f"stack dumps have {dump:,} bytes, as buffers of {buffer >> 10:,} KiB a CPU do not hold "
+                f"more at {rate:,} Hz: a lower -F or a larger --buffer lets them be larger"
+            )
         self.watermark = max(mmap.PAGESIZE, int(max(FEWEST, rate * SOON) * (dump + 512)))
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.

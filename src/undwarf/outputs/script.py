@@ -223,8 +223,8 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
             modes[number] |= sum(1 << (PLACE + place) for place in options.more.places(number))
     events = [event.name for event in profile.events]
     reasons = ["" for _number in range(max(StopReason) + 1)]
-    for reason, text in DESCRIPTIONS.items():
-        reasons[reason] = text
+    for reason, description in DESCRIPTIONS.items():
+        reasons[reason] = description
     names = (
         profile.comms,
         events,

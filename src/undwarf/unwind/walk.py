@@ -180,9 +180,7 @@ class Walker(SampledChains):
                 stop_images[i] = self.stop_image
         self.window = None
 
-    def trace(
-        self, window: memoryview, base: int, number: int
-    ) -> tuple[list[int], list[int], list[int]] | None:
+    def trace(self, window: memoryview, base: int, number: int) -> tuple[list[int], list[int], list[int]] | None:
         """Walk a sample, whose record lies in ``window`` (stream position ``base``), and keep its chain at hand for
         :meth:`continued`. By user frame, from the innermost on: stack pointers, addresses and frame numbers; None where
         they are not those of one dump on one stack.
