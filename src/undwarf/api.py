@@ -70,6 +70,7 @@ class Profile(model.Profile):
             line_size=made.line_size,
             unwind_order=made.unwind_order,
             stitched=made.stitched,
+            recorder=made.recorder,
         )
 
     def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
@@ -271,8 +272,19 @@ class Recording:
         asked = max((event.sample_stack_user for event in self.events), default=0)
         if not self.data.stitched:
             return asked
-        # What undwarf record saw beyond a dump it looked for in the process; what it made smaller had dumps.
-        return asked or DEFAULT_DUMP if ", of perf" in (self.header.version or "") else 0
+        if ", of perf" in (self.header.version or ""):
+            # It was made smaller, and had dumps.
+            return asked or DEFAULT_DUMP
+        # Nothing in the recording says how large dumps were, except where that was asked for.
+        words = self.header.cmdline or []
+        size = next((words[i + 1] for i, word in enumerate(words[:-1]) if word == "--stack-size"), "")
+        size = next((word.partition("=")[2] for word in words if word.startswith("--stack-size=")), size)
+        return int(size) if size.isascii() and size.isdecimal() and len(size) < 8 else 0
+
+    def _by_undwarf(self) -> bool:
+        """Whether `undwarf record` made the recording, and not perf."""
+        command = self.header.cmdline or [""]
+        return command[0].rpartition("/")[2] == "undwarf" and ", of perf" not in (self.header.version or "")
 
     def _places(self) -> Places:
         """Images without their unwind tables."""
@@ -339,6 +351,7 @@ class Recording:
             progress=progress,
         )
         made.unwind_order, made.stitched = self._unwound_with(), self.data.stitched
+        made.recorder = "undwarf" if self._by_undwarf() else "perf"
         if filters is not None and filters.of_frames:
             from undwarf.views.frame_filters import passing
 

@@ -57,6 +57,12 @@ def test_a_truncated_stack_wants_a_larger_dump() -> None:
     assert "--call-graph dwarf,16384" in advice(R.TRUNCATED, None, 8192)
 
 
+@pytest.mark.parametrize(("stitched", "mode"), [(True, ""), (False, "--unwind dump ")])
+def test_a_larger_dump_is_asked_for_as_it_was_recorded(stitched: bool, mode: str) -> None:
+    said = advice(R.TRUNCATED, None, 8192, stitched=stitched, recorder="undwarf")
+    assert said == f"record with a larger stack dump: undwarf record {mode}--stack-size 16384"
+
+
 def test_no_larger_dump_is_advised_than_perf_takes() -> None:
     assert "dwarf," not in advice(R.TRUNCATED, None, LARGEST_DUMP)
 

@@ -223,6 +223,7 @@ class Profile:
         line_size: int = LINE,
         unwind_order: tuple[str, ...] = (),
         stitched: bool = False,
+        recorder: str = "perf",
     ) -> None:
         self.samples = SampleView(self, samples)
         self.stacks = stacks
@@ -248,6 +249,8 @@ class Profile:
         """The kinds of unwind information that stacks were walked with; empty: all there are."""
         self.stitched = stitched
         """Whether stacks are as recorded, unwound by whoever wrote the recording."""
+        self.recorder = recorder
+        """The program whose options advice names: "perf" or "undwarf"."""
 
     def frame(self, number: int) -> Frame:
         """One frame as an object."""

@@ -70,12 +70,13 @@ def advice(
     *,
     stitched: bool = False,
     images: Sequence[ImageInfo] = (),
+    recorder: str = "perf",
 ) -> str:
     """What to do about a gap; empty where nothing would help.
 
     ``dump``: the largest stack dump that was recorded, in bytes; 0 for none. ``order``: the kinds of unwind information
     that were allowed; empty for all. ``stitched``: the recording holds whole chains in place of what they were made of.
-    ``images`` are all of the recording.
+    ``images`` are all of the recording. ``recorder``: the program that made it, "perf" or "undwarf".
     """
     if reason is StopReason.TRUNCATED:
         if not dump:
@@ -83,6 +84,9 @@ def advice(
         larger = larger_dump(dump)
         if not larger:
             return f"no larger dump than {LARGEST_DUMP} bytes can be recorded"
+        if recorder == "undwarf":
+            mode = "" if stitched else "--unwind dump "
+            return f"record with a larger stack dump: undwarf record {mode}--stack-size {larger}"
         return f"record with a larger stack dump: perf record --call-graph dwarf,{larger}"
     if reason is StopReason.NO_FILE:
         if stitched:
@@ -138,7 +142,15 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
                 dso(image) if image is not None else UNKNOWN,
                 image.build_id if image is not None else "",
                 count,
-                advice(reason, image, dump, profile.unwind_order, stitched=profile.stitched, images=profile.images),
+                advice(
+                    reason,
+                    image,
+                    dump,
+                    profile.unwind_order,
+                    stitched=profile.stitched,
+                    images=profile.images,
+                    recorder=profile.recorder,
+                ),
             )
         )
     gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))
