@@ -44,6 +44,7 @@ FOUND: dict[str, Any] = {
         "unwound": 1000,
         "whole": 950,
         "without_user": 30,
+        "inferred": 0,
         "as_recorded": 20,
         "without_chain": 0,
         "reasons": {},
@@ -67,6 +68,12 @@ def test_info(snapshot: Callable[[str], None]) -> None:
 
 def test_advice_is_given_once() -> None:
     assert text().count("dwarf,16384") == 1
+
+
+def test_stacks_with_inferred_callers_are_counted_apart() -> None:
+    found = {**FOUND, "wholeness": {**FOUND["wholeness"], "inferred": 7}}
+    assert "7  more reach it with callers inferred from other dumps of their thread\n" in text(found)
+    assert "inferred" not in text()
 
 
 def test_long_lists_say_how_much_is_left_out() -> None:
