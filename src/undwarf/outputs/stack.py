@@ -15,7 +15,7 @@ def _ending(sample: Sample) -> str:
     reason = StopReason(sample.stop)
     if reason is StopReason.DEPTH:
         return f"{DESCRIPTIONS[reason]} (--max-stack)"
-    return "" if reason is StopReason.ROOT else DESCRIPTIONS.get(reason, "")
+    return "" if reason in (StopReason.ROOT, StopReason.FIBER_ROOT) else DESCRIPTIONS.get(reason, "")
 
 
 def _signal_name(number: int) -> str:

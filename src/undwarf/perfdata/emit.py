@@ -25,7 +25,7 @@ LARGEST = cython.declare(cython.Py_ssize_t, 65528)
 ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
 """Bytes that must be free before one record is made; no record is larger."""
 STOP_SHIFT = cython.declare(cython.uint, 8)
-STOP_MASK = cython.declare(cython.uint, 0xF00)
+STOP_MASK = cython.declare(cython.uint, 0x1F00)
 DATA = cython.declare(cython.uint, 1 << 13)
 """Bit of ``misc`` of a mapping that is not executable."""
 FAR = cython.declare(cython.ulonglong, 1 << 62)
@@ -354,7 +354,7 @@ class Emitter:
         misc &= ~STOP_MASK
         if stop != NO_DUMP and stop != DEFERRED:
             # Why the stack ends; where the chain is the kernel's own, nothing.
-            misc |= (stop & 15) << STOP_SHIFT
+            misc |= (stop & 31) << STOP_SHIFT
         self.head(start, record_types.SAMPLE, misc)
         return 0
 
@@ -445,5 +445,5 @@ class Emitter:
                 misc = miscs[i]
                 misc &= ~STOP_MASK
                 if stops[i] != NO_DUMP and stops[i] != DEFERRED:
-                    misc |= (cython.cast(cython.uint, stops[i]) & 15) << STOP_SHIFT
+                    misc |= (cython.cast(cython.uint, stops[i]) & 31) << STOP_SHIFT
                 self.head(start, record_types.SAMPLE, misc)

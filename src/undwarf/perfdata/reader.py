@@ -48,7 +48,7 @@ _GLANCE = 1 << 18
 """Bytes of a small recording that are decoded first."""
 _NAME_UPDATE = 2
 STITCHED_BY = "undwarf "
-"""How the VERSION of recordings with stitched chains begins; bits 8 to 11 of their samples' ``misc`` are a stop
+"""How the VERSION of recordings with stitched chains begins; bits 8 to 12 of their samples' ``misc`` are a stop
 reason (undwarf.perfdata.emit)."""
 _LATE_EVENTS = 1000
 """Events that may be described after the first samples, which makes the tables anew each time."""

@@ -471,6 +471,35 @@ class Lookup:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def in_entry_function(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
+        """Whether an address lies in the function at an image's entry point, which nothing calls."""
+        function: cython.Py_ssize_t
+        if self.image_entry[image] == 0 or address < self.image_entry[image]:
+            return False
+        function = self.function(image, self.image_entry[image])
+        if function < 0:
+            return self.at_entry(image, address)
+        return self.function(image, address) == function
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def begins_fiber(self) -> cython.bint:
+        """Whether the return address found last is where the function at the root of a fiber would return to."""
+        proof: cython.int
+        frame: cython.uint = self.found_frame
+        if self.found_image == NOTHING or self.call_proof() != 2:
+            return False
+        proof = self.stacks.frame_proof[frame] >> 4 & 3
+        if proof == 0:
+            with cython.gil:
+                proof = self.source.fiber_root_at(self.found_image, self.stacks.frame_address[frame] + 1)
+            self.stacks.frame_proof[frame] |= cython.cast(cython.uchar, proof << 4)
+        return proof == 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def call_proof(self) -> cython.int:
         """Whether a call ends at the return address found last: 1 yes, 2 no, 3 where its code cannot be read."""
         proof: cython.int = self.stacks.frame_proof[self.found_frame] & 3
@@ -485,7 +514,7 @@ class Lookup:
     @cython.exceptval(-1)
     def is_return(self, frame: cython.uint) -> cython.bint:
         """Whether the instruction at a sampled address returns."""
-        proof: cython.int = self.stacks.frame_proof[frame] >> 2
+        proof: cython.int = self.stacks.frame_proof[frame] >> 2 & 3
         image: cython.uint = self.stacks.frame_image[frame]
         if image == NOTHING:
             return False

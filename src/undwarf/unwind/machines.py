@@ -26,12 +26,20 @@ if TYPE_CHECKING:
 
         LONGEST: int
         RETURN_LONGEST: int
+        FIBER_ROOT_LONGEST: int
+        SYSTEM_CALL_LENGTH: int
 
         def ends_with_call(self, code: bytes) -> bool:
             """Whether a call instruction ends where these bytes do."""
 
         def is_return(self, code: bytes) -> bool:
             """Whether code starts with a return instruction that takes its address from the stack."""
+
+        def is_fiber_root(self, code: bytes) -> bool:
+            """Whether code is where the first function of a fiber returns to, which no call has put there."""
+
+        def is_after_system_call(self, code: bytes) -> bool:
+            """Whether code starts with a system call instruction, behind which the rest only looks at the result."""
 
     # The modules are imported by name: this is where their attributes are checked.
     _CALLS: tuple[Calls, ...] = (undwarf.unwind.aarch64.calls, undwarf.unwind.x86_64.calls)

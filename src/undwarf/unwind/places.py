@@ -104,6 +104,21 @@ class Places:
         code = image.read(address, calls.RETURN_LONGEST)
         return 1 if code is not None and calls.is_return(bytes(code)) else 2
 
+    def fiber_root_at(self, number: int, address: int) -> int:
+        """Whether the code at ``address`` ends a fiber whose first function returns to it: 1 yes, 2 no or not to be
+        read."""
+        calls = self.machine.calls
+        code = self.image(number).read(address, calls.FIBER_ROOT_LONGEST)
+        return 1 if code is not None and calls.is_fiber_root(bytes(code)) else 2
+
+    def after_system_call(self, number: int, address: int, length: int) -> bool:
+        """Whether a system call instruction ends at ``address`` and the ``length`` bytes of code there only look at its
+        result."""
+        calls = self.machine.calls
+        before = calls.SYSTEM_CALL_LENGTH
+        code = self.image(number).read(address - before, before + length)
+        return code is not None and len(code) == before + length and calls.is_after_system_call(bytes(code))
+
     def read(self, number: int, address: int) -> int | None:
         """The 8-byte word of read-only file data at an image's address; None where there is none."""
         if address == 0:

@@ -11,6 +11,8 @@ cdef class Steps(Expressions):
     cdef bint frame_pointers
     # Where a call that led to no code would return to.
     cdef unsigned long long back
+    # Whether the walk has left an alternate signal stack.
+    cdef bint left_signal_stack
 
     cdef int step(self, unsigned int rule) except? -1 nogil
     @cython.final
@@ -29,3 +31,7 @@ cdef class Steps(Expressions):
     @cython.final
     cdef bint follows_call(self, unsigned long long back) except? -1 nogil
     cdef bint called_from(self) except? -1 nogil
+    @cython.final
+    cdef int see_signal_frame(self, unsigned long long sp) except? -1 nogil
+    @cython.final
+    cdef bint to_system_call(self, unsigned long long pc) except? -1 nogil

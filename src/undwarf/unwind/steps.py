@@ -14,7 +14,17 @@ STRIDE = cython.declare(cython.Py_ssize_t, 80)
 FROM_GOPCLNTAB = cython.declare(cython.int, 6)
 """The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stacks`)."""
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
 RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
+RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
+
+UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
+"""Where `struct ucontext` begins in a signal's frame: behind `siginfo` (arch/arm64/kernel/signal.c). On x86-64 the
+stack pointer is at it when a handler has returned."""
+UC_STACK = cython.declare(cython.ulonglong, 16)
+"""Where its `uc_stack` begins: the alternate stack's address, flags, and bytes, 8 bytes each."""
+NEAR_SYSTEM_CALL = cython.declare(cython.ulonglong, 8)
+"""Bytes of code behind a system call that test its result at most: `test`, two short jumps."""
 
 # Stop reasons (undwarf.unwind.stop.StopReason).
 STOP_ROOT = cython.declare(cython.int, 1)
@@ -30,6 +40,7 @@ REGISTERS = cython.declare(cython.int, 17)
 RBP = cython.declare(cython.int, 6)
 RSP = cython.declare(cython.int, 7)
 RIP = cython.declare(cython.int, 16)
+RCX = cython.declare(cython.int, 2)
 CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 16)
 """Those that a function gives back, the stack pointer and the address."""
 
@@ -60,6 +71,7 @@ class Steps(Expressions):
     ) -> None:
         super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
         self.innermost = False
+        self.left_signal_stack = False
         self.frame_pointers = source.frame_pointers
 
     @cython.cfunc
@@ -335,3 +347,61 @@ class Steps(Expressions):
             return False
         self.find(self.back - 1, self.back)
         return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def see_signal_frame(self, sp: cython.ulonglong) -> cython.int:
+        """Set ``left_signal_stack`` if the signal's frame at ``sp`` is on the alternate stack that it names itself, and
+        the stack pointer it restores, which is in ``regs``, is not (Linux, `__save_altstack`)."""
+        at: cython.ulonglong = sp + UC_STACK + (UCONTEXT_AARCH64 if self.link >= 0 else 0)
+        start: cython.ulonglong
+        size: cython.ulonglong
+        self.fault = 0
+        start = self.load(at)
+        size = self.load(at + 16)
+        if not self.fault and sp - start < size and self.regs[RSP] - start > size:
+            self.left_signal_stack = True
+        self.fault = 0
+        return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def to_system_call(self, pc: cython.ulonglong) -> cython.bint:
+        """Take the system call's rule where the innermost address, the one found last, is behind its instruction and
+        has none, or is behind that of a signal's return and so at some other function; whether that was so.
+
+        A system call leaves its own return address in rcx, and changes neither the stack nor registers that functions
+        give back: what holds at its instruction holds behind it (Intel SDM volume 2, SYSCALL).
+        """
+        back: cython.ulonglong = self.regs[RCX]
+        rule: cython.uint = self.found_rule
+        frame: cython.uint = self.found_frame
+        image: cython.uint = self.found_image
+        known: cython.bint = False
+        if self.link >= 0 or not self.known >> RCX & 1 or pc - back > NEAR_SYSTEM_CALL or rule == RULE_UNMAPPED:
+            return False
+        if rule != RULE_NO and pc != back:
+            return False
+        self.find(back - 1, back)
+        if self.found_rule < RULE_LIMIT and self.found_image == image:
+            if pc == back and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL:
+                # The instruction itself: what lies behind is no part of its function.
+                rule = self.found_rule
+                self.find(back - 2, back - 2)
+                self.found_rule = rule
+                return True
+            if rule == RULE_NO:
+                with cython.gil:
+                    known = self.source.after_system_call(
+                        image, self.stacks.frame_address[frame] - (pc - back), pc - back
+                    )
+        if known:
+            rule = self.found_rule
+        self.found_rule = rule
+        self.found_frame = frame
+        self.found_image = image
+        return known

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class StopReason(IntEnum):
-    """The end of a sample's user part. Only ROOT is a whole stack; NONE has no user part at all.
+    """The end of a sample's user part. Only those in WHOLE are whole stacks; NONE has no user part at all.
 
     INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`)."""
 
@@ -24,6 +24,8 @@ class StopReason(IntEnum):
     UNKNOWN_REGISTER = 13
     DEFERRED = 14
     OTHER_STACK = 15
+    FIBER_ROOT = 16
+    SIGNAL_STACK = 17
     INFERRED_ROOT = 20
 
 
@@ -45,7 +47,12 @@ DESCRIPTIONS = {
     StopReason.DEFERRED: "the user chain was to come later and never came",
     StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of an earlier sample of the thread",
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
+    StopReason.FIBER_ROOT: "root of a fiber reached",
+    StopReason.SIGNAL_STACK: "root of an alternate signal stack; the interrupted stack, elsewhere, was not recorded",
 }
+
+WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK))
+"""Reasons of stacks that were followed to their own root: nothing of them is missing."""
 
 
 class Provenance(IntEnum):

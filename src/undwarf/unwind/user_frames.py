@@ -35,6 +35,13 @@ STOP_UNMAPPED = cython.declare(cython.int, 4)
 STOP_LOOP = cython.declare(cython.int, 6)
 STOP_DEPTH = cython.declare(cython.int, 7)
 STOP_NO_FILE = cython.declare(cython.int, 9)
+STOP_TRUNCATED = cython.declare(cython.int, 2)
+STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
+STOP_FIBER_ROOT = cython.declare(cython.int, 16)
+STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
+
+FROM_CODE = cython.declare(cython.int, 5)
+"""The source of rules that the code itself was analysed for (:mod:`undwarf.tables.model`)."""
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -84,6 +91,8 @@ class UserFrames(Steps):
         """
         exact: cython.bint = depth == 0
         nowhere: cython.bint = False
+        called: cython.bint = False
+        accumulator: cython.ulonglong = self.regs[RAX]
         pc: cython.ulonglong
         reason: cython.int = 0
         rule: cython.uint
@@ -94,6 +103,7 @@ class UserFrames(Steps):
         self.top = 0
         self.odd = second_look or depth > 0
         self.ended_at_zero = False
+        self.left_signal_stack = False
         self.fresh_count = depth
         self.see_last_stack()
         while True:
@@ -109,8 +119,13 @@ class UserFrames(Steps):
                 reason = STOP_ROOT
                 break
             self.find(pc if exact else pc - 1, pc)
+            called = depth == 0 and self.to_system_call(pc)
             rule = self.found_rule
             if rule == RULE_UNMAPPED and depth and not nowhere:
+                if image != NOTHING and self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
+                    # What it was entered with is no return address.
+                    reason = STOP_ROOT
+                    break
                 if self.runtime:
                     # Where addresses are shown, so is the one that leads nowhere.
                     self.chain[count] = self.found_frame
@@ -149,11 +164,28 @@ class UserFrames(Steps):
                 exact = False
                 # A frame pointer of zero says nothing about this caller yet.
                 left = 1
+            elif (
+                not exact
+                and (rule == RULE_NO or (rule < RULE_LIMIT and self.words[STRIDE * rule + 5] == FROM_CODE))
+                and self.begins_fiber()
+            ):
+                # No call returns here: it is not the byte before that counts.
+                self.find(pc, pc)
+                self.chain[count - 1] = self.found_frame
+                reason = STOP_FIBER_ROOT
+                break
             elif rule < RULE_LIMIT:
                 self.innermost = exact
                 reason = self.step(rule)
+                if called and accumulator == 0 and (reason or not self.follows_call(self.regs[RIP])):
+                    # A new thread or process, which gets 0, at the start of its own stack.
+                    reason = STOP_ROOT
                 if reason:
+                    if self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
+                        reason = STOP_ROOT
                     break
+                if self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL:
+                    self.see_signal_frame(sp)
                 self.regs[RIP] &= self.address_bits
                 exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0
                 if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
@@ -178,6 +210,13 @@ class UserFrames(Steps):
         if self.tail_count and self.memo_top > self.top:
             # What lies above was read when that stack was walked.
             self.top = self.memo_top
+        if (
+            self.left_signal_stack
+            and reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY, STOP_NO_RULE)
+            and not self.live_whole
+            and not self.low <= self.regs[RSP] < self.high
+        ):
+            reason = STOP_SIGNAL_STACK
         self.stop = reason
         if reason != STOP_ROOT:
             self.stop_image = image

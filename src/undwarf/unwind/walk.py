@@ -29,6 +29,8 @@ STOP_NO_DUMP = cython.declare(cython.int, 8)
 STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_UNSUPPORTED = cython.declare(cython.int, 11)
 STOP_DEFERRED = cython.declare(cython.int, 14)
+STOP_FIBER_ROOT = cython.declare(cython.int, 16)
+STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
 
 BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
 BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
@@ -275,14 +277,14 @@ class Walker(SampledChains):
         walked = self.open_dump(s, record, mode)
         if walked:
             count = self.dumped_part(s, record, mode, count)
-            if self.stop != STOP_ROOT and self.came_later(s) > count - kernel_count:
+            if not self.is_whole() and self.came_later(s) > count - kernel_count:
                 # The kernel walked the real stack: further than the dump reaches.
                 walked = False
                 count = self.later_user_chain(s, kernel_count)
         elif self.chain_at[s] and self.user_chain_at >= 0 and self.has_call_stack(s, record):
             count = self.branch_chain(record + self.branch_at[s], self.branch_kinds[self.events[s]], count)
         elif self.chain_at[s] and self.user_chain_at >= 0:
-            count = self.sampled_user_chain(count, cython.cast(cython.int, self.miscs[s] >> 8 & 15))
+            count = self.sampled_user_chain(count, cython.cast(cython.int, self.miscs[s] >> 8 & 31))
         elif self.unsupported:
             self.stop = STOP_UNSUPPORTED
         elif self.deferred_here:
@@ -292,7 +294,7 @@ class Walker(SampledChains):
                 self.stop = STOP_DEFERRED
                 self.deferred += 1
         elif self.stitched:
-            self.stop = self.miscs[s] >> 8 & 15
+            self.stop = self.miscs[s] >> 8 & 31
         if count == kernel_count and mode == 2 and self.ips[s] and self.stop != STOP_DEFERRED:
             # Neither registers nor a chain: the sampled address is all there is.
             self.resolve(self.ips[s], self.ips[s], FROM_USER_CHAIN)
@@ -372,6 +374,13 @@ class Walker(SampledChains):
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
+    def is_whole(self) -> cython.bint:
+        """Whether the walk has reached the root of its stack (undwarf.unwind.stop.WHOLE)."""
+        return self.stop in (STOP_ROOT, STOP_FIBER_ROOT, STOP_SIGNAL_STACK)
+
+    @cython.cfunc
+    @cython.nogil
     @cython.exceptval(-1)
     def dumped_part(
         self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint, first: cython.Py_ssize_t
@@ -385,7 +394,7 @@ class Walker(SampledChains):
             and self.open_dump(s, record, mode)
         ):
             count = self.user_part(first, 0, True)
-            if self.stop != STOP_ROOT or self.ended_at_zero:
+            if not self.is_whole() or self.ended_at_zero:
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
         if self.ended_at_zero or self.stop in (STOP_UNMAPPED, STOP_BAD_CFA, STOP_UNREADABLE_MEMORY):
@@ -394,12 +403,12 @@ class Walker(SampledChains):
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
         if self.live_state == LIVE_OPEN and not self.trial:
-            self.completed += self.stop == STOP_ROOT
+            self.completed += self.is_whole()
         elif self.live_state != LIVE_UNUSED:
             if self.trial:
                 # Nothing says yet that these are the sample's own callers; those of later ones they may be.
                 with cython.gil:
-                    self._end_trial(self.stop == STOP_ROOT)
+                    self._end_trial(self.is_whole())
                 self.trial = False
                 self.live_state = LIVE_REFUSED
                 self.open_dump(s, record, mode)

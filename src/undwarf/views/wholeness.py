@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, ImageInfo, Profile
-from undwarf.unwind.stop import DESCRIPTIONS, StopReason
+from undwarf.unwind.stop import DESCRIPTIONS, WHOLE, StopReason
 from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.views.labels import UNKNOWN, dso
 from undwarf.views.runtimes import walking
@@ -30,7 +30,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Wholeness:
-    """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the stack.
+    """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the
+    stack, be it a thread's, a fiber's or that of an alternate signal stack (``reasons`` has each).
 
     ``without_user`` have no user part (kernel threads, the idle task, registers not recorded), ``as_recorded`` have
     only the chain the kernel made by frame pointers, which does not tell whether it is whole, ``without_chain`` not
@@ -132,7 +133,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
     for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
         reason = StopReason(stop)
         reasons[reason] = reasons.get(reason, 0) + count
-        if reason in (StopReason.ROOT, StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
+        if reason in WHOLE or reason in (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
             continue
         image = profile.images[number] if number != NONE else None
         gaps.append(
@@ -160,7 +161,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
     return Wholeness(
         len(samples),
         len(samples) - without - recorded,
-        reasons.get(StopReason.ROOT, 0),
+        sum(reasons.get(reason, 0) for reason in WHOLE),
         without,
         recorded - alone,
         alone,

@@ -9,6 +9,12 @@ LONGEST = 4
 RETURN_LONGEST = 4
 """Bytes that tell a return instruction."""
 
+FIBER_ROOT_LONGEST = 8
+"""Bytes of code that tell the root of a fiber."""
+
+SYSTEM_CALL_LENGTH = 4
+"""Bytes of a system call instruction."""
+
 
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address are a call instruction."""
@@ -26,4 +32,15 @@ def ends_with_call(code: bytes) -> bool:
 
 def is_return(code: bytes) -> bool:
     """Never: what a return does is in the link register, so that no rule can be wrong about it for long."""
+    return False
+
+
+def is_fiber_root(code: bytes) -> bool:
+    """Whether code is what Boost's new contexts have in the link register (make_arm64_aapcs_elf_gas.S): a call of
+    `_exit` with 0. That no call stands before it is for callers to check."""
+    return code[:4] in (b"\x00\x00\x80\xd2", b"\xe0\x03\x1f\xaa") and code[7:8] in (b"\x94", b"\x97")
+
+
+def is_after_system_call(code: bytes) -> bool:
+    """Never: the walk does not keep what a system call leaves in registers here."""
     return False

@@ -9,6 +9,14 @@ LONGEST = 7
 RETURN_LONGEST = 2
 """Bytes that tell a return instruction."""
 
+FIBER_ROOT_LONGEST = 16
+"""Bytes of code that tell the root of a fiber."""
+
+SYSTEM_CALL_LENGTH = 2
+"""Bytes of a system call instruction."""
+
+_SHORT_JUMPS = range(0x70, 0x80)
+
 
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address can be a call instruction that ends there."""
@@ -33,3 +41,32 @@ def ends_with_call(code: bytes) -> bool:
 def is_return(code: bytes) -> bool:
     """Whether code starts with a near return, bare or behind the prefixes that compilers pad it with."""
     return code[:1] in (b"\xc3", b"\xc2") or code[:2] in (b"\xf3\xc3", b"\xf2\xc3")
+
+
+def is_fiber_root(code: bytes) -> bool:
+    """Whether code is one of those that a new fiber's stack has as the return address of its first function.
+
+    Boost (make_x86_64_sysv_elf_gas.S, since 1.60) exits with 0 and halts; glibc (`__start_context`) takes the stack
+    pointer from rbx, where `makecontext` has put the next context. In both no call stands before it, which is for
+    callers to check.
+    """
+    for clear in (b"\x48\x31\xff", b"\x31\xff"):
+        rest = code[len(clear) :]
+        if code.startswith(clear) and (
+            (rest[:1] == b"\xe8" and rest[5:6] == b"\xf4") or (rest[:2] == b"\xff\x15" and rest[6:7] == b"\xf4")
+        ):
+            return True
+    # mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi
+    return code.startswith(b"\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff")
+
+
+def is_after_system_call(code: bytes) -> bool:
+    """Whether code is `syscall`, then nothing but a test of rax and short jumps that are not taken."""
+    if code[:2] != b"\x0f\x05":
+        return False
+    rest = code[2:]
+    if rest.startswith(b"\x48\x85\xc0"):
+        rest = rest[3:]
+    while len(rest) >= 2 and rest[0] in _SHORT_JUMPS:
+        rest = rest[2:]
+    return not rest
