@@ -39,7 +39,7 @@ if TYPE_CHECKING:
             """Whether code is where the first function of a fiber returns to, which no call has put there."""
 
         def is_after_system_call(self, code: bytes) -> bool:
-            """Whether code starts with a system call instruction, behind which the rest only looks at the result."""
+            """Whether code starts with a system call, behind which the rest only looks at the result."""
 
     # The modules are imported by name: this is where their attributes are checked.
     _CALLS: tuple[Calls, ...] = (undwarf.unwind.aarch64.calls, undwarf.unwind.x86_64.calls)

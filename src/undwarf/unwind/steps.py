@@ -387,6 +387,15 @@ class Steps(Expressions):
         if rule != RULE_NO and pc != back:
             return False
         self.find(back - 1, back)
+        if rule == RULE_NO:
+            if self.found_rule == RULE_NO:
+                # glibc ends what it says of `clone` in front of the instruction, behind that of the call's number.
+                self.find(back - 3, back - 2)
+            if self.found_rule < RULE_LIMIT and self.found_image == image:
+                with cython.gil:
+                    known = self.source.after_system_call(
+                        image, self.stacks.frame_address[frame] - (pc - back), pc - back
+                    )
         if self.found_rule < RULE_LIMIT and self.found_image == image:
             if pc == back and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL:
                 # The instruction itself: what lies behind is no part of its function.
@@ -394,11 +403,6 @@ class Steps(Expressions):
                 self.find(back - 2, back - 2)
                 self.found_rule = rule
                 return True
-            if rule == RULE_NO:
-                with cython.gil:
-                    known = self.source.after_system_call(
-                        image, self.stacks.frame_address[frame] - (pc - back), pc - back
-                    )
         if known:
             rule = self.found_rule
         self.found_rule = rule

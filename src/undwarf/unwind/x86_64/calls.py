@@ -12,8 +12,8 @@ RETURN_LONGEST = 2
 FIBER_ROOT_LONGEST = 16
 """Bytes of code that tell the root of a fiber."""
 
-SYSTEM_CALL_LENGTH = 2
-"""Bytes of a system call instruction."""
+SYSTEM_CALL_LENGTH = 7
+"""Bytes of a system call instruction with that in front of it which takes its number."""
 
 _SHORT_JUMPS = range(0x70, 0x80)
 
@@ -61,10 +61,10 @@ def is_fiber_root(code: bytes) -> bool:
 
 
 def is_after_system_call(code: bytes) -> bool:
-    """Whether code is `syscall`, then nothing but a test of rax and short jumps that are not taken."""
-    if code[:2] != b"\x0f\x05":
+    """Whether code is `mov $NUMBER,%eax; syscall`, then nothing but a test of rax and short jumps that are not taken."""
+    if code[:1] != b"\xb8" or code[5:7] != b"\x0f\x05":
         return False
-    rest = code[2:]
+    rest = code[7:]
     if rest.startswith(b"\x48\x85\xc0"):
         rest = rest[3:]
     while len(rest) >= 2 and rest[0] in _SHORT_JUMPS:
