@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RETURN_LONGEST: int
         FIBER_ROOT_LONGEST: int
         SYSTEM_CALL_LENGTH: int
+        SYSTEM_CALL_REACH: int
 
         def ends_with_call(self, code: bytes) -> bool:
             """Whether a call instruction ends where these bytes do."""
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
         def is_after_system_call(self, code: bytes) -> bool:
             """Whether code starts with a system call, behind which the rest only looks at the result."""
+
+        def system_call_number(self, code: bytes) -> int:
+            """The number of the system call whose instruction these bytes end with; -1 where they do not say."""
 
     # The modules are imported by name: this is where their attributes are checked.
     _CALLS: tuple[Calls, ...] = (undwarf.unwind.aarch64.calls, undwarf.unwind.x86_64.calls)

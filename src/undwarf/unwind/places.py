@@ -119,6 +119,12 @@ class Places:
         code = self.image(number).read(address - before, before + length)
         return code is not None and len(code) == before + length and calls.is_after_system_call(bytes(code))
 
+    def system_call_number(self, number: int, address: int) -> int:
+        """The number of the system call whose instruction ends at ``address``; -1 where that is not to be seen."""
+        calls = self.machine.calls
+        code = self.image(number).read(address - calls.SYSTEM_CALL_REACH, calls.SYSTEM_CALL_REACH)
+        return calls.system_call_number(bytes(code)) if code is not None else -1
+
     def read(self, number: int, address: int) -> int | None:
         """The 8-byte word of read-only file data at an image's address; None where there is none."""
         if address == 0:

@@ -13,6 +13,8 @@ cdef class Steps(Expressions):
     cdef unsigned long long back
     # Whether the walk has left an alternate signal stack.
     cdef bint left_signal_stack
+    # Whether the sample was taken in the kernel.
+    cdef bint in_kernel
 
     cdef int step(self, unsigned int rule) except? -1 nogil
     @cython.final
@@ -35,3 +37,9 @@ cdef class Steps(Expressions):
     cdef int see_signal_frame(self, unsigned long long sp) except? -1 nogil
     @cython.final
     cdef bint to_system_call(self, unsigned long long pc) except? -1 nogil
+    @cython.final
+    cdef bint at_signal_frame(self) except? -1 nogil
+    @cython.final
+    cdef int stop_at_system_call(
+        self, unsigned int frame, unsigned long long skipped, unsigned long long result, int reason
+    ) except? -1 nogil

@@ -23,6 +23,16 @@ UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
 stack pointer is at it when a handler has returned."""
 UC_STACK = cython.declare(cython.ulonglong, 16)
 """Where its `uc_stack` begins: the alternate stack's address, flags, and bytes, 8 bytes each."""
+UC_SEGMENTS = cython.declare(cython.ulonglong, 184)
+"""On x86-64, where it has the interrupted code's cs, gs, fs and ss, 2 bytes each (asm/sigcontext.h)."""
+USER_CS = cython.declare(cython.ulonglong, 0x33)
+USER_SS = cython.declare(cython.ulonglong, 0x2B)
+"""Segments of 64-bit user mode on Linux (asm/segment.h)."""
+CLONE = cython.declare(cython.int, 56)
+EXECVE = cython.declare(cython.int, 59)
+EXECVEAT = cython.declare(cython.int, 322)
+CLONE3 = cython.declare(cython.int, 435)
+"""System calls of x86-64 by number (arch/x86/entry/syscalls/syscall_64.tbl)."""
 NEAR_SYSTEM_CALL = cython.declare(cython.ulonglong, 8)
 """Bytes of code behind a system call that test its result at most: `test`, two short jumps."""
 
@@ -34,6 +44,7 @@ STOP_BAD_CFA = cython.declare(cython.int, 5)
 STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_BAD_RULE = cython.declare(cython.int, 12)
 STOP_OTHER_STACK = cython.declare(cython.int, 15)
+STOP_REPLACED = cython.declare(cython.int, 18)
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -72,6 +83,7 @@ class Steps(Expressions):
         super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
         self.innermost = False
         self.left_signal_stack = False
+        self.in_kernel = False
         self.frame_pointers = source.frame_pointers
 
     @cython.cfunc
@@ -372,22 +384,34 @@ class Steps(Expressions):
     @cython.exceptval(-1)
     def to_system_call(self, pc: cython.ulonglong) -> cython.bint:
         """Take the system call's rule where the innermost address, the one found last, is behind its instruction and
-        has none, or is behind that of a signal's return and so at some other function; whether that was so.
+        has none, or is behind that of a signal's return and so at some other function. Returns whether the address is
+        behind a system call, as far as registers say.
 
         A system call leaves its own return address in rcx, and changes neither the stack nor registers that functions
         give back: what holds at its instruction holds behind it (Intel SDM volume 2, SYSCALL).
         """
         back: cython.ulonglong = self.regs[RCX]
+        near: cython.bint = self.known >> RCX & 1 != 0 and pc - back <= NEAR_SYSTEM_CALL
         rule: cython.uint = self.found_rule
         frame: cython.uint = self.found_frame
         image: cython.uint = self.found_image
         known: cython.bint = False
-        if self.link >= 0 or not self.known >> RCX & 1 or pc - back > NEAR_SYSTEM_CALL or rule == RULE_UNMAPPED:
+        if self.link >= 0 or rule == RULE_UNMAPPED or not (near or self.in_kernel):
             return False
-        if rule != RULE_NO and pc != back:
+        self.find(pc - 1, pc)
+        if (
+            self.found_rule < RULE_LIMIT
+            and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL
+            and self.found_rule != rule
+            and ((near and pc == back) or self.at_signal_frame())
+        ):
+            # The instruction itself: what lies behind is no part of its function.
+            rule = self.found_rule
+            self.find(pc - 2, pc - 2)
+            self.found_rule = rule
             return False
-        self.find(back - 1, back)
-        if rule == RULE_NO:
+        if near and rule == RULE_NO:
+            self.find(back - 1, back)
             if self.found_rule == RULE_NO:
                 # glibc ends what it says of `clone` in front of the instruction, behind that of the call's number.
                 self.find(back - 3, back - 2)
@@ -396,16 +420,50 @@ class Steps(Expressions):
                     known = self.source.after_system_call(
                         image, self.stacks.frame_address[frame] - (pc - back), pc - back
                     )
-        if self.found_rule < RULE_LIMIT and self.found_image == image:
-            if pc == back and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL:
-                # The instruction itself: what lies behind is no part of its function.
-                rule = self.found_rule
-                self.find(back - 2, back - 2)
-                self.found_rule = rule
-                return True
         if known:
             rule = self.found_rule
         self.found_rule = rule
         self.found_frame = frame
         self.found_image = image
-        return known
+        return near
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def at_signal_frame(self) -> cython.bint:
+        """Whether the stack pointer is at a `struct ucontext` of x86-64, as the saved code segment, that of user mode,
+        and the one of data say: while the kernel restores registers, rcx is no longer that of the call."""
+        segments: cython.ulonglong
+        self.fault = 0
+        segments = self.load(self.regs[RSP] + UC_SEGMENTS)
+        if self.fault:
+            self.fault = 0
+            return False
+        return segments & 0xFFFF == USER_CS and segments >> 48 in (0, USER_SS)
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def stop_at_system_call(
+        self, frame: cython.uint, skipped: cython.ulonglong, result: cython.ulonglong, reason: cython.int
+    ) -> cython.int:
+        """Why a stack ends whose innermost frame is ``skipped`` bytes behind a system call and whose next step gave
+        ``reason`` (0: none); ``result`` is in rax."""
+        number: cython.int
+        if reason == STOP_ROOT or (not reason and (result != 0 or self.follows_call(self.regs[RIP]))):
+            return reason
+        if self.stacks.frame_image[frame] == NOTHING:
+            return reason
+        with cython.gil:
+            number = self.source.system_call_number(
+                self.stacks.frame_image[frame], self.stacks.frame_address[frame] - skipped
+            )
+        if result == 0 and number in (CLONE, CLONE3):
+            # A new thread or process, which gets 0, at the start of a stack of its own.
+            return STOP_ROOT
+        if self.in_kernel and reason and number in (EXECVE, EXECVEAT):
+            # What the stack pointer led to is gone.
+            return STOP_REPLACED
+        return reason

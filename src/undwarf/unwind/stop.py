@@ -26,6 +26,7 @@ class StopReason(IntEnum):
     OTHER_STACK = 15
     FIBER_ROOT = 16
     SIGNAL_STACK = 17
+    REPLACED = 18
     INFERRED_ROOT = 20
 
 
@@ -49,6 +50,7 @@ DESCRIPTIONS = {
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
     StopReason.FIBER_ROOT: "root of a fiber reached",
     StopReason.SIGNAL_STACK: "root of an alternate signal stack; the interrupted stack, elsewhere, was not recorded",
+    StopReason.REPLACED: "the process was being replaced by another program (execve)",
 }
 
 WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK))

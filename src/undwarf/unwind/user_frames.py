@@ -47,6 +47,7 @@ FROM_CODE = cython.declare(cython.int, 5)
 REGISTERS = cython.declare(cython.int, 17)
 RAX = cython.declare(cython.int, 0)
 RDX = cython.declare(cython.int, 1)
+RCX = cython.declare(cython.int, 2)
 RBX = cython.declare(cython.int, 3)
 RBP = cython.declare(cython.int, 6)
 RSP = cython.declare(cython.int, 7)
@@ -93,6 +94,7 @@ class UserFrames(Steps):
         nowhere: cython.bint = False
         called: cython.bint = False
         accumulator: cython.ulonglong = self.regs[RAX]
+        beyond: cython.ulonglong = self.regs[RCX]
         pc: cython.ulonglong
         reason: cython.int = 0
         rule: cython.uint
@@ -177,9 +179,8 @@ class UserFrames(Steps):
             elif rule < RULE_LIMIT:
                 self.innermost = exact
                 reason = self.step(rule)
-                if called and accumulator == 0 and (reason or not self.follows_call(self.regs[RIP])):
-                    # A new thread or process, which gets 0, at the start of its own stack.
-                    reason = STOP_ROOT
+                if called:
+                    reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:
                     if self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
                         reason = STOP_ROOT
@@ -193,6 +194,8 @@ class UserFrames(Steps):
                     break
             else:
                 reason = self.step_without_rule(0 if exact else depth - left)
+                if called:
+                    reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:
                     if rule != RULE_NO and reason == STOP_NO_RULE:
                         reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED

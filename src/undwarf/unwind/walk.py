@@ -466,6 +466,7 @@ class Walker(SampledChains):
                     self.known &= ~(cython.cast(cython.uint, 1) << i)
         if not self.known >> RIP & 1 or not self.known >> RSP & 1:
             return False
+        self.in_kernel = mode == 1
         self.low = self.regs[RSP]
         self.high = self.low + valid
         if self.high < self.low:

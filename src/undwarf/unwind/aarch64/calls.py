@@ -15,6 +15,9 @@ FIBER_ROOT_LONGEST = 8
 SYSTEM_CALL_LENGTH = 4
 """Bytes of a system call instruction."""
 
+SYSTEM_CALL_REACH = 4
+"""Bytes of code in which a system call's number is looked for."""
+
 
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address are a call instruction."""
@@ -44,3 +47,8 @@ def is_fiber_root(code: bytes) -> bool:
 def is_after_system_call(code: bytes) -> bool:
     """Never: the walk does not keep what a system call leaves in registers here."""
     return False
+
+
+def system_call_number(code: bytes) -> int:
+    """Not to be seen, as :func:`is_after_system_call`."""
+    return -1

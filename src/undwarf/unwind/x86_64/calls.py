@@ -15,6 +15,9 @@ FIBER_ROOT_LONGEST = 16
 SYSTEM_CALL_LENGTH = 7
 """Bytes of a system call instruction with that in front of it which takes its number."""
 
+SYSTEM_CALL_REACH = 64
+"""Bytes of code in which a system call's number is looked for: musl's `clone` sets it 36 bytes before."""
+
 _SHORT_JUMPS = range(0x70, 0x80)
 
 
@@ -70,3 +73,15 @@ def is_after_system_call(code: bytes) -> bool:
     while len(rest) >= 2 and rest[0] in _SHORT_JUMPS:
         rest = rest[2:]
     return not rest
+
+
+def system_call_number(code: bytes) -> int:
+    """The number of the `syscall` that these bytes end with: that of the last `mov $NUMBER` to eax or al; -1 without."""
+    if code[-2:] != b"\x0f\x05":
+        return -1
+    for at in range(len(code) - 4, -1, -1):
+        if code[at] == 0xB8 and code[at + 3 : at + 5] == b"\0\0" and at + 5 <= len(code) - 2:
+            return int.from_bytes(code[at + 1 : at + 3], "little")
+        if code[at : at + 1] == b"\xb0" and code[at - 2 : at] == b"\x31\xc0":
+            return code[at + 1]
+    return -1
