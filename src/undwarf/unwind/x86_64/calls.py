@@ -64,7 +64,7 @@ def is_fiber_root(code: bytes) -> bool:
 
 
 def is_after_system_call(code: bytes) -> bool:
-    """Whether code is `mov $NUMBER,%eax; syscall`, then nothing but a test of rax and short jumps that are not taken."""
+    """Whether code is `mov $NUMBER,%eax; syscall`, then nothing but a test of rax and short jumps, not taken."""
     if code[:1] != b"\xb8" or code[5:7] != b"\x0f\x05":
         return False
     rest = code[7:]
@@ -76,7 +76,7 @@ def is_after_system_call(code: bytes) -> bool:
 
 
 def system_call_number(code: bytes) -> int:
-    """The number of the `syscall` that these bytes end with: that of the last `mov $NUMBER` to eax or al; -1 without."""
+    """The number of the `syscall` that these bytes end with: of the last `mov $NUMBER` to eax or al; -1 without."""
     if code[-2:] != b"\x0f\x05":
         return -1
     for at in range(len(code) - 4, -1, -1):
