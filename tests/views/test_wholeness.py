@@ -29,6 +29,13 @@ def test_samples_of_events_without_chains_have_none_by_frame_pointers() -> None:
     assert (whole.without_chain, whole.as_recorded, whole.without_user, whole.unwound) == (2, 0, 1, 0)
 
 
+def test_roots_of_other_stacks_are_whole_with_reasons_of_their_own() -> None:
+    stops = [R.ROOT, R.FIBER_ROOT, R.SIGNAL_STACK, R.SIGNAL_STACK, R.OTHER_STACK]
+    whole = wholeness(make_profile([S("f@app", stop=stop) for stop in stops]))
+    assert (whole.whole, [gap.reason for gap in whole.gaps]) == (4, ["other_stack"])
+    assert (whole.reasons["fiber_root"], whole.reasons["signal_stack"]) == (1, 2)
+
+
 def test_without_user_stacks_all_are_whole() -> None:
     assert wholeness(make_profile([S("f@kernel", stop=R.NONE)])).share == 1.0
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from undwarf.diagnostics import Defect
 from undwarf.perfdata import EventAttr, PerfData, Records
+from undwarf.perfdata.records import SidebandKind
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.grouping import Pairs, sums, widen
 from undwarf.views.selection import samples_by_event
@@ -52,7 +53,7 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "lost": records.lost,
         "deferred_not_merged": profile.deferred,
         "deferred": dict(profile.later),
-        "processes": _processes(profile),
+        "processes": _processes(profile, _process_names(recording)),
         "wholeness": {**asdict(whole), "share": whole.share},
         "missing": [asdict(one) for one in missing(profile)],
         "defects": _defects(list(recording.data.defects)),
@@ -64,22 +65,53 @@ def _event(event: EventAttr, samples: int) -> dict[str, Any]:
     return {"name": event.name, "samples": samples, rate: event.sample_period, "stack_dump": event.sample_stack_user}
 
 
-def _processes(profile: Profile) -> list[dict[str, Any]]:
-    """Processes by falling number of samples, each with the name that most of its samples have."""
+def _process_names(recording: Recording) -> dict[int, str]:
+    """By process, the last name of its first thread that the recording states, which is the process's own."""
+    records = recording.records
+    side = records.sideband
+    rows = zip(side.kind, side.pid, side.tid, side.name, strict=True)
+    return {
+        pid: records.names[name].decode("utf-8", "replace")
+        for kind, pid, tid, name in rows
+        if kind == SidebandKind.COMM and pid == tid
+    }
+
+
+def _processes(profile: Profile, stated: dict[int, str]) -> list[dict[str, Any]]:
+    """Processes by falling number of samples, each with the name that most samples of its first thread have; else the
+    ``stated`` one, else that of most samples."""
     samples = profile.samples.columns
     pairs = Pairs()
     counts = sums(pairs.column(widen(samples.pid), samples.comm), None, len(pairs))
     total: dict[int, int] = {}
-    name: dict[int, tuple[int, int]] = {}
+    common: dict[int, tuple[int, int]] = {}
     for bits, comm, count in zip(pairs.high(), pairs.low(), counts, strict=True):
-        pid = bits - (1 << 32) if bits >> 31 else bits
+        pid = _signed(bits)
         total[pid] = total.get(pid, 0) + count
-        if count > name.get(pid, (0, NONE))[0]:
-            name[pid] = (count, comm)
+        if count > common.get(pid, (0, NONE))[0]:
+            common[pid] = (count, comm)
+    pairs = Pairs()
+    counts = sums(pairs.column(widen(samples.tid), samples.comm), None, len(pairs))
+    first: dict[int, tuple[int, int]] = {}
+    for bits, comm, count in zip(pairs.high(), pairs.low(), counts, strict=True):
+        if comm != NONE and count > first.get(_signed(bits), (0, NONE))[0]:
+            first[_signed(bits)] = (count, comm)
+
+    def name_of(pid: int) -> str | None:
+        if pid in first:
+            return profile.comms[first[pid][1]]
+        comm = common[pid][1]
+        return stated.get(pid, profile.comms[comm] if comm != NONE else None)
+
     return [
-        {"pid": pid, "comm": profile.comms[name[pid][1]] if name[pid][1] != NONE else None, "samples": count}
+        {"pid": pid, "comm": name_of(pid), "samples": count}
         for pid, count in sorted(total.items(), key=lambda one: (-one[1], one[0]))
     ]
+
+
+def _signed(bits: int) -> int:
+    """The number of a process or thread from its 32 bits."""
+    return bits - (1 << 32) if bits >> 31 else bits
 
 
 def _defects(defects: Sequence[Defect]) -> list[dict[str, Any]]:
