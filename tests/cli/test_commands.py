@@ -112,6 +112,21 @@ def test_report_groups_events_as_they_were_recorded(undwarf: Run, tmp_path: Path
     assert "Group" not in undwarf("report", "--no-group", "two").stdout
 
 
+@pytest.mark.parametrize("samples_of_first", [0, 1])
+def test_info_names_a_process_by_its_first_thread(undwarf: Run, perf_data: Path, samples_of_first: int) -> None:
+    build = Build()
+    attr = Attr(sample_type=PLAIN, ids=[1])
+    records = [
+        build.comm(attr, b"prog", pid=10, tid=10, time=1),
+        build.comm(attr, b"worker", pid=10, tid=11, time=1),
+        *(build.sample(attr, tid=10, time=1_500_000_000) for _ in range(samples_of_first)),
+        *(build.sample(attr, tid=11, time=1_500_000_001) for _ in range(3)),
+    ]
+    perf_data.write_bytes(build.file([attr], records))
+    (process,) = json.loads(undwarf("info", "--json", perf_data).stdout)["processes"]
+    assert process == {"pid": 10, "comm": "prog", "samples": 3 + samples_of_first}
+
+
 def test_info_as_json(undwarf: Run, perf_data: Path) -> None:
     found = json.loads(undwarf("info", "--json", perf_data).stdout)
     assert found["processes"] == [{"pid": 10, "comm": "prog", "samples": 3}]

@@ -4,7 +4,7 @@ import pytest
 
 from outputs.synthetic import IMAGES, S, make_profile
 from undwarf.profile.model import ImageInfo
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop import Provenance, StopReason
 from undwarf.views.wholeness import LARGEST_DUMP, advice, larger_dump, missing, wholeness
 
 R = StopReason
@@ -103,6 +103,19 @@ def test_what_lets_stacks_go_through_a_runtime_s_code(file: str, option: str, ki
 def test_code_of_an_unknown_runtime_wants_frame_pointers_or_a_dump() -> None:
     assert "frame pointers" in gap("/bin/vm")
     assert "jitdump" in gap("/bin/vm")
+
+
+def test_code_whose_frame_pointers_are_followed_is_not_to_keep_them() -> None:
+    samples = [S("main@app f@anon g@app", stop=R.ROOT), S("f@anon", stop=R.NO_RULE, stop_image="anon")]
+    profile = make_profile(samples)
+    profile.frames.provenance[1] = Provenance.FRAME_POINTER
+    found = wholeness(profile)
+    assert [gap.advice.partition(",")[0] for gap in found.gaps] == ["its frame pointers are followed"]
+
+
+def test_code_from_which_no_stack_goes_on_is_to_keep_frame_pointers() -> None:
+    (found,) = wholeness(make_profile([S("f@anon", stop=R.NO_RULE, stop_image="anon")])).gaps
+    assert "let the runtime keep frame pointers" in found.advice
 
 
 def test_a_jitdump_that_is_not_here_is_what_is_wanted() -> None:

@@ -43,14 +43,19 @@ def naming(paths: Iterable[str]) -> list[str]:
     return [one.naming for one in found or RUNTIMES]
 
 
-def walking(paths: Iterable[str], dumps: Collection[str] = ()) -> str:
+def walking(paths: Iterable[str], dumps: Collection[str] = (), *, followed: bool = False) -> str:
     """What to do where stacks end in code made at run time. ``dumps`` are the recording's jitdump files that are not
-    here."""
+    here. ``followed``: other stacks go on from this code by frame pointers, so that it keeps them."""
     if dumps:
         return f"provide the jitdump: put a copy of {min(dumps)} below DIR and use --symfs DIR"
     found = [one.walking for one in _those(paths)]
     if found:
         return f"nothing describes code made at run time there: {', or '.join(found)}"
+    if followed:
+        return (
+            "its frame pointers are followed, but not set up at every address: have the runtime write a jitdump with "
+            "unwinding information under perf record -k mono"
+        )
     return (
         "nothing describes code made at run time there: let the runtime keep frame pointers, or write a jitdump with "
         "unwinding information under perf record -k mono"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, ImageInfo, Profile
-from undwarf.unwind.stop import DESCRIPTIONS, WHOLE, StopReason
+from undwarf.unwind.stop import DESCRIPTIONS, WHOLE, Provenance, StopReason
 from undwarf.views.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.views.labels import UNKNOWN, dso
 from undwarf.views.runtimes import walking
@@ -14,6 +14,9 @@ LARGEST_DUMP = 65528
 """The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""
 
 DEFAULT_DUMP = 8192
+
+_MADE = ("anon", "jit", "jitdump")
+"""Kinds of images whose code was made at run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,14 @@ def advice(
     stitched: bool = False,
     images: Sequence[ImageInfo] = (),
     recorder: str = "perf",
+    followed: bool = False,
 ) -> str:
     """What to do about a gap; empty where nothing would help.
 
     ``dump``: the largest stack dump that was recorded, in bytes; 0 for none. ``order``: the kinds of unwind information
     that were allowed; empty for all. ``stitched``: the recording holds whole chains in place of what they were made of.
-    ``images`` are all of the recording. ``recorder``: the program that made it, "perf" or "undwarf".
+    ``images`` are all of the recording. ``recorder``: the program that made it, "perf" or "undwarf". ``followed``:
+    other stacks go on from this image's code by the frame pointer.
     """
     if reason is StopReason.TRUNCATED:
         if not dump:
@@ -96,11 +101,11 @@ def advice(
             return f"provide the file with build-id {image.build_id}: under --symfs, or perf buildid-cache --add it"
         return "provide the file under --symfs"
     if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
-        if image.kind in ("anon", "jit", "jitdump"):
+        if image.kind in _MADE:
             # Without its dump, code counts as anonymous memory.
             lost = [other.path for other in images if other.kind == "jitdump" and other.problem]
             dumps = lost if image.kind == "anon" else []
-            return walking([other.path for other in images if other.kind == "file"], dumps)
+            return walking([other.path for other in images if other.kind == "file"], dumps, followed=followed)
         if reason is StopReason.NO_RULE:
             return _without_rule(order, stitched)
     return {
@@ -130,12 +135,15 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
     counts = sums(place, None, len(pairs))
     reasons: dict[StopReason, int] = {}
     gaps = []
+    followed: set[int] | None = None
     for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
         reason = StopReason(stop)
         reasons[reason] = reasons.get(reason, 0) + count
         if reason in WHOLE or reason in (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
             continue
         image = profile.images[number] if number != NONE else None
+        if image is not None and image.kind in _MADE and followed is None:
+            followed = _followed(profile)
         gaps.append(
             Gap(
                 reason.name.lower(),
@@ -151,6 +159,7 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
                     stitched=profile.stitched,
                     images=profile.images,
                     recorder=profile.recorder,
+                    followed=number in (followed or ()),
                 ),
             )
         )
@@ -169,6 +178,15 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
         gaps,
         reasons.get(StopReason.INFERRED_ROOT, 0),
     )
+
+
+def _followed(profile: Profile) -> set[int]:
+    """The images from whose code some stack goes on to a caller by the frame pointer."""
+    image_of, provenance = profile.frames.image, profile.frames.provenance
+    frames = {
+        frame for frame, parent in zip(profile.stacks.frame, profile.stacks.parent, strict=True) if parent != NONE
+    }
+    return {image_of[frame] for frame in frames if provenance[frame] == Provenance.FRAME_POINTER}
 
 
 def _without_chain(profile: Profile) -> int:
