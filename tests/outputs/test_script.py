@@ -141,6 +141,14 @@ def test_max_stack_keeps_the_innermost_frames() -> None:
     assert script(STACK, "ip,sym", max_stack=1) == "\n\t    7f0000003000 work\n\n"
 
 
+@pytest.mark.parametrize(
+    ("stop", "lines"), [(StopReason.ROOT, 0), (StopReason.FIBER_ROOT, 0), (StopReason.SIGNAL_STACK, 1)]
+)
+def test_whole_stacks_have_no_reason_to_end(stop: StopReason, lines: int) -> None:
+    shown = script(make_profile([S("main@app", stop=stop)]), "ip,sym", why=True)
+    assert (shown.count("main"), shown.count("\t# ")) == (1, lines)
+
+
 def test_why_a_stack_ends() -> None:
     profile = make_profile([S("f@app", stop=StopReason.NO_RULE, stop_image="libc"), S("f@app")])
     assert script(profile, "ip,sym", why=True) == (

@@ -70,6 +70,9 @@ INLINED = b" (inlined)"
 MAP_START = b"/tmp/perf-"
 MAP_END = b".map"
 
+ROOT = cython.declare(cython.int, 1)
+FIBER_ROOT = cython.declare(cython.int, 16)
+"""Stop reasons of stacks that are whole (undwarf.unwind.stop)."""
 CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13)
 """Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
 UNKNOWN_REGISTER."""
@@ -480,7 +483,7 @@ class ScriptText:
             self.stack(self.stacks[s], mode)
             if mode & DUMPED and 0 <= self.stops[s] < 16 and CUT_OFF >> self.stops[s] & 1:
                 self.cut_off(mode)
-            if mode & WHY and self.stops[s] > 1:
+            if mode & WHY and self.stops[s] > ROOT and self.stops[s] != FIBER_ROOT:
                 text.room(ROOM)
                 text.put(9)
                 text.put(35)
