@@ -123,6 +123,16 @@ following:
     .cfi_endproc
     .size following, .-following
 
+    function change
+    .cfi_startproc
+    mov %rsp, %rax
+    .cfi_def_cfa_register rax
+    mov %rdi, %rsp
+label behind_change
+    jmp *%r8
+    .cfi_endproc
+    finish change
+
     function main
     .cfi_startproc
     call leaf
@@ -236,6 +246,12 @@ def test_signal_stack_left_for_one_elsewhere_is_whole(program: Path, at: dict[st
 def test_signal_on_the_interrupted_stack_wants_a_larger_dump(program: Path, at: dict[str, int]) -> None:
     words = on_signal_stack(at, 0, 0, STACK + (1 << 20))
     assert walked(program, at["leaf"], words) == (["leaf", "__restore_rt", "main"], StopReason.TRUNCATED)
+
+
+@pytest.mark.parametrize("old", [STACK + (1 << 30), STACK - (1 << 30)])
+def test_code_that_has_left_its_stack_has_callers_elsewhere(program: Path, at: dict[str, int], old: int) -> None:
+    found, stop = walked(program, at["behind_change"], [0x1234, 0x1234], ax=old)
+    assert (found[0], stop) == ("change", StopReason.OTHER_STACK)
 
 
 @pytest.mark.parametrize("cx", ["following", "leaf"])

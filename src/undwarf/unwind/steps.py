@@ -124,6 +124,15 @@ class Steps(Expressions):
                 simple = False
         if not simple or kind != kinds.CFA_REGISTER or not CALLEE_SAVED >> number & 1 or cfa < sp:
             self.odd = True
+        if (
+            kind == kinds.CFA_REGISTER
+            and self.innermost
+            and self.link < 0
+            and number not in (RSP, RBP)
+            and not self.low <= cfa < self.high
+        ):
+            # Code that changes to another stack has the old one in a register still; the dump is of the new one.
+            elsewhere = True
         if simple:
             return beyond(self.restore_saved(at, saved, cfa), elsewhere)
         return beyond(self.restore_all(at, saved, cfa), elsewhere)
