@@ -243,6 +243,11 @@ def test_signal_stack_left_for_one_elsewhere_is_whole(program: Path, at: dict[st
     assert walked(program, at["leaf"], words) == (["leaf", "__restore_rt", "main"], StopReason.SIGNAL_STACK)
 
 
+def test_signal_stack_close_below_the_other_wants_a_larger_dump(program: Path, at: dict[str, int]) -> None:
+    words = on_signal_stack(at, STACK - 4096, 8192, STACK + 60000)
+    assert walked(program, at["leaf"], words) == (["leaf", "__restore_rt", "main"], StopReason.TRUNCATED)
+
+
 def test_signal_on_the_interrupted_stack_wants_a_larger_dump(program: Path, at: dict[str, int]) -> None:
     words = on_signal_stack(at, 0, 0, STACK + (1 << 20))
     assert walked(program, at["leaf"], words) == (["leaf", "__restore_rt", "main"], StopReason.TRUNCATED)

@@ -21,6 +21,8 @@ RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
 UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
 """Where `struct ucontext` begins in a signal's frame: behind `siginfo` (arch/arm64/kernel/signal.c). On x86-64 the
 stack pointer is at it when a handler has returned."""
+LARGEST_DUMP = cython.declare(cython.ulonglong, 65528)
+"""Bytes of stack that the kernel puts in a sample at most."""
 UC_STACK = cython.declare(cython.ulonglong, 16)
 """Where its `uc_stack` begins: the alternate stack's address, flags, and bytes, 8 bytes each."""
 UC_SEGMENTS = cython.declare(cython.ulonglong, 184)
@@ -383,7 +385,8 @@ class Steps(Expressions):
         start = self.load(at)
         size = self.load(at + 16)
         if not self.fault and sp - start < size and self.regs[RSP] - start > size:
-            self.left_signal_stack = True
+            # One that begins close above is what a larger dump would have.
+            self.left_signal_stack = self.regs[RSP] - self.low >= LARGEST_DUMP
         self.fault = 0
         return 0
 
