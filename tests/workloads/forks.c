@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 FRAME void burn(void) {
-    workload_sink = workload_mix(workload_sink, 300000);
+    workload_sink = workload_mix(workload_sink, 3000000);
     STAY;
 }
 
