@@ -4,10 +4,15 @@ All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decode,unwind.walk
 build to those modules, ``none`` leaves all of them out: `make` installs like that and builds in place afterwards, where
 only what has changed is compiled again.
 
+Numbers that kernels share are declared once, in Python modules whose first line begins with ``# constants of kernels``.
+Each gets a ``.pxd`` beside it, which makes them constants of C: a kernel that took them from the module would read them
+from memory at each use.
+
 The kernels of a folder are linked into one file, ``_kernels``: a program that loads them one by one spends as much on
 that as on what they do then. ``undwarf._compiled`` has their names, for `undwarf/importing.py`, which finds them.
 """
 
+import ast
 import multiprocessing
 import os
 from collections import defaultdict
@@ -50,6 +55,39 @@ def kernels() -> list[Extension]:
         level = "-O1" if "annotation_typing=False" in directive else "-O3"
         found.append(Extension(name, [str(path)], extra_compile_args=[level, "-g0", "-w"]))
     return [*found, names(found), Extension(SHARED, ["src/undwarf/_shared.c"], extra_compile_args=["-O2", "-g0", "-w"])]
+
+
+def declare_constants() -> None:
+    """Write the ``.pxd`` of each module of constants: its whole numbers, and its classes as enumerations."""
+    for path in sorted((SOURCE / "undwarf").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if not source.startswith("# constants of kernels"):
+            continue
+        declared = {"": assigned(ast.parse(source).body)}
+        declared |= {one.name: assigned(one.body) for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
+        text = f"# Made of {path.name} by setup.py.\n"
+        for name, numbers in declared.items():
+            if numbers:
+                text += f"cdef enum {name}".rstrip() + ":\n"
+                text += "".join(f"    {constant} = {number}\n" for constant, number in numbers.items())
+        declaration = path.with_suffix(".pxd")
+        if not declaration.exists() or declaration.read_text() != text:
+            declaration.write_text(text)
+
+
+def assigned(body: list[ast.stmt]) -> dict[str, int]:
+    """The public names that are whole numbers, as expressions of literals or of names before them."""
+    numbers: dict[str, int] = {}
+    for one in body:
+        if not isinstance(one, ast.Assign) or not isinstance(one.targets[0], ast.Name):
+            continue
+        name = one.targets[0].id
+        used = {part.id for part in ast.walk(one.value) if isinstance(part, ast.Name)}
+        if name.isupper() and not name.startswith("_") and used <= numbers.keys():
+            value = eval(compile(ast.Expression(one.value), "constants", "eval"), {"__builtins__": {}}, numbers)
+            if isinstance(value, int):
+                numbers[name] = value
+    return numbers
 
 
 def names(found: list[Extension]) -> Extension:
@@ -101,6 +139,7 @@ class Build(build_ext):
 
 if __name__ == "__main__":
     # Cython translates in several processes; forked ones need not import this file, and keep what it was told.
+    declare_constants()
     multiprocessing.set_start_method("fork", force=True)
     setup(
         ext_modules=linked(

@@ -11,7 +11,8 @@ from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_bytes as encode
 from undwarf.perfdata.encode import name_bytes, record
 from undwarf.perfdata.features import BuildId, Feature
-from undwarf.perfdata.records import CpuMode, RecordType
+from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 
 EVENT = EventAttr(

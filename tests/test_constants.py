@@ -6,20 +6,15 @@ drifts.
 """
 
 import ast
-import importlib
 import re
 from collections.abc import Iterable, Iterator
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from pathlib import Path
 
 import pytest
 
 import undwarf
-from undwarf.disasm import templates
-from undwarf.disasm.model import Action, Flow
-from undwarf.dwarf.constants import Root, UnitKind, ValueClass
 from undwarf.perfdata import columns, sample_columns
-from undwarf.perfdata.records import RecordType, SampleField, SidebandKind
 from undwarf.types.dataflow import values
 from undwarf.types.sources.place_table import WORDS
 from undwarf.types.sources.places import PlaceKind
@@ -76,16 +71,6 @@ def test_bases_of_values_are_those_of_their_source() -> None:
     assert enumerated("types/dataflow/bases") == BASES
 
 
-def test_words_of_templates_are_those_of_their_source() -> None:
-    called = {"RULE": "IMMEDIATE_RULE", "OPERAND": "FIRST_MEMORY", "OPERANDS": "MEMORIES", "READ": "FIRST_READ"}
-    words = {name: number for name, number in enumerated("disasm/template_words").items() if name != "OPERAND_WORDS"}
-    assert enumerated("disasm/template_words")["OPERAND_WORDS"] == templates.MEMORY_WORDS
-    assert words.pop("ROW_WORDS") == templates.ROW_WORDS == len([name for name in words if name.startswith("ROW_")])
-    for name, number in words.items():
-        plain = name.partition("_")[2]
-        assert number == getattr(templates, called.get(plain, plain)), name
-
-
 def test_words_of_places_are_those_of_their_source() -> None:
     words = enumerated("types/dataflow/place_words")
     kinds = {"PLACE_IN_REGISTER": PlaceKind.REGISTER, "PLACE_MEMORY": PlaceKind.MEMORY, "PLACE_CFA": PlaceKind.CFA}
@@ -98,35 +83,3 @@ def test_columns_of_samples_are_numbered_in_their_order() -> None:
     kinds = {"WORD_": columns.SAMPLE_WORDS, "INT_": columns.SAMPLE_INTS, "SHORT_": columns.SAMPLE_SHORTS}
     told = {prefix + name.upper(): i for prefix, names in kinds.items() for i, name in enumerate(names)}
     assert told == {name: number for name, number in vars(sample_columns).items() if name.startswith(tuple(kinds))}
-
-
-@pytest.mark.parametrize(
-    ("name", "source"),
-    [
-        ("perfdata/sample_fields", SampleField),
-        ("perfdata/record_types", RecordType),
-        ("perfdata/sideband_kinds", SidebandKind),
-        ("disasm/actions", Action),
-        ("disasm/flows", Flow),
-        ("dwarf/root_places", Root),
-        ("dwarf/unit_kinds", UnitKind),
-        ("dwarf/value_classes", ValueClass),
-    ],
-)
-def test_numbers_for_compiled_modules_are_those_of_the_enumeration(
-    name: str, source: type[IntEnum] | type[IntFlag]
-) -> None:
-    assert enumerated(name) == {one.name: int(one) for one in source}
-
-
-def test_enumerations_for_compiled_modules_are_those_of_the_modules_beside_them() -> None:
-    met = 0
-    for path in sorted(ROOT.rglob("*.pxd")):
-        numbers = {name: int(number, 0) for name, number in ENUMERATED.findall(path.read_text())}
-        if numbers and path.with_suffix(".py").exists():
-            module = importlib.import_module("undwarf." + ".".join(path.relative_to(ROOT).with_suffix("").parts))
-            assert numbers == {
-                name: one for name, one in vars(module).items() if name.isupper() and isinstance(one, int)
-            }
-            met += 1
-    assert met > 1

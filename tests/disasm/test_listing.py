@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from undwarf.disasm import Flow, Instruction
-from undwarf.disasm import templates as parts
-from undwarf.disasm.listing import TARGETED, Listing
-from undwarf.disasm.templates import MEMORY_WORDS, ROW_WORDS, Templates
+from undwarf.disasm import template_words as parts
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.template_words import ROW_WORDS, TARGETED
+from undwarf.disasm.templates import Templates
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_decoding import decode
 from undwarf.elf import ElfFile
@@ -51,15 +52,15 @@ def told(listing: Listing, k: int) -> tuple[object, ...]:
     at = listing.templates[k] * ROW_WORDS
     row = listing.table.rows[at : at + ROW_WORDS].tolist()
     operands = []
-    for number in range(row[parts.FIRST_MEMORY], row[parts.FIRST_MEMORY] + row[parts.MEMORIES]):
-        words = listing.table.operands[number * MEMORY_WORDS : (number + 1) * MEMORY_WORDS].tolist()
-        if words[parts.DISPLACED]:
-            words[parts.DISPLACEMENT] = wrapped(words[parts.DISPLACEMENT] + listing.displacements[k])
-        words[parts.DISPLACED] = 0
+    for number in range(row[parts.ROW_OPERAND], row[parts.ROW_OPERAND] + row[parts.ROW_OPERANDS]):
+        words = listing.table.operands[number * parts.OPERAND_WORDS : (number + 1) * parts.OPERAND_WORDS].tolist()
+        if words[parts.OPERAND_DISPLACED]:
+            words[parts.OPERAND_DISPLACEMENT] = wrapped(words[parts.OPERAND_DISPLACEMENT] + listing.displacements[k])
+        words[parts.OPERAND_DISPLACED] = 0
         operands.append(words)
     flow = listing.flows[k]
-    row[parts.IMMEDIATE] = wrapped(listing.immediate(k))
-    row[parts.IMMEDIATE_RULE] = row[parts.FIRST_MEMORY] = 0
+    row[parts.ROW_IMMEDIATE] = wrapped(listing.immediate(k))
+    row[parts.ROW_RULE] = row[parts.ROW_OPERAND] = 0
     target = listing.targets[k] if flow & TARGETED else None
     return listing.address_of(k), listing.lengths[k], flow & 15, target, row, operands
 
@@ -69,7 +70,10 @@ def expected(made: Instruction) -> tuple[object, ...]:
     table = Templates()
     table.add(made)
     row = table.rows[:ROW_WORDS].tolist()
-    operands = [table.operands[at * MEMORY_WORDS : (at + 1) * MEMORY_WORDS].tolist() for at in range(len(made.memory))]
+    operands = [
+        table.operands[at * parts.OPERAND_WORDS : (at + 1) * parts.OPERAND_WORDS].tolist()
+        for at in range(len(made.memory))
+    ]
     target = None if made.target is None else wrapped(made.target)
     return made.address, made.size, int(made.flow), target, row, operands
 

@@ -10,9 +10,9 @@ import pytest
 
 from undwarf.buffers import zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf.constants import ValueClass
 from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.split import Package
+from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
 from undwarf.types.sources.entries import SIGNATURE, TYPE, Spaces, tags_of

@@ -9,7 +9,8 @@ from fakes import Fake, assemble
 
 from undwarf.buffers import zeros
 from undwarf.disasm import Flow
-from undwarf.disasm.listing import TARGETED, Listing
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.template_words import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.living import Living

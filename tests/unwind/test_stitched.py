@@ -12,7 +12,7 @@ import undwarf
 from undwarf.buffers import zeros
 from undwarf.perfdata import SampleField
 from undwarf.perfdata.encode import RecordEncoder, finished_round, record
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.stitched import at_their_calls
 

@@ -1,7 +1,9 @@
 """Machine code as instructions with operands, one module a machine; a decoder is loaded when it is first asked for."""
 
+from undwarf.disasm.actions import Action
+from undwarf.disasm.flows import Flow
 from undwarf.disasm.machine import Decoder, Machine
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.model import NONE, Instruction, Memory
 
 __all__ = ["NONE", "Action", "Decoder", "Flow", "Instruction", "Machine", "Memory", "machine_of"]
 

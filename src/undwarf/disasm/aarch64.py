@@ -9,9 +9,11 @@ from typing import Any
 from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs  # type: ignore[import-untyped]
 from capstone import arm64 as a64
 
+from undwarf.disasm.actions import Action
+from undwarf.disasm.flows import Flow
 from undwarf.disasm.listing import listing_of
 from undwarf.disasm.machine import Machine
-from undwarf.disasm.model import NONE, Action, Flow, Instruction, Memory
+from undwarf.disasm.model import NONE, Instruction, Memory
 
 __all__ = ["MACHINE", "decode"]
 

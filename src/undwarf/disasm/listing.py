@@ -8,70 +8,57 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.template_words import (
+    FIXED,
+    FIXED_ADDRESS,
+    KEEPS_SIGN,
+    NEGATED,
+    NEGATED_UNSIGNED,
+    NEGATED_UNSIGNED_SHORT,
+    OPERAND_ACCESS,
+    OPERAND_BASE,
+    OPERAND_DISPLACED,
+    OPERAND_DISPLACEMENT,
+    OPERAND_ELEMENT,
+    OPERAND_FLOATING,
+    OPERAND_IMPLICIT,
+    OPERAND_INDEX,
+    OPERAND_SCALE,
+    OPERAND_SEGMENT,
+    OPERAND_SIZE,
+    OPERAND_WORDS,
+    OPERAND_WRITEBACK,
+    PADDING,
+    ROW_ACTION,
+    ROW_DESTINATION,
+    ROW_FLAGS,
+    ROW_IMMEDIATE,
+    ROW_LEFT,
+    ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_READ,
+    ROW_READS,
+    ROW_RIGHT,
+    ROW_RULE,
+    ROW_WIDTH,
+    ROW_WORDS,
+    ROW_WRITES,
+    TARGETED,
+    UNSIGNED,
+    UNSIGNED_SHORT,
+)
 
 from undwarf.buffers import zeros
 from undwarf.disasm import scan
-from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Action, Flow, Instruction, Memory
-from undwarf.disasm.templates import (
-    BASE,
-    DESTINATION,
-    FIRST_MEMORY,
-    FIXED,
-    FIXED_ADDRESS,
-    FLAGS,
-    IMMEDIATE,
-    IMMEDIATE_RULE,
-    INDEX,
-    MEMORIES,
-    MEMORY_WORDS,
-    PADDING,
-    ROW_WORDS,
-    Templates,
-)
+from undwarf.disasm.actions import Action
+from undwarf.disasm.flows import Flow
+from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Instruction, Memory
+from undwarf.disasm.templates import Templates
 
 __all__ = ["TARGETED", "Listing", "listing_of"]
 
-TARGETED = 16
-"""Bit of the column of flows: the instruction has a target."""
-
 _FLOWS = tuple(Flow)
 _ACTIONS = tuple(Action)
-
-# Words of templates and of their operands as numbers of C, as in undwarf.disasm.templates.
-_ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-_ROW_ACTION = cython.declare(cython.Py_ssize_t, 1)
-_ROW_DESTINATION = cython.declare(cython.Py_ssize_t, 2)
-_ROW_LEFT = cython.declare(cython.Py_ssize_t, 3)
-_ROW_RIGHT = cython.declare(cython.Py_ssize_t, 4)
-_ROW_WIDTH = cython.declare(cython.Py_ssize_t, 5)
-_ROW_IMMEDIATE = cython.declare(cython.Py_ssize_t, 6)
-_ROW_RULE = cython.declare(cython.Py_ssize_t, 7)
-_ROW_WRITES = cython.declare(cython.Py_ssize_t, 8)
-_ROW_OPERAND = cython.declare(cython.Py_ssize_t, 10)
-_ROW_OPERANDS = cython.declare(cython.Py_ssize_t, 11)
-_ROW_FLAGS = cython.declare(cython.Py_ssize_t, 12)
-_ROW_READ = cython.declare(cython.Py_ssize_t, 13)
-_ROW_READS = cython.declare(cython.Py_ssize_t, 14)
-_OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
-_OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-_OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
-_OPERAND_SCALE = cython.declare(cython.Py_ssize_t, 2)
-_OPERAND_DISPLACEMENT = cython.declare(cython.Py_ssize_t, 3)
-_OPERAND_DISPLACED = cython.declare(cython.Py_ssize_t, 4)
-_OPERAND_SEGMENT = cython.declare(cython.Py_ssize_t, 5)
-_OPERAND_SIZE = cython.declare(cython.Py_ssize_t, 6)
-_OPERAND_ACCESS = cython.declare(cython.Py_ssize_t, 7)
-_OPERAND_IMPLICIT = cython.declare(cython.Py_ssize_t, 8)
-_OPERAND_WRITEBACK = cython.declare(cython.Py_ssize_t, 9)
-_OPERAND_ELEMENT = cython.declare(cython.Py_ssize_t, 10)
-_OPERAND_FLOATING = cython.declare(cython.Py_ssize_t, 11)
-_NEGATED = cython.declare(cython.longlong, 3)
-_UNSIGNED = cython.declare(cython.longlong, 2)
-_NEGATED_UNSIGNED = cython.declare(cython.longlong, 4)
-_UNSIGNED_SHORT = cython.declare(cython.longlong, 5)
-_NEGATED_UNSIGNED_SHORT = cython.declare(cython.longlong, 6)
-_SIGNED_FLAG = cython.declare(cython.longlong, 4)
-"""KEEPS_SIGN of templates."""
 
 
 @cython.cclass
@@ -127,29 +114,29 @@ class Listing:
             self.seen = self.table.rows
             self.rows, self.operands = self.table.rows, self.table.operands
         rows = self.rows
-        at = self.numbers[k] * _ROW_WORDS
+        at = self.numbers[k] * ROW_WORDS
         flow = self.flows[k]
         made = Instruction.__new__(Instruction)
         made.address = self.address + self.begins[k]
         made.size = self.lengths[k]
         made.flow = _FLOWS[flow & 15]
         made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None
-        made.action = _ACTIONS[rows[at + _ROW_ACTION]]
+        made.action = _ACTIONS[rows[at + ROW_ACTION]]
         made.destination, made.left, made.right = (
-            rows[at + _ROW_DESTINATION], rows[at + _ROW_LEFT], rows[at + _ROW_RIGHT],
+            rows[at + ROW_DESTINATION], rows[at + ROW_LEFT], rows[at + ROW_RIGHT],
         )  # fmt: skip
-        rule, number = rows[at + _ROW_RULE], rows[at + _ROW_IMMEDIATE]
+        rule, number = rows[at + ROW_RULE], rows[at + ROW_IMMEDIATE]
         made.immediate = _number(rule, self.immediates[k]) if rule else number
-        made.width = rows[at + _ROW_WIDTH]
-        made.signed = rows[at + _ROW_FLAGS] & _SIGNED_FLAG != 0
+        made.width = rows[at + ROW_WIDTH]
+        made.signed = rows[at + ROW_FLAGS] & KEEPS_SIGN != 0
         registers = self.registers.get(at)
         if registers is None:
             registers = self.registers[at] = (
-                _registers(rows[at + _ROW_WRITES], rows[at + _ROW_WRITES + 1], NONE),
-                _registers(rows[at + _ROW_READS], rows[at + _ROW_READS + 1], rows[at + _ROW_READ]),
+                _registers(rows[at + ROW_WRITES], rows[at + ROW_WRITES + 1], NONE),
+                _registers(rows[at + ROW_READS], rows[at + ROW_READS + 1], rows[at + ROW_READ]),
             )
         made.writes, made.reads = registers
-        made.memory = self._operands(k, rows[at + _ROW_OPERAND], rows[at + _ROW_OPERANDS])
+        made.memory = self._operands(k, rows[at + ROW_OPERAND], rows[at + ROW_OPERANDS])
         made._native = None
         made._decode, made._text = self.native, self.text
         return made
@@ -167,20 +154,20 @@ class Listing:
             return found
         words = self.operands
         for number in range(first, first + count):
-            m = number * _OPERAND_WORDS
+            m = number * OPERAND_WORDS
             made = Memory.__new__(Memory)
-            made.base, made.index = words[m + _OPERAND_BASE], words[m + _OPERAND_INDEX]
-            made.scale = words[m + _OPERAND_SCALE]
-            displacement = words[m + _OPERAND_DISPLACEMENT]
-            if words[m + _OPERAND_DISPLACED]:
+            made.base, made.index = words[m + OPERAND_BASE], words[m + OPERAND_INDEX]
+            made.scale = words[m + OPERAND_SCALE]
+            displacement = words[m + OPERAND_DISPLACEMENT]
+            if words[m + OPERAND_DISPLACED]:
                 displacement += cython.cast(cython.ulonglong, self.displacements[k] & 0xFFFFFFFFFFFFFFFF)
             made.displacement = cython.cast(cython.longlong, displacement)
-            made.segment = SEGMENTS[words[m + _OPERAND_SEGMENT]]
-            made.size, made.access = words[m + _OPERAND_SIZE], ACCESSES[words[m + _OPERAND_ACCESS]]
-            made.implicit = words[m + _OPERAND_IMPLICIT] != 0
-            made.writeback, made.element = words[m + _OPERAND_WRITEBACK], words[m + _OPERAND_ELEMENT]
-            made.absolute = words[m + _OPERAND_BASE] == words[m + _OPERAND_INDEX] == NONE
-            made.floating = words[m + _OPERAND_FLOATING] != 0
+            made.segment = SEGMENTS[words[m + OPERAND_SEGMENT]]
+            made.size, made.access = words[m + OPERAND_SIZE], ACCESSES[words[m + OPERAND_ACCESS]]
+            made.implicit = words[m + OPERAND_IMPLICIT] != 0
+            made.writeback, made.element = words[m + OPERAND_WRITEBACK], words[m + OPERAND_ELEMENT]
+            made.absolute = words[m + OPERAND_BASE] == words[m + OPERAND_INDEX] == NONE
+            made.floating = words[m + OPERAND_FLOATING] != 0
             made.pre = False
             found = (*found, made) if found else (made,)
         return found
@@ -220,12 +207,12 @@ class Listing:
     def immediate(self, k: int) -> int:
         """The number an instruction works with."""
         at = self.templates[k] * ROW_WORDS
-        rule = self.table.rows[at + IMMEDIATE_RULE]
-        return self.table.rows[at + IMMEDIATE] if rule == FIXED else _number(rule, self.immediates[k])
+        rule = self.table.rows[at + ROW_RULE]
+        return self.table.rows[at + ROW_IMMEDIATE] if rule == FIXED else _number(rule, self.immediates[k])
 
     def is_padding(self, k: int) -> bool:
         """Whether an instruction does nothing, or stops."""
-        return bool(self.table.rows[self.templates[k] * ROW_WORDS + FLAGS] & PADDING)
+        return bool(self.table.rows[self.templates[k] * ROW_WORDS + ROW_FLAGS] & PADDING)
 
     def calls_through_memory(self) -> list[int]:
         """Indirect calls through a word at a fixed address."""
@@ -233,8 +220,11 @@ class Listing:
         table = self.table
         for k in scan.with_flow(self.flows, Flow.INDIRECT_CALL):
             row = self.templates[k] * ROW_WORDS
-            at = table.rows[row + FIRST_MEMORY] * MEMORY_WORDS
-            if table.rows[row + MEMORIES] and table.operands[at + BASE] == table.operands[at + INDEX] == NONE:
+            at = table.rows[row + ROW_OPERAND] * OPERAND_WORDS
+            if (
+                table.rows[row + ROW_OPERANDS]
+                and table.operands[at + OPERAND_BASE] == table.operands[at + OPERAND_INDEX] == NONE
+            ):
                 found.append(k)
         return found
 
@@ -244,8 +234,8 @@ class Listing:
         found = {}
         for k in scan.with_flag(self.templates, table.rows, FIXED_ADDRESS):
             row = self.templates[k] * ROW_WORDS
-            (operand,) = self._operands(k, table.rows[row + FIRST_MEMORY], 1)
-            found[k] = table.rows[row + DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF
+            (operand,) = self._operands(k, table.rows[row + ROW_OPERAND], 1)
+            found[k] = table.rows[row + ROW_DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF
         return found
 
     def writers(self, at: int, register: int) -> list[int]:
@@ -296,9 +286,9 @@ class Listing:
         wanted, store, call, none = width, Action.STORE, Flow.CALL | TARGETED, NONE
         found = []
         for k in range(len(flows)):
-            at = templates[k] * _ROW_WORDS
+            at = templates[k] * ROW_WORDS
             if flows[k] == call or (
-                rows[at + _ROW_ACTION] == store and rows[at + _ROW_WIDTH] == wanted and rows[at + _ROW_LEFT] != none
+                rows[at + ROW_ACTION] == store and rows[at + ROW_WIDTH] == wanted and rows[at + ROW_LEFT] != none
             ):
                 found.append(k)
         return found
@@ -336,11 +326,11 @@ def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
 @cython.locals(rule=cython.longlong, value=cython.longlong)
 @cython.returns(cython.longlong)
 def _number(rule: int, value: int) -> int:
-    if rule in (_UNSIGNED, _NEGATED_UNSIGNED):
+    if rule in (UNSIGNED, NEGATED_UNSIGNED):
         value &= 0xFFFFFFFF
-    elif rule in (_UNSIGNED_SHORT, _NEGATED_UNSIGNED_SHORT):
+    elif rule in (UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT):
         value &= 0xFFFF
-    return -value if rule in (_NEGATED, _NEGATED_UNSIGNED, _NEGATED_UNSIGNED_SHORT) else value
+    return -value if rule in (NEGATED, NEGATED_UNSIGNED, NEGATED_UNSIGNED_SHORT) else value
 
 
 def _wrapped(value: int) -> int:

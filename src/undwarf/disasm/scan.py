@@ -4,39 +4,25 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.disasm.actions import Action
+from cython.cimports.undwarf.disasm.flows import Flow
+from cython.cimports.undwarf.disasm.template_words import (
+    OPERAND_ACCESS,
+    OPERAND_BASE,
+    OPERAND_WORDS,
+    ROW_ACTION,
+    ROW_DESTINATION,
+    ROW_FLAGS,
+    ROW_LEFT,
+    ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_WIDTH,
+    ROW_WORDS,
+    ROW_WRITES,
+    TARGETED,
+)
 
 from undwarf.buffers import zeros
-
-# Flows and their bit, as in undwarf.disasm.
-NEXT = cython.declare(cython.int, 0)
-JUMP = cython.declare(cython.int, 1)
-BRANCH = cython.declare(cython.int, 2)
-INDIRECT_JUMP = cython.declare(cython.int, 3)
-CALL = cython.declare(cython.int, 4)
-INDIRECT_CALL = cython.declare(cython.int, 5)
-RETURN = cython.declare(cython.int, 6)
-STOP = cython.declare(cython.int, 7)
-TARGETED = cython.declare(cython.int, 16)
-# Words of templates, as in undwarf.disasm.templates.
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-ACTION = cython.declare(cython.Py_ssize_t, 1)
-DESTINATION = cython.declare(cython.Py_ssize_t, 2)
-LEFT = cython.declare(cython.Py_ssize_t, 3)
-WIDTH = cython.declare(cython.Py_ssize_t, 5)
-WRITES = cython.declare(cython.Py_ssize_t, 8)
-FIRST_MEMORY = cython.declare(cython.Py_ssize_t, 10)
-MEMORIES = cython.declare(cython.Py_ssize_t, 11)
-FLAGS = cython.declare(cython.Py_ssize_t, 12)
-OPERAND_WORDS = cython.declare(cython.Py_ssize_t, 12)
-BASE = cython.declare(cython.Py_ssize_t, 0)
-ACCESS = cython.declare(cython.Py_ssize_t, 7)
-# undwarf.disasm.model.Action
-COPY = cython.declare(cython.longlong, 1)
-LOAD = cython.declare(cython.longlong, 3)
-STORE = cython.declare(cython.longlong, 4)
-ADDRESS = cython.declare(cython.longlong, 5)
-ADD = cython.declare(cython.longlong, 6)
-PUSH = cython.declare(cython.longlong, 14)
 
 
 @cython.cfunc
@@ -70,7 +56,7 @@ def jumps_to(offsets: Any, flows: Any, targets: Any, address: cython.ulonglong, 
     for k in range(flow_of.shape[0]):
         flow = flow_of[k]
         numbers[k] = -1
-        if flow & TARGETED and flow & 15 in (JUMP, BRANCH):
+        if flow & TARGETED and flow & 15 in (Flow.JUMP, Flow.BRANCH):
             numbers[k] = _number_at(starts, cython.cast(cython.ulonglong, target_of[k]) - address)
 
 
@@ -83,7 +69,7 @@ def with_flow(flows: Any, flow: cython.uint) -> list[int]:
 @cython.locals(templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t)
 def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> list[int]:
     """The instructions whose template has a flag."""
-    return [k for k in range(templates.shape[0]) if rows[templates[k] * ROW_WORDS + FLAGS] & flag]
+    return [k for k in range(templates.shape[0]) if rows[templates[k] * ROW_WORDS + ROW_FLAGS] & flag]
 
 
 @cython.locals(
@@ -99,8 +85,8 @@ def written(templates: Any, rows: Any) -> Any:
     low = high = 0
     for k in range(templates.shape[0]):
         row = templates[k] * ROW_WORDS
-        low |= cython.cast(cython.ulonglong, rows[row + WRITES])
-        high |= cython.cast(cython.ulonglong, rows[row + WRITES + 1])
+        low |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES])
+        high |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES + 1])
     return low, high
 
 
@@ -115,7 +101,7 @@ def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> list[int]
     """The instructions that write a register."""
     if not 0 <= register < 128:
         return []
-    word = WRITES + register // 64
+    word = ROW_WRITES + register // 64
     bit = cython.cast(cython.ulonglong, 1) << register % 64
     return [
         k
@@ -139,7 +125,7 @@ def writers(
     found: list[int] = []
     if not 0 <= register < 128:
         return found
-    word = WRITES + register // 64
+    word = ROW_WRITES + register // 64
     bit = cython.cast(cython.ulonglong, 1) << register % 64
     # The first jump to each instruction, the next one to the same, those that were come to, and a stack of them.
     room = zeros("i", 4 * size)
@@ -153,7 +139,7 @@ def writers(
         depth -= 1
         k = room[3 * size + depth]
         taken = room[k]
-        before = k - 1 if k and flow_of[k - 1] & 15 in (NEXT, BRANCH, CALL, INDIRECT_CALL) else -1
+        before = k - 1 if k and flow_of[k - 1] & 15 in (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL) else -1
         while before >= 0 or taken:
             if before < 0:
                 before = taken - 1
@@ -161,7 +147,7 @@ def writers(
             if not room[2 * size + before]:
                 room[2 * size + before] = 1
                 if cython.cast(cython.ulonglong, words[template_of[before] * ROW_WORDS + word]) & bit and (
-                    flow_of[before] & 15 not in (CALL, INDIRECT_CALL)
+                    flow_of[before] & 15 not in (Flow.CALL, Flow.INDIRECT_CALL)
                 ):
                     found.append(before)
                 else:
@@ -205,31 +191,31 @@ def accessed_through(
             arriving[to[k] - call] |= holding
         if not holding:
             continue
-        m = words[row + FIRST_MEMORY] * OPERAND_WORDS
-        for n in range(words[row + MEMORIES]):
-            if memory[m + ACCESS] and _has(holding, memory[m + BASE]):
+        m = words[row + ROW_OPERAND] * OPERAND_WORDS
+        for n in range(words[row + ROW_OPERANDS]):
+            if memory[m + OPERAND_ACCESS] and _has(holding, memory[m + OPERAND_BASE]):
                 found.append((k, n))
             m += OPERAND_WORDS
-        if flow in (CALL, INDIRECT_CALL):
+        if flow in (Flow.CALL, Flow.INDIRECT_CALL):
             holding &= ~(lost | 1)
             continue
-        action, left = words[row + ACTION], words[row + LEFT]
-        m = words[row + FIRST_MEMORY] * OPERAND_WORDS
+        action, left = words[row + ROW_ACTION], words[row + ROW_LEFT]
+        m = words[row + ROW_OPERAND] * OPERAND_WORDS
         goes = False
-        if words[row + WIDTH] == 8:
-            if action in (COPY, ADD):
+        if words[row + ROW_WIDTH] == 8:
+            if action in (Action.COPY, Action.ADD):
                 goes = _has(holding, left)
-            elif action == ADDRESS:
-                goes = _has(holding, memory[m + BASE])
-            elif action == LOAD:
-                goes = kept and _has(frame, memory[m + BASE])
-        if action == STORE and _has(holding, left):
+            elif action == Action.ADDRESS:
+                goes = _has(holding, memory[m + OPERAND_BASE])
+            elif action == Action.LOAD:
+                goes = kept and _has(frame, memory[m + OPERAND_BASE])
+        if action == Action.STORE and _has(holding, left):
             kept = True
-        holding &= ~cython.cast(cython.ulonglong, words[row + WRITES])
-        if goes and 0 <= words[row + DESTINATION] < 64:
+        holding &= ~cython.cast(cython.ulonglong, words[row + ROW_WRITES])
+        if goes and 0 <= words[row + ROW_DESTINATION] < 64:
             one = 1
-            holding |= one << words[row + DESTINATION]
-        if flow in (JUMP, INDIRECT_JUMP, RETURN, STOP):
+            holding |= one << words[row + ROW_DESTINATION]
+        if flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
             holding = 0
     return found
 
@@ -253,11 +239,11 @@ def may_push(flows: Any, templates: Any, rows: Any, registers: cython.ulonglong)
     for k in range(flow_of.shape[0]):
         row = template_of[k] * ROW_WORDS
         flow = flow_of[k] & 15
-        if flow == JUMP:
+        if flow == Flow.JUMP:
             return True
-        if flow in (BRANCH, INDIRECT_JUMP, RETURN, STOP):
+        if flow in (Flow.BRANCH, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
             return False
-        if words[row + ACTION] == PUSH and _has(registers, words[row + LEFT]):
+        if words[row + ROW_ACTION] == Action.PUSH and _has(registers, words[row + ROW_LEFT]):
             return True
     return True
 

@@ -1,4 +1,4 @@
-# Words of templates and of their operands in memory, as in templates.py.
+# Made of template_words.py by setup.py.
 cdef enum:
     ROW_WORDS = 16
     ROW_FLOW = 0
@@ -30,3 +30,14 @@ cdef enum:
     OPERAND_WRITEBACK = 9
     OPERAND_ELEMENT = 10
     OPERAND_FLOATING = 11
+    FIXED = 0
+    SIGNED = 1
+    UNSIGNED = 2
+    NEGATED = 3
+    NEGATED_UNSIGNED = 4
+    UNSIGNED_SHORT = 5
+    NEGATED_UNSIGNED_SHORT = 6
+    PADDING = 1
+    FIXED_ADDRESS = 2
+    KEEPS_SIGN = 4
+    TARGETED = 16

@@ -9,28 +9,15 @@ from typing import Any
 import cython
 
 from undwarf.buffers import zeros
-from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Action, Flow, Instruction
+from undwarf.disasm.actions import Action
+from undwarf.disasm.flows import Flow
+from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Instruction
+from undwarf.disasm.template_words import FIXED, FIXED_ADDRESS, KEEPS_SIGN, OPERAND_WORDS, PADDING, ROW_WORDS
 
-__all__ = ["MEMORY_WORDS", "ROW_WORDS", "Templates"]
+__all__ = ["Templates"]
 
-ROW_WORDS, MEMORY_WORDS = 16, 12
-(
-    FLOW, ACTION, DESTINATION, LEFT, RIGHT, WIDTH, IMMEDIATE, IMMEDIATE_RULE, WRITES, WRITES_HIGH, FIRST_MEMORY,
-    MEMORIES, FLAGS, FIRST_READ, READS, READS_HIGH,
-) = range(16)  # fmt: skip
-"""Words of a template. WRITES and READS: bit n for register n below 64, those called HIGH for registers above."""
-(
-    BASE, INDEX, SCALE, DISPLACEMENT, DISPLACED, SEGMENT, SIZE, ACCESS, IMPLICIT, WRITEBACK, ELEMENT, FLOATING,
-) = range(12)  # fmt: skip
-"""Words of a memory operand. DISPLACED: the instruction's displacement is to be added; ACCESS: 1 read, 2 written."""
-
-PADDING, FIXED_ADDRESS, KEEPS_SIGN = 1, 2, 4
-"""Flags: does nothing, or stops; puts a fixed address into a register; what is loaded or extended has a sign."""
 _NEXT, _STOP = Flow.NEXT, Flow.STOP
 _OTHER, _ADDRESS, _EXCHANGE = Action.OTHER, Action.ADDRESS, Action.EXCHANGE
-
-FIXED, SIGNED, UNSIGNED, NEGATED, NEGATED_UNSIGNED, UNSIGNED_SHORT, NEGATED_UNSIGNED_SHORT = range(7)
-"""How a template's immediate is made of an instruction's; without sign from 32 bits, or from 16."""
 
 
 class Templates:
@@ -38,7 +25,7 @@ class Templates:
 
     def __init__(self) -> None:
         self.rows = zeros("q", 512 * ROW_WORDS)
-        self.operands = zeros("q", 512 * MEMORY_WORDS)
+        self.operands = zeros("q", 512 * OPERAND_WORDS)
         self.count = 0
         self.operand_count = 0
         self.registers: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
@@ -51,7 +38,7 @@ class Templates:
         self.operand_count += operands
         while self.count * ROW_WORDS > len(self.rows):
             self.rows = _doubled(self.rows)
-        while self.operand_count * MEMORY_WORDS > len(self.operands):
+        while self.operand_count * OPERAND_WORDS > len(self.operands):
             self.operands = _doubled(self.operands)
         return first
 
@@ -69,6 +56,7 @@ class Templates:
         if action == _ADDRESS and operands[0].absolute and not operands[0].segment:
             flags |= FIXED_ADDRESS
         immediate = _signed(made.immediate) if immediate_rule == FIXED else 0
+        # In the order of template_words.
         row = (
             made.flow, action, made.destination, made.left, made.right, made.width, immediate, immediate_rule,
             *_bits(writes), first, len(operands), flags, reads[0] if reads else NONE, *_bits(reads),
@@ -85,7 +73,7 @@ class Templates:
                 operand.size, ACCESSES.index(operand.access), operand.implicit, operand.writeback,
                 operand.element, operand.floating,
             )  # fmt: skip
-            _put(self.operands, first * MEMORY_WORDS, words)
+            _put(self.operands, first * OPERAND_WORDS, words)
             first += 1
         return number
 

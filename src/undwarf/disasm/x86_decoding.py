@@ -8,6 +8,7 @@ Nothing is read from disassembly text. What a register becomes is said for the i
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from undwarf.disasm.flows import Flow
 from undwarf.disasm.iced import (
     Decoder,
     FlowControl,
@@ -21,7 +22,7 @@ from undwarf.disasm.iced import (
     Register,
 )
 from undwarf.disasm.iced import Instruction as Native
-from undwarf.disasm.model import NONE, Flow, Instruction, Memory
+from undwarf.disasm.model import NONE, Instruction, Memory
 from undwarf.disasm.x86_actions import TOLD, act
 from undwarf.disasm.x86_operands import NUMBER, RBP, RIP, RSP, as_signed, element_size, size_of
 

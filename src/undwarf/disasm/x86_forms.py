@@ -11,24 +11,24 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.disasm import x86_opcodes as opcodes
+from cython.cimports.undwarf.disasm.template_words import (
+    OPERAND_BASE,
+    OPERAND_INDEX,
+    OPERAND_SCALE,
+    OPERAND_WORDS,
+    ROW_DESTINATION,
+    ROW_LEFT,
+    ROW_OPERAND,
+    ROW_OPERANDS,
+    ROW_READ,
+    ROW_READS,
+    ROW_RIGHT,
+    ROW_WORDS,
+    ROW_WRITES,
+)
 
 from undwarf.buffers import longer, zeros
 from undwarf.disasm.x86_opcodes import PREFIXES
-
-ROW_WORDS = cython.declare(cython.Py_ssize_t, 16)
-MEMORY_WORDS = cython.declare(cython.Py_ssize_t, 12)
-# Words of templates and operands, as in undwarf.disasm.templates.
-DESTINATION = cython.declare(cython.Py_ssize_t, 2)
-LEFT = cython.declare(cython.Py_ssize_t, 3)
-RIGHT = cython.declare(cython.Py_ssize_t, 4)
-WRITES = cython.declare(cython.Py_ssize_t, 8)
-FIRST_MEMORY = cython.declare(cython.Py_ssize_t, 10)
-MEMORIES = cython.declare(cython.Py_ssize_t, 11)
-FIRST_READ = cython.declare(cython.Py_ssize_t, 13)
-READS = cython.declare(cython.Py_ssize_t, 14)
-OPERAND_BASE = cython.declare(cython.Py_ssize_t, 0)
-OPERAND_INDEX = cython.declare(cython.Py_ssize_t, 1)
-OPERAND_SCALE = cython.declare(cython.Py_ssize_t, 2)
 
 # Fields of an instruction, as bits, and the registers that stand in them in a form. Others than these are not encoded
 # the same way everywhere: 4, 5, 12 and 13 mean something else in memory operands, and below 8 are those that
@@ -343,15 +343,15 @@ class Forms:
     def _beside(self, template: cython.Py_ssize_t, fields: cython.uint, vectors: cython.uint) -> cython.ulonglong:
         """The registers below 64 of a form's template that are not ours; all where there are others."""
         row = template * ROW_WORDS
-        if self.rows[row + WRITES + 1] or self.rows[row + READS + 1]:
+        if self.rows[row + ROW_WRITES + 1] or self.rows[row + ROW_READS + 1]:
             return ALL
-        used = cython.cast(cython.ulonglong, self.rows[row + WRITES] | self.rows[row + READS])
-        for n in (DESTINATION, LEFT, RIGHT):
+        used = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES] | self.rows[row + ROW_READS])
+        for n in (ROW_DESTINATION, ROW_LEFT, ROW_RIGHT):
             used |= _bit(self.rows[row + n])
-        at = self.rows[row + FIRST_MEMORY] * MEMORY_WORDS
-        for _operand in range(self.rows[row + MEMORIES]):
+        at = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        for _operand in range(self.rows[row + ROW_OPERANDS]):
             used |= _bit(self.operands[at + OPERAND_BASE]) | _bit(self.operands[at + OPERAND_INDEX])
-            at += MEMORY_WORDS
+            at += OPERAND_WORDS
         for n in range(COUNT):
             if fields >> n & 1:
                 used &= ~_bit(self.own[n] + (FIRST_VECTOR if vectors >> n & 1 else 0))
@@ -403,34 +403,34 @@ class Forms:
         if vectors & INDEX and self.registers[0] == self.registers[1]:
             return NONE
         row: cython.Py_ssize_t = template * ROW_WORDS
-        count: cython.Py_ssize_t = self.rows[row + MEMORIES]
+        count: cython.Py_ssize_t = self.rows[row + ROW_OPERANDS]
         number: cython.Py_ssize_t = self._more(count)
         made: cython.Py_ssize_t = number * ROW_WORDS
         for n in range(ROW_WORDS):
             self.rows[made + n] = self.rows[row + n]
-        for n in (DESTINATION, LEFT, RIGHT, FIRST_READ):
+        for n in (ROW_DESTINATION, ROW_LEFT, ROW_RIGHT, ROW_READ):
             self.rows[made + n] = self._mapped(self.rows[row + n], own)
-        for n in (WRITES, READS):
+        for n in (ROW_WRITES, ROW_READS):
             word = cython.cast(cython.ulonglong, self.rows[row + n])
             left = word & ~own
             for m in range(COUNT):
                 if self.owns[m] >= 0 and word >> self.owns[m] & 1:
                     left |= cython.cast(cython.ulonglong, 1) << self.registers[m]
             self.rows[made + n] = cython.cast(cython.longlong, left)
-        at: cython.Py_ssize_t = self.rows[row + FIRST_MEMORY] * MEMORY_WORDS
-        to: cython.Py_ssize_t = self.operand_next * MEMORY_WORDS
-        self.rows[made + FIRST_MEMORY] = self.operand_next
+        at: cython.Py_ssize_t = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
+        to: cython.Py_ssize_t = self.operand_next * OPERAND_WORDS
+        self.rows[made + ROW_OPERAND] = self.operand_next
         self.operand_next += count
         for _operand in range(count):
-            for n in range(MEMORY_WORDS):
+            for n in range(OPERAND_WORDS):
                 self.operands[to + n] = self.operands[at + n]
             self.operands[to + OPERAND_BASE] = self._mapped(self.operands[at + OPERAND_BASE], own)
             register = self.operands[at + OPERAND_INDEX]
             self.operands[to + OPERAND_INDEX] = self._mapped(register, own)
             if fields & INDEX and register == self.owns[4]:
                 self.operands[to + OPERAND_SCALE] = scale
-            at += MEMORY_WORDS
-            to += MEMORY_WORDS
+            at += OPERAND_WORDS
+            to += OPERAND_WORDS
         return number
 
     @cython.cfunc

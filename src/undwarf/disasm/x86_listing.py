@@ -5,7 +5,7 @@ from undwarf.disasm.iced import Decoder, Mnemonic, OpKind
 from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.model import Instruction
-from undwarf.disasm.templates import (
+from undwarf.disasm.template_words import (
     FIXED,
     NEGATED,
     NEGATED_UNSIGNED,
@@ -13,8 +13,8 @@ from undwarf.disasm.templates import (
     SIGNED,
     UNSIGNED,
     UNSIGNED_SHORT,
-    Templates,
 )
+from undwarf.disasm.templates import Templates
 from undwarf.disasm.x86_decoding import decode, describe, text
 from undwarf.disasm.x86_forms import FIELDS, OWN, Forms
 from undwarf.disasm.x86_opcodes import RELATIVE, SHIFT_COUNT, SIGNED_NUMBER, UNSIGNED_BYTE

@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """What follows each opcode of x86-64 (Intel SDM volume 2, appendix A), and what an immediate is.
 
 `x86_opcodes.pxd` has the numbers for compiled modules.

@@ -1,9 +1,10 @@
 # cython: language_level=3, annotation_typing=False
 """Operands of x86-64 instructions as the decoder gives them: registers by their DWARF numbers, sizes, numbers."""
 
+from undwarf.disasm.actions import Action
 from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.iced import MemorySizeExt, Mnemonic, OpKind, Register, RegisterExt
-from undwarf.disasm.model import NONE, Action
+from undwarf.disasm.model import NONE
 
 __all__ = [
     "IMMEDIATES", "NUMBER", "RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RIP", "RSI", "RSP", "SHIFTS", "VECTORS",

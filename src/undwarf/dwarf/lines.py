@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary
 
 from undwarf.buffers import absent, zeros
 from undwarf.diagnostics import Defects
-from undwarf.dwarf.constants import Root, ValueClass
 from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
+from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.split import SplitFinder, SplitUnits
 from undwarf.dwarf.strings import strings_at
+from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits

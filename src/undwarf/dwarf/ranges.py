@@ -8,8 +8,9 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import range_list_entries as entries
-from cython.cimports.undwarf.dwarf import root_places as root
-from cython.cimports.undwarf.dwarf import tags, unit_kinds, walks
+from cython.cimports.undwarf.dwarf import tags, walks
+from cython.cimports.undwarf.dwarf.root_places import Root
+from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, RNGLISTX
 
 from undwarf.buffers import copied, doubled, zeros
@@ -117,32 +118,32 @@ class Ranges(Layouts):
             at = ROOT * unit
             # A unit of types, or of parts of others.
             if (
-                values[at + root.TAG] == 0
-                or values[at + root.TAG] == tags.TYPE_UNIT
-                or self.unit_kind[unit] == unit_kinds.TYPE
-                or self.unit_kind[unit] == unit_kinds.PARTIAL
+                values[at + Root.TAG] == 0
+                or values[at + Root.TAG] == tags.TYPE_UNIT
+                or self.unit_kind[unit] == UnitKind.TYPE
+                or self.unit_kind[unit] == UnitKind.PARTIAL
             ):
                 continue
             before = self.range_total
-            low = values[at + root.LOW_PC] if classes[at + root.LOW_PC] else 0
-            if classes[at + root.RANGES] or classes[at + root.LOW_PC] != ADDRESS or classes[at + root.HIGH_PC] == ADDRX:
+            low = values[at + Root.LOW_PC] if classes[at + Root.LOW_PC] else 0
+            if classes[at + Root.RANGES] or classes[at + Root.LOW_PC] != ADDRESS or classes[at + Root.HIGH_PC] == ADDRX:
                 self.enter(unit)
-                self.addr_base = values[at + root.ADDR_BASE] if classes[at + root.ADDR_BASE] else 0
-                self.rnglists_base = values[at + root.RNGLISTS_BASE] if classes[at + root.RNGLISTS_BASE] else 0
+                self.addr_base = values[at + Root.ADDR_BASE] if classes[at + Root.ADDR_BASE] else 0
+                self.rnglists_base = values[at + Root.RNGLISTS_BASE] if classes[at + Root.RNGLISTS_BASE] else 0
                 self.ranges_base = 0
-                if classes[at + root.LOW_PC] == ADDRX:
+                if classes[at + Root.LOW_PC] == ADDRX:
                     low = self.indexed(low)
                 self.base = low
-            if classes[at + root.RANGES]:
-                self.add_list(classes[at + root.RANGES], values[at + root.RANGES], cython.cast("unsigned int", unit))
-            elif classes[at + root.LOW_PC] and classes[at + root.HIGH_PC]:
-                high = values[at + root.HIGH_PC]
-                if classes[at + root.HIGH_PC] == ADDRX:
+            if classes[at + Root.RANGES]:
+                self.add_list(classes[at + Root.RANGES], values[at + Root.RANGES], cython.cast("unsigned int", unit))
+            elif classes[at + Root.LOW_PC] and classes[at + Root.HIGH_PC]:
+                high = values[at + Root.HIGH_PC]
+                if classes[at + Root.HIGH_PC] == ADDRX:
                     high = self.indexed(high)
-                elif classes[at + root.HIGH_PC] != ADDRESS:
+                elif classes[at + Root.HIGH_PC] != ADDRESS:
                     high = low + high if high < ALL_ONES - low else ALL_ONES
                 self.add_range(low, high, cython.cast("unsigned int", unit))
-            if self.range_total == before and values[at + root.CHILDREN]:
+            if self.range_total == before and values[at + Root.CHILDREN]:
                 unsure.append(unit)
         return (
             copied(self.range_start, self.range_total),

@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from undwarf.buffers import zeros
-from undwarf.dwarf.constants import PLACES, Root, ValueClass
 from undwarf.dwarf.info import Info
+from undwarf.dwarf.root_places import PLACES, Root
 from undwarf.dwarf.strings import Text
+from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_LOAD
 from undwarf.limits import DEFAULT, Limits

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from undwarf.diagnostics import Defects
-from undwarf.dwarf.constants import Root, UnitKind
+from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile
+from undwarf.dwarf.unit_kinds import UnitKind
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 

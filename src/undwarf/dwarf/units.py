@@ -7,9 +7,9 @@ Source: DWARF 5, 7.5.1 (unit headers), 7.6 (LEB128); DWARF 4, 7.5.1.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import unit_kinds
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 
 from undwarf.buffers import zeros
 
@@ -104,7 +104,7 @@ class Units:
                 self.damaged += keep
                 at = stop
                 continue
-            kind = unit_kinds.COMPILE
+            kind = UnitKind.COMPILE
             signature = 0
             type_at = 0
             if version == 5:
@@ -119,12 +119,12 @@ class Units:
                 address = self.data[at] if at < n else 0
                 at += 1
                 if self.types:
-                    kind = unit_kinds.TYPE
-            if kind == unit_kinds.TYPE or kind == unit_kinds.SPLIT_TYPE:
+                    kind = UnitKind.TYPE
+            if kind == UnitKind.TYPE or kind == UnitKind.SPLIT_TYPE:
                 signature = self.fixed(self.data, at, 8)
                 type_at = self.fixed(self.data, at + 8, width)
                 at += 8 + width
-            elif kind == unit_kinds.SKELETON or kind == unit_kinds.SPLIT_COMPILE:
+            elif kind == UnitKind.SKELETON or kind == UnitKind.SPLIT_COMPILE:
                 signature = self.fixed(self.data, at, 8)
                 at += 8
             if at > stop or (address != 8 and address != 4 and address != 2):

@@ -9,9 +9,10 @@ distance (-minimize-addr-in-v5).
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, forms, operations, unit_kinds
-from cython.cimports.undwarf.dwarf import root_places as root
+from cython.cimports.undwarf.dwarf import attributes, forms, operations
 from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.root_places import Root
+from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import (
     ADDRESS,
     ADDRX,
@@ -47,17 +48,17 @@ _DISTANCE = cython.declare(cython.Py_ssize_t, 6)
 # Places of a root's attributes; 255 for those that are not kept.
 _ROOT_OF = bytearray(b"\xff" * 0x80)
 for _attribute, _place in (
-    (attributes.NAME, root.NAME),
-    (attributes.COMP_DIR, root.COMP_DIR),
-    (attributes.STMT_LIST, root.STMT_LIST),
-    (attributes.LOW_PC, root.LOW_PC),
-    (attributes.HIGH_PC, root.HIGH_PC),
-    (attributes.RANGES, root.RANGES),
-    (attributes.LANGUAGE, root.LANGUAGE),
-    (attributes.DWO_NAME, root.DWO_NAME),
-    (attributes.STR_OFFSETS_BASE, root.STR_OFFSETS_BASE),
-    (attributes.ADDR_BASE, root.ADDR_BASE),
-    (attributes.RNGLISTS_BASE, root.RNGLISTS_BASE),
+    (attributes.NAME, Root.NAME),
+    (attributes.COMP_DIR, Root.COMP_DIR),
+    (attributes.STMT_LIST, Root.STMT_LIST),
+    (attributes.LOW_PC, Root.LOW_PC),
+    (attributes.HIGH_PC, Root.HIGH_PC),
+    (attributes.RANGES, Root.RANGES),
+    (attributes.LANGUAGE, Root.LANGUAGE),
+    (attributes.DWO_NAME, Root.DWO_NAME),
+    (attributes.STR_OFFSETS_BASE, Root.STR_OFFSETS_BASE),
+    (attributes.ADDR_BASE, Root.ADDR_BASE),
+    (attributes.RNGLISTS_BASE, Root.RNGLISTS_BASE),
 ):
     _ROOT_OF[_attribute] = _place
 
@@ -342,8 +343,8 @@ class Values(Abbreviations):
             if decl < 0:
                 self.damaged += 1
                 continue
-            value_view[ROOT * unit + root.TAG] = self.decl_tag[decl]
-            value_view[ROOT * unit + root.CHILDREN] = self.decl_children[decl]
+            value_view[ROOT * unit + Root.TAG] = self.decl_tag[decl]
+            value_view[ROOT * unit + Root.CHILDREN] = self.decl_children[decl]
             for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
                 self.take(i)
                 if self.at > self.end:
@@ -353,21 +354,21 @@ class Values(Abbreviations):
                 if attribute < 0x80:
                     place = self.root_of[attribute]
                 elif attribute == attributes.LOCLISTS_BASE:
-                    place = root.LOCLISTS_BASE
+                    place = Root.LOCLISTS_BASE
                 elif attribute == attributes.GNU_DWO_NAME:
-                    place = root.DWO_NAME
+                    place = Root.DWO_NAME
                 elif attribute == attributes.GNU_DWO_ID:
-                    place = root.DWO_ID
+                    place = Root.DWO_ID
                 elif attribute == attributes.GNU_RANGES_BASE:
-                    place = root.GNU_RANGES_BASE
+                    place = Root.GNU_RANGES_BASE
                 elif attribute == attributes.GNU_ADDR_BASE:
-                    place = root.ADDR_BASE
+                    place = Root.ADDR_BASE
                 else:
                     place = 255
                 if place < ROOT:
                     class_view[ROOT * unit + place] = cython.cast("unsigned char", self.value_class)
                     value_view[ROOT * unit + place] = self.value
-            if self.unit_kind[unit] == unit_kinds.SKELETON or self.unit_kind[unit] == unit_kinds.SPLIT_COMPILE:
-                class_view[ROOT * unit + root.DWO_ID] = UNSIGNED
-                value_view[ROOT * unit + root.DWO_ID] = self.unit_signature[unit]
+            if self.unit_kind[unit] == UnitKind.SKELETON or self.unit_kind[unit] == UnitKind.SPLIT_COMPILE:
+                class_view[ROOT * unit + Root.DWO_ID] = UNSIGNED
+                value_view[ROOT * unit + Root.DWO_ID] = self.unit_signature[unit]
         return memoryview(classes), memoryview(values)

@@ -16,7 +16,8 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Features, SampleField
 from undwarf.perfdata.encode import RecordEncoder, record
 from undwarf.perfdata.feature_bytes import encode_features
-from undwarf.perfdata.records import CpuMode, RecordType
+from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.profile.model import Profile
 

@@ -20,7 +20,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.outputs.escape import printable
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
 from undwarf.profile.model import NONE, Profile

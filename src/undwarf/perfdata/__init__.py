@@ -3,16 +3,10 @@
 from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.features import Features
 from undwarf.perfdata.reader import PerfData, open_perf_data
-from undwarf.perfdata.records import (
-    CpuMode,
-    FileIdentity,
-    Records,
-    RecordType,
-    SampleField,
-    Samples,
-    Sideband,
-    SidebandKind,
-)
+from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.records import CpuMode, FileIdentity, Records, Samples, Sideband
+from undwarf.perfdata.sample_fields import SampleField
+from undwarf.perfdata.sideband_kinds import SidebandKind
 
 __all__ = [
     "CpuMode",

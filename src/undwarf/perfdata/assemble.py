@@ -7,7 +7,8 @@ from undwarf.diagnostics import Defects
 from undwarf.perfdata.decode import Decoder
 from undwarf.perfdata.events import OPTIONAL_COLUMNS, EventAttr, has_column
 from undwarf.perfdata.ordering import take, time_order
-from undwarf.perfdata.records import NO_IDENTITY, FileIdentity, Records, Samples, Sideband, type_name
+from undwarf.perfdata.record_types import type_name
+from undwarf.perfdata.records import NO_IDENTITY, FileIdentity, Records, Samples, Sideband
 
 
 def identity_of(key: bytes) -> FileIdentity:

@@ -8,9 +8,9 @@ and the bodies of perf's own records (64 and up), which are read in the file's b
 from collections.abc import Sequence
 
 import cython
-from cython.cimports.undwarf.perfdata import record_types as types
 from cython.cimports.undwarf.perfdata import sample_columns as columns
-from cython.cimports.undwarf.perfdata import sample_fields as fields
+from cython.cimports.undwarf.perfdata.record_types import RecordType
+from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
 from undwarf.perfdata.events import EventAttr, decoder_table
 
@@ -20,20 +20,20 @@ BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
 BRANCH_COUNTERS = cython.declare(cython.ulonglong, 1 << 19)
 
 # Fields of a word each, between others; what may follow the branches.
-_FIRST_WORDS = (fields.TIME, fields.ADDR, fields.ID, fields.STREAM_ID)
+_FIRST_WORDS = (SampleField.TIME, SampleField.ADDR, SampleField.ID, SampleField.STREAM_ID)
 _LAST_FIELDS = (
-    fields.REGS_USER,
-    fields.STACK_USER,
-    fields.WEIGHT | fields.WEIGHT_STRUCT,
-    fields.DATA_SRC,
-    fields.TRANSACTION,
-    fields.REGS_INTR,
-    fields.PHYS_ADDR,
-    fields.CGROUP,
-    fields.DATA_PAGE_SIZE,
-    fields.CODE_PAGE_SIZE,
+    SampleField.REGS_USER,
+    SampleField.STACK_USER,
+    SampleField.WEIGHT | SampleField.WEIGHT_STRUCT,
+    SampleField.DATA_SRC,
+    SampleField.TRANSACTION,
+    SampleField.REGS_INTR,
+    SampleField.PHYS_ADDR,
+    SampleField.CGROUP,
+    SampleField.DATA_PAGE_SIZE,
+    SampleField.CODE_PAGE_SIZE,
 )
-_TRAILING_WORDS = (fields.TIME, fields.ID, fields.STREAM_ID)
+_TRAILING_WORDS = (SampleField.TIME, SampleField.ID, SampleField.STREAM_ID)
 
 _BRANCH_FIELDS = (1, 1, 1, 1, 16, 4, 2, 4, 3)
 """Widths of the bit fields of a branch's flags, lowest first on a little-endian machine."""
@@ -86,7 +86,7 @@ class Swapper:
                 end = at + cython.cast(cython.Py_ssize_t, self._native(at + 6, 2))
                 if end < at + 8 or end > size:
                     break
-                if kind == types.SAMPLE:
+                if kind == RecordType.SAMPLE:
                     self._sample(at, end)
                 elif kind < 64:
                     self._side_record(kind, cython.cast(cython.uint, self._native(at + 4, 2)), at, end)
@@ -167,20 +167,20 @@ class Swapper:
         kind: cython.ulonglong = self._table[row + columns.EVENT_FIELDS]
         p: cython.Py_ssize_t = at + 8
         count: cython.ulonglong
-        if kind & fields.IDENTIFIER:
+        if kind & SampleField.IDENTIFIER:
             p = self._words(p, 1, end)
-        if kind & fields.IP:
+        if kind & SampleField.IP:
             p = self._words(p, 1, end)
-        if kind & fields.TID:
+        if kind & SampleField.TID:
             p = self._pair(p, end)
         for bit in _FIRST_WORDS:
             if kind & bit:
                 p = self._words(p, 1, end)
-        if kind & fields.CPU:
+        if kind & SampleField.CPU:
             p = self._pair(p, end)
-        if kind & fields.PERIOD:
+        if kind & SampleField.PERIOD:
             p = self._words(p, 1, end)
-        if kind & fields.READ:
+        if kind & SampleField.READ:
             if self._table[row + columns.EVENT_READ_FORMAT] & READ_GROUP:
                 if p + 8 > end:
                     return 0
@@ -198,20 +198,20 @@ class Swapper:
                 p = self._words(
                     p, self._table[row + columns.EVENT_READ_TIMES] + self._table[row + columns.EVENT_VALUE_WORDS], end
                 )
-        if kind & fields.CALLCHAIN:
+        if kind & SampleField.CALLCHAIN:
             if p + 8 > end:
                 return 0
             count = self._foreign(p, 8)
             if count > 8192:
                 return 0
             p = self._words(p, 1 + count, end)
-        if kind & fields.RAW:
+        if kind & SampleField.RAW:
             if p + 4 > end:
                 return 0
             count = self._foreign(p, 4)
             self._turn(p, 4)
             p += 4 + cython.cast(cython.Py_ssize_t, count)
-        if kind & fields.BRANCH_STACK:
+        if kind & SampleField.BRANCH_STACK:
             p = self._branches(p, end, row, kind)
             if p < 0:
                 return 0
@@ -266,13 +266,13 @@ class Swapper:
             count = self._foreign(p, 8)
             regs = p
             p += 8
-            if bit == fields.REGS_USER or bit == fields.REGS_INTR:
-                column = columns.EVENT_REGS_USER if bit == fields.REGS_USER else columns.EVENT_REGS_INTR
+            if bit == SampleField.REGS_USER or bit == SampleField.REGS_INTR:
+                column = columns.EVENT_REGS_USER if bit == SampleField.REGS_USER else columns.EVENT_REGS_INTR
                 if count:
                     p += 8 * cython.cast(cython.Py_ssize_t, self._table[row + column])
                 if p > end:
                     return -1
-            elif bit == fields.STACK_USER and count:
+            elif bit == SampleField.STACK_USER and count:
                 if p + 8 > end or count > cython.cast(cython.ulonglong, end - p - 8):
                     return -1
                 p += cython.cast(cython.Py_ssize_t, count)
@@ -283,7 +283,7 @@ class Swapper:
                 continue
             if turn:
                 self._words(regs, (p - regs) // 8, end)
-        if kind & fields.AUX:
+        if kind & SampleField.AUX:
             if p + 8 > end:
                 return -1
             count = self._foreign(p, 8)
@@ -310,14 +310,14 @@ class Swapper:
             return end
         start: cython.Py_ssize_t = place
         kind: cython.ulonglong = self._table[row + columns.EVENT_FIELDS]
-        if kind & fields.TID:
+        if kind & SampleField.TID:
             place = self._pair(place, end)
         for bit in _TRAILING_WORDS:
             if kind & bit:
                 place = self._words(place, 1, end)
-        if kind & fields.CPU:
+        if kind & SampleField.CPU:
             place = self._pair(place, end)
-        if kind & fields.IDENTIFIER:
+        if kind & SampleField.IDENTIFIER:
             self._words(place, 1, end)
         return start
 
@@ -329,47 +329,47 @@ class Swapper:
         p: cython.Py_ssize_t = at + 8
         everything: cython.Py_ssize_t = (tail - p) // 8
         if kind in (
-            types.LOST,
-            types.THROTTLE,
-            types.UNTHROTTLE,
-            types.AUX,
-            types.LOST_SAMPLES,
-            types.CGROUP,
-            types.AUX_OUTPUT_HW_ID,
+            RecordType.LOST,
+            RecordType.THROTTLE,
+            RecordType.UNTHROTTLE,
+            RecordType.AUX,
+            RecordType.LOST_SAMPLES,
+            RecordType.CGROUP,
+            RecordType.AUX_OUTPUT_HW_ID,
         ):
             # Words only; the name of a CGROUP starts behind the first.
-            self._words(p, 1 if kind == types.CGROUP else everything, tail)
-        elif kind == types.CALLCHAIN_DEFERRED:
+            self._words(p, 1 if kind == RecordType.CGROUP else everything, tail)
+        elif kind == RecordType.CALLCHAIN_DEFERRED:
             self._words(p, everything, tail)
         elif kind in (
-            types.MMAP,
-            types.COMM,
-            types.READ,
-            types.MMAP2,
-            types.ITRACE_START,
-            types.SWITCH_CPU_WIDE,
-            types.NAMESPACES,
+            RecordType.MMAP,
+            RecordType.COMM,
+            RecordType.READ,
+            RecordType.MMAP2,
+            RecordType.ITRACE_START,
+            RecordType.SWITCH_CPU_WIDE,
+            RecordType.NAMESPACES,
         ):
             p = self._pair(p, tail)
-            if kind == types.MMAP or kind == types.MMAP2:
+            if kind == RecordType.MMAP or kind == RecordType.MMAP2:
                 p = self._words(p, 3, tail)
-            elif kind == types.READ or kind == types.NAMESPACES:
+            elif kind == RecordType.READ or kind == RecordType.NAMESPACES:
                 self._words(p, everything - 1, tail)
-            if kind == types.MMAP2:
+            if kind == RecordType.MMAP2:
                 if not misc & 0x4000:
                     self._words(self._pair(p, tail), 2, tail)
                 self._pair(at + 64, tail)
-        elif kind == types.EXIT or kind == types.FORK:
+        elif kind == RecordType.EXIT or kind == RecordType.FORK:
             p = self._pair(self._pair(p, tail), tail)
             self._words(p, 1, tail)
-        elif kind in (types.KSYMBOL, types.BPF_EVENT, types.TEXT_POKE) and tail - at >= 24:
-            if kind == types.BPF_EVENT:
+        elif kind in (RecordType.KSYMBOL, RecordType.BPF_EVENT, RecordType.TEXT_POKE) and tail - at >= 24:
+            if kind == RecordType.BPF_EVENT:
                 self._turn(p, 2)
                 self._turn(p + 2, 2)
                 self._turn(p + 4, 4)
             else:
                 p = self._words(p, 1, tail)
-                if kind == types.KSYMBOL:
+                if kind == RecordType.KSYMBOL:
                     self._turn(p, 4)
                     self._turn(p + 4, 2)
                     self._turn(p + 6, 2)

@@ -9,8 +9,8 @@ made is in modules of their own, each of which goes on from the one before: colu
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import record_types as types
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
+from cython.cimports.undwarf.perfdata.record_types import RecordType
 
 from undwarf.buffers import zeros
 from undwarf.perfdata.side_records import SideRecords
@@ -90,47 +90,47 @@ class Decoder(SideRecords):
             if length > size - at:
                 return 0
             # Each counter that is read with a sample may become one: an id and a value are 16 bytes.
-            self._room = 1 if not self._splits or kind != types.SAMPLE else (length >> 4) + 1
+            self._room = 1 if not self._splits or kind != RecordType.SAMPLE else (length >> 4) + 1
             if (
                 self.samples + self._room > self._capacity
                 or self.sideband >= self._side_capacity
-                or (kind != types.SAMPLE and (self._names.tight() or self._identities.tight()))
+                or (kind != RecordType.SAMPLE and (self._names.tight() or self._identities.tight()))
             ):
                 return 2
             end = at + length
-            if kind == types.SAMPLE:
-                self._counts[types.SAMPLE] += 1
+            if kind == RecordType.SAMPLE:
+                self._counts[kind] += 1
                 done = self._sample(data, at, end, misc, base)
                 if done > 0:
                     self.bad_samples += 1
                     if self.first_bad < 0:
                         self.first_bad = base + at
-            elif 0 < kind <= types.CALLCHAIN_DEFERRED:
+            elif 0 < kind <= RecordType.CALLCHAIN_DEFERRED:
                 self._count(kind)
                 done = self._side_record(data, at, end, kind, misc, base)
                 if done > 0:
                     self.bad_records += 1
                     if self.first_bad < 0:
                         self.first_bad = base + at
-            elif kind == types.FINISHED_ROUND:
-                self._counts[types.FINISHED_ROUND] += 1
+            elif kind == RecordType.FINISHED_ROUND:
+                self._counts[kind] += 1
                 self._flushed = self._next_flush
                 self._next_flush = self._newest
-            elif kind == types.AUXTRACE:
+            elif kind == RecordType.AUXTRACE:
                 # The trace bytes follow the record and are not part of its size.
-                self._counts[types.AUXTRACE] += 1
+                self._counts[kind] += 1
                 extra = u64(data, size, at + 8) if length >= 16 else 0
                 if extra > cython.cast(cython.ulonglong, 1) << 62:
                     return 3
                 end += cython.cast(cython.Py_ssize_t, extra)
             elif kind in (
-                types.HEADER_ATTR,
-                types.HEADER_TRACING_DATA,
-                types.HEADER_BUILD_ID,
-                types.EVENT_UPDATE,
-                types.HEADER_FEATURE,
-                types.COMPRESSED,
-                types.COMPRESSED2,
+                RecordType.HEADER_ATTR,
+                RecordType.HEADER_TRACING_DATA,
+                RecordType.HEADER_BUILD_ID,
+                RecordType.EVENT_UPDATE,
+                RecordType.HEADER_FEATURE,
+                RecordType.COMPRESSED,
+                RecordType.COMPRESSED2,
             ):
                 self._count(kind)
                 return 1

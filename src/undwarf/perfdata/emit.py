@@ -11,8 +11,8 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
-from cython.cimports.undwarf.perfdata import record_types
-from cython.cimports.undwarf.perfdata import sample_fields as fields
+from cython.cimports.undwarf.perfdata.record_types import RecordType
+from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
 from undwarf.buffers import zeros
 
@@ -223,7 +223,7 @@ class Emitter:
                 while self.used + ROOM > self.out.shape[0]:
                     with cython.gil:
                         self.grow()
-                if kind == record_types.SAMPLE:
+                if kind == RecordType.SAMPLE:
                     while self.next < total and positions[self.next] < base + self.at:
                         self.next += 1
                     if self.next < total and positions[self.next] == base + self.at:
@@ -256,16 +256,16 @@ class Emitter:
                         self.dropped += 1
                 elif kind >= 256 or not (
                     skipped[kind]
-                    or (only_code and misc & DATA and (kind == record_types.MMAP or kind == record_types.MMAP2))
+                    or (only_code and misc & DATA and (kind == RecordType.MMAP or kind == RecordType.MMAP2))
                 ):
                     self.out[self.used + length - 1] = 0
                     memcpy(cython.address(self.out[self.used]), cython.address(view[self.at]), length)
                     self.used += length
-                if kind == record_types.HEADER_TRACING_DATA and length >= 12:
+                if kind == RecordType.HEADER_TRACING_DATA and length >= 12:
                     # What follows these two is not part of their size.
                     memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
                     length += cython.cast(cython.Py_ssize_t, ((extra & NOTHING) + 7) & ~7)
-                elif kind == record_types.AUXTRACE and length >= 16:
+                elif kind == RecordType.AUXTRACE and length >= 16:
                     memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
                     if extra > FAR:
                         fine = False
@@ -355,7 +355,7 @@ class Emitter:
         if stop != NO_DUMP and stop != DEFERRED:
             # Why the stack ends; where the chain is the kernel's own, nothing.
             misc |= (stop & 31) << STOP_SHIFT
-        self.head(start, record_types.SAMPLE, misc)
+        self.head(start, RecordType.SAMPLE, misc)
         return 0
 
     # -- new records --------------------------------------------------------------------------------------------
@@ -413,37 +413,37 @@ class Emitter:
                         self.grow()
                 start = self.used
                 self.put(0)
-                if bits & fields.IDENTIFIER:
+                if bits & SampleField.IDENTIFIER:
                     self.put(ids[i])
-                if bits & fields.IP:
+                if bits & SampleField.IP:
                     self.put(ips[i])
-                if bits & fields.TID:
+                if bits & SampleField.TID:
                     self.put(
                         cython.cast(cython.ulonglong, cython.cast(cython.uint, pids[i]))
                         | cython.cast(cython.ulonglong, cython.cast(cython.uint, tids[i])) << 32
                     )
-                if bits & fields.TIME:
+                if bits & SampleField.TIME:
                     self.put(times[i])
-                if bits & fields.ADDR:
+                if bits & SampleField.ADDR:
                     self.put(addrs[i])
-                if bits & fields.ID:
+                if bits & SampleField.ID:
                     self.put(ids[i])
-                if bits & fields.STREAM_ID:
+                if bits & SampleField.STREAM_ID:
                     self.put(streams[i])
-                if bits & fields.CPU:
+                if bits & SampleField.CPU:
                     self.put(cython.cast(cython.uint, cpus[i]))
-                if bits & fields.PERIOD:
+                if bits & SampleField.PERIOD:
                     self.put(periods[i])
-                if bits & fields.CALLCHAIN:
+                if bits & SampleField.CALLCHAIN:
                     self.chain(stacks[i], (LARGEST - 160) >> 3)
-                if bits & (fields.WEIGHT | fields.WEIGHT_STRUCT):
+                if bits & (SampleField.WEIGHT | SampleField.WEIGHT_STRUCT):
                     self.put(weights[i])
-                if bits & fields.DATA_SRC:
+                if bits & SampleField.DATA_SRC:
                     self.put(sources[i])
-                if bits & fields.PHYS_ADDR:
+                if bits & SampleField.PHYS_ADDR:
                     self.put(physicals[i])
                 misc = miscs[i]
                 misc &= ~STOP_MASK
                 if stops[i] != NO_DUMP and stops[i] != DEFERRED:
                     misc |= (cython.cast(cython.uint, stops[i]) & 31) << STOP_SHIFT
-                self.head(start, record_types.SAMPLE, misc)
+                self.head(start, RecordType.SAMPLE, misc)

@@ -7,7 +7,9 @@ import struct
 from collections.abc import Sequence
 
 from undwarf.perfdata.events import EventAttr
-from undwarf.perfdata.records import MISC_BIT_13, MISC_BIT_14, CpuMode, RecordType, SampleField
+from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.records import MISC_BIT_13, MISC_BIT_14, CpuMode
+from undwarf.perfdata.sample_fields import SampleField
 
 # Plain numbers: operators of enumerations are slow, and processes have thousands of mappings.
 _TID, _TIME, _ID = int(SampleField.TID), int(SampleField.TIME), int(SampleField.ID)

@@ -12,7 +12,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import sample_columns as columns
 from undwarf.perfdata.columns import SAMPLE_SHORTS, SAMPLE_WORDS
 from undwarf.perfdata.header import ByteOrder, order_mark
-from undwarf.perfdata.records import SampleField
+from undwarf.perfdata.sample_fields import SampleField
 
 SMALLEST = 64
 """Size of the first published attr, which also a size of 0 stands for."""

@@ -20,7 +20,8 @@ from undwarf.perfdata.decode import BROKEN, FULL, MORE, RARE, Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
 from undwarf.perfdata.features import Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
-from undwarf.perfdata.records import Records, RecordType
+from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.records import Records
 from undwarf.perfdata.spool import Spool, data_files, regular_file
 from undwarf.perfdata.stream import WINDOW, Stream
 

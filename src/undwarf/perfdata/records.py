@@ -5,100 +5,12 @@ and ``tools/lib/perf/include/perf/event.h``.
 """
 
 from dataclasses import field
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import NamedTuple
 
 from undwarf.lazy_dataclasses import dataclass
 
 Column = memoryview  # of native C numbers; the type code is given with each column
-
-
-class RecordType(IntEnum):
-    """Record types: the kernel's are below 64, those perf itself writes start there."""
-
-    MMAP = 1
-    LOST = 2
-    COMM = 3
-    EXIT = 4
-    THROTTLE = 5
-    UNTHROTTLE = 6
-    FORK = 7
-    READ = 8
-    SAMPLE = 9
-    MMAP2 = 10
-    AUX = 11
-    ITRACE_START = 12
-    LOST_SAMPLES = 13
-    SWITCH = 14
-    SWITCH_CPU_WIDE = 15
-    NAMESPACES = 16
-    KSYMBOL = 17
-    BPF_EVENT = 18
-    CGROUP = 19
-    TEXT_POKE = 20
-    AUX_OUTPUT_HW_ID = 21
-    CALLCHAIN_DEFERRED = 22
-    HEADER_ATTR = 64
-    HEADER_EVENT_TYPE = 65
-    HEADER_TRACING_DATA = 66
-    HEADER_BUILD_ID = 67
-    FINISHED_ROUND = 68
-    ID_INDEX = 69
-    AUXTRACE_INFO = 70
-    AUXTRACE = 71
-    AUXTRACE_ERROR = 72
-    THREAD_MAP = 73
-    CPU_MAP = 74
-    STAT_CONFIG = 75
-    STAT = 76
-    STAT_ROUND = 77
-    EVENT_UPDATE = 78
-    TIME_CONV = 79
-    HEADER_FEATURE = 80
-    COMPRESSED = 81
-    FINISHED_INIT = 82
-    COMPRESSED2 = 83
-    BPF_METADATA = 84
-    SCHEDSTAT_CPU = 85
-    SCHEDSTAT_DOMAIN = 86
-
-
-_NAMES = {member.value: member.name for member in RecordType}
-
-
-def type_name(number: int) -> str:
-    """What a record type is called in counts: ``"MMAP2"``, or ``"type 99"`` for one we do not know."""
-    return _NAMES.get(number) or f"type {number}"
-
-
-class SampleField(IntFlag):
-    """Bits of ``sample_type``. The bit order is not the order in the record."""
-
-    IP = 1 << 0
-    TID = 1 << 1
-    TIME = 1 << 2
-    ADDR = 1 << 3
-    READ = 1 << 4
-    CALLCHAIN = 1 << 5
-    ID = 1 << 6
-    CPU = 1 << 7
-    PERIOD = 1 << 8
-    STREAM_ID = 1 << 9
-    RAW = 1 << 10
-    BRANCH_STACK = 1 << 11
-    REGS_USER = 1 << 12
-    STACK_USER = 1 << 13
-    WEIGHT = 1 << 14
-    DATA_SRC = 1 << 15
-    IDENTIFIER = 1 << 16
-    TRANSACTION = 1 << 17
-    REGS_INTR = 1 << 18
-    PHYS_ADDR = 1 << 19
-    AUX = 1 << 20
-    CGROUP = 1 << 21
-    DATA_PAGE_SIZE = 1 << 22
-    CODE_PAGE_SIZE = 1 << 23
-    WEIGHT_STRUCT = 1 << 24
 
 
 class CpuMode(IntEnum):
@@ -116,45 +28,6 @@ MISC_BIT_13 = 1 << 13
 """MMAP, MMAP2: not executable. COMM: after exec. FORK: perf made it up, no maps are inherited."""
 MISC_BIT_14 = 1 << 14
 """SAMPLE: the ip is exact. MMAP2: holds a build-id in place of device and inode."""
-
-
-class SidebandKind(IntEnum):
-    """What a side-band entry is, and what its columns a, b, c, d hold."""
-
-    MMAP = 1
-    """a start, b length, c page offset, d protection (without one in the record: 4 for code, 3 for data)"""
-    COMM = 2
-    """name"""
-    FORK = 3
-    """a parent pid, b parent tid"""
-    EXIT = 4
-    """a parent pid, b parent tid"""
-    KSYMBOL = 5
-    """a address, b length, c type (1 BPF, 2 out of line), d flags (1 unregister), name"""
-    TEXT_POKE = 6
-    """a address, b old length, c new length; the bytes are in the record"""
-    BPF = 7
-    """a program id, b tag, c type (1 load, 2 unload), d flags"""
-    CGROUP = 8
-    """a id, name"""
-    NAMESPACES = 9
-    """a number of entries; they are in the record, from byte 24 on"""
-    SWITCH = 10
-    """a pid, b tid of the other task (both 0 where the record has none), c 1 for a CPU-wide record"""
-    LOST = 11
-    """a how many, b event id, c 1 for lost samples (LOST_SAMPLES), d 1 where a filter dropped them on purpose"""
-    DEFERRED = 12
-    """a cookie, b number of addresses; they are in the record, from byte 24 on"""
-    AUX = 13
-    """a offset, b size, d flags"""
-    ITRACE_START = 14
-    """pid, tid"""
-    AUX_OUTPUT_HW_ID = 15
-    """a hardware id"""
-    THROTTLE = 16
-    """a event id, b stream id"""
-    UNTHROTTLE = 17
-    """as THROTTLE"""
 
 
 class FileIdentity(NamedTuple):

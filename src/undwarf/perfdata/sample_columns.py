@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """Where fields of samples go: columns of :class:`undwarf.perfdata.columns.Columns`, and words of the table of events.
 
 `sample_columns.pxd` has the numbers for compiled modules.

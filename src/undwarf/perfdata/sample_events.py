@@ -6,8 +6,8 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.perfdata import sample_columns as columns
-from cython.cimports.undwarf.perfdata import sample_fields as fields
 from cython.cimports.undwarf.perfdata.native import u64
+from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
 from undwarf.buffers import zeros
 from undwarf.perfdata.columns import Columns
@@ -59,7 +59,7 @@ class SampleEvents(Columns):
         self._timed = False
         row: cython.Py_ssize_t
         for row in range(0, self._event_count * columns.EVENT_WORDS, columns.EVENT_WORDS):
-            if self._events[row + columns.EVENT_FIELDS] & fields.TIME:
+            if self._events[row + columns.EVENT_FIELDS] & SampleField.TIME:
                 self._timed = True
             if self._is_split(row):
                 self._splits = True
@@ -151,7 +151,7 @@ class SampleEvents(Columns):
         """Whether samples of the event at ``row`` have counters with ids."""
         form: cython.ulonglong = self._events[row + columns.EVENT_READ_FORMAT]
         kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
-        return (kind & fields.READ) != 0 and (form & READ_ID) != 0
+        return (kind & SampleField.READ) != 0 and (form & READ_ID) != 0
 
     @cython.locals(counts="unsigned long long[::1]")
     def events_used(self) -> list[int]:

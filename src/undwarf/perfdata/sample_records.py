@@ -9,8 +9,8 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.perfdata import sample_columns as columns
-from cython.cimports.undwarf.perfdata import sample_fields as fields
 from cython.cimports.undwarf.perfdata.native import u32, u64
+from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
 from undwarf.perfdata.read_counters import ReadCounters
 
@@ -20,9 +20,16 @@ BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
 BRANCH_COUNTERS = cython.declare(cython.ulonglong, 1 << 19)
 FIRST = cython.declare(
     cython.ulonglong,
-    fields.IDENTIFIER | fields.IP | fields.TID | fields.TIME | fields.ADDR | fields.ID | fields.STREAM_ID | fields.CPU
-    | fields.PERIOD,
-)  # fmt: skip
+    SampleField.IDENTIFIER
+    | SampleField.IP
+    | SampleField.TID
+    | SampleField.TIME
+    | SampleField.ADDR
+    | SampleField.ID
+    | SampleField.STREAM_ID
+    | SampleField.CPU
+    | SampleField.PERIOD,
+)
 """The words that a sample begins with."""
 
 
@@ -145,26 +152,26 @@ class SampleRecords(ReadCounters):
             columns.INT_CPU * cap + n
         ] = -1
         self._q[columns.WORD_PERIOD * cap + n] = self._events[row + columns.EVENT_PERIOD]
-        if kind & fields.IDENTIFIER:
+        if kind & SampleField.IDENTIFIER:
             p = self._word(data, p, end, columns.WORD_ID)
-        if kind & fields.IP:
+        if kind & SampleField.IP:
             p = self._word(data, p, end, columns.WORD_IP)
-        if kind & fields.TID:
+        if kind & SampleField.TID:
             self._i[columns.INT_PID * cap + n] = cython.cast(cython.int, u32(data, end, p))
             self._i[columns.INT_TID * cap + n] = cython.cast(cython.int, u32(data, end, p + 4))
             p += 8
-        if kind & fields.TIME:
+        if kind & SampleField.TIME:
             p = self._word(data, p, end, columns.WORD_TIME)
-        if kind & fields.ADDR:
+        if kind & SampleField.ADDR:
             p = self._word(data, p, end, columns.WORD_ADDR)
-        if kind & fields.ID:
+        if kind & SampleField.ID:
             p = self._word(data, p, end, columns.WORD_ID)
-        if kind & fields.STREAM_ID:
+        if kind & SampleField.STREAM_ID:
             p = self._word(data, p, end, columns.WORD_STREAM_ID)
-        if kind & fields.CPU:
+        if kind & SampleField.CPU:
             self._i[columns.INT_CPU * cap + n] = cython.cast(cython.int, u32(data, end, p))
             p += 8
-        if kind & fields.PERIOD:
+        if kind & SampleField.PERIOD:
             p = self._word(data, p, end, columns.WORD_PERIOD)
         return p
 
@@ -186,7 +193,7 @@ class SampleRecords(ReadCounters):
         count: cython.ulonglong
         times: cython.ulonglong = self._events[row + columns.EVENT_READ_TIMES]
         words: cython.ulonglong = self._events[row + columns.EVENT_VALUE_WORDS]
-        if kind & fields.READ:
+        if kind & SampleField.READ:
             self._place(at, p, columns.SHORT_READ_AT)
             if self._events[row + columns.EVENT_READ_FORMAT] & READ_GROUP:
                 if p + 8 > end:
@@ -197,7 +204,7 @@ class SampleRecords(ReadCounters):
                 p += cython.cast(cython.Py_ssize_t, 8 + 8 * times + 8 * words * count)
             else:
                 p += cython.cast(cython.Py_ssize_t, 8 * (times + words))
-        if kind & fields.CALLCHAIN:
+        if kind & SampleField.CALLCHAIN:
             self._place(at, p, columns.SHORT_CALLCHAIN_AT)
             if p + 8 > end:
                 return -1
@@ -205,7 +212,7 @@ class SampleRecords(ReadCounters):
             if count > cython.cast(cython.ulonglong, end - p - 8) >> 3:
                 return -1
             p += 8 + 8 * cython.cast(cython.Py_ssize_t, count)
-        if kind & fields.RAW:
+        if kind & SampleField.RAW:
             self._place(at, p, columns.SHORT_RAW_AT)
             if p + 4 > end:
                 return -1
@@ -232,7 +239,7 @@ class SampleRecords(ReadCounters):
         branches: cython.ulonglong = self._events[row + columns.EVENT_BRANCHES]
         count: cython.ulonglong
         words: cython.ulonglong
-        if not kind & fields.BRANCH_STACK:
+        if not kind & SampleField.BRANCH_STACK:
             return p
         self._place(at, p, columns.SHORT_BRANCH_AT)
         if p + 8 > end:
@@ -263,14 +270,14 @@ class SampleRecords(ReadCounters):
         """The registers of the program, and its stack; where they end, -1 where they do not fit."""
         kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
         count: cython.ulonglong
-        if kind & fields.REGS_USER:
+        if kind & SampleField.REGS_USER:
             self._place(at, p, columns.SHORT_REGS_AT)
             if p + 8 > end:
                 return -1
             if u64(data, end, p) != 0:
                 p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + columns.EVENT_REGS_USER])
             p += 8
-        if kind & fields.STACK_USER:
+        if kind & SampleField.STACK_USER:
             self._place(at, p, columns.SHORT_STACK_AT)
             if p + 8 > end:
                 return -1
@@ -300,28 +307,28 @@ class SampleRecords(ReadCounters):
         """The fields behind the stack; where they end, -1 where they do not fit."""
         kind: cython.ulonglong = self._events[row + columns.EVENT_FIELDS]
         count: cython.ulonglong
-        if kind & (fields.WEIGHT | fields.WEIGHT_STRUCT):
+        if kind & (SampleField.WEIGHT | SampleField.WEIGHT_STRUCT):
             p = self._word(data, p, end, columns.WORD_WEIGHT)
-        if kind & fields.DATA_SRC:
+        if kind & SampleField.DATA_SRC:
             p = self._word(data, p, end, columns.WORD_DATA_SRC)
-        if kind & fields.TRANSACTION:
+        if kind & SampleField.TRANSACTION:
             p = self._word(data, p, end, columns.WORD_TRANSACTION)
-        if kind & fields.REGS_INTR:
+        if kind & SampleField.REGS_INTR:
             self._place(at, p, columns.SHORT_REGS_INTR_AT)
             if p + 8 > end:
                 return -1
             if u64(data, end, p) != 0:
                 p += cython.cast(cython.Py_ssize_t, 8 * self._events[row + columns.EVENT_REGS_INTR])
             p += 8
-        if kind & fields.PHYS_ADDR:
+        if kind & SampleField.PHYS_ADDR:
             p = self._word(data, p, end, columns.WORD_PHYS_ADDR)
-        if kind & fields.CGROUP:
+        if kind & SampleField.CGROUP:
             p = self._word(data, p, end, columns.WORD_CGROUP)
-        if kind & fields.DATA_PAGE_SIZE:
+        if kind & SampleField.DATA_PAGE_SIZE:
             p = self._word(data, p, end, columns.WORD_DATA_PAGE_SIZE)
-        if kind & fields.CODE_PAGE_SIZE:
+        if kind & SampleField.CODE_PAGE_SIZE:
             p = self._word(data, p, end, columns.WORD_CODE_PAGE_SIZE)
-        if kind & fields.AUX:
+        if kind & SampleField.AUX:
             if p + 8 > end:
                 return -1
             count = u64(data, end, p)

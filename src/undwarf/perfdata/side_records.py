@@ -9,11 +9,11 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr, memcpy
-from cython.cimports.undwarf.perfdata import record_types as types
 from cython.cimports.undwarf.perfdata import sample_columns as columns
-from cython.cimports.undwarf.perfdata import sample_fields as fields
-from cython.cimports.undwarf.perfdata import sideband_kinds as kinds
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
+from cython.cimports.undwarf.perfdata.record_types import RecordType
+from cython.cimports.undwarf.perfdata.sample_fields import SampleField
+from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.buffers import zeros
 from undwarf.perfdata.sample_records import SampleRecords
@@ -22,17 +22,24 @@ from undwarf.perfdata.sample_records import SampleRecords
 _LEAST = bytearray(b"\x08" * 23)
 for _size, _kinds in {
     16: (
-        types.COMM,
-        types.ITRACE_START,
-        types.LOST_SAMPLES,
-        types.SWITCH_CPU_WIDE,
-        types.CGROUP,
-        types.AUX_OUTPUT_HW_ID,
+        RecordType.COMM,
+        RecordType.ITRACE_START,
+        RecordType.LOST_SAMPLES,
+        RecordType.SWITCH_CPU_WIDE,
+        RecordType.CGROUP,
+        RecordType.AUX_OUTPUT_HW_ID,
     ),
-    24: (types.LOST, types.NAMESPACES, types.KSYMBOL, types.BPF_EVENT, types.TEXT_POKE, types.CALLCHAIN_DEFERRED),
-    32: (types.EXIT, types.THROTTLE, types.UNTHROTTLE, types.FORK, types.AUX),
-    40: (types.MMAP,),
-    72: (types.MMAP2,),
+    24: (
+        RecordType.LOST,
+        RecordType.NAMESPACES,
+        RecordType.KSYMBOL,
+        RecordType.BPF_EVENT,
+        RecordType.TEXT_POKE,
+        RecordType.CALLCHAIN_DEFERRED,
+    ),
+    32: (RecordType.EXIT, RecordType.THROTTLE, RecordType.UNTHROTTLE, RecordType.FORK, RecordType.AUX),
+    40: (RecordType.MMAP,),
+    72: (RecordType.MMAP2,),
 }.items():
     for _kind in _kinds:
         _LEAST[_kind] = _size
@@ -80,7 +87,7 @@ class SideRecords(SampleRecords):
             tail = self._trailer(data, at, end, self._least[kind])
         if tail - at < self._least[kind]:
             return 1
-        if kind == types.MMAP or kind == types.MMAP2:
+        if kind == RecordType.MMAP or kind == RecordType.MMAP2:
             self._mapping(data, at, end, kind, misc)
         elif self._body(data, at, tail, end, kind, misc):
             return 1
@@ -136,11 +143,11 @@ class SideRecords(SampleRecords):
         place = tail = end - cython.cast(cython.Py_ssize_t, self._events[row + columns.EVENT_TRAILER])
         if tail - at < least or tail == end:
             return tail
-        if self._events[row + columns.EVENT_FIELDS] & fields.TID:
+        if self._events[row + columns.EVENT_FIELDS] & SampleField.TID:
             self._pid = cython.cast(cython.int, u32(data, end, place))
             self._tid = cython.cast(cython.int, u32(data, end, place + 4))
             place += 8
-        if self._events[row + columns.EVENT_FIELDS] & fields.TIME:
+        if self._events[row + columns.EVENT_FIELDS] & SampleField.TIME:
             self._time = u64(data, end, place)
         return tail
 
@@ -155,13 +162,13 @@ class SideRecords(SampleRecords):
         i: cython.Py_ssize_t
         size: cython.Py_ssize_t
         any_byte: cython.bint
-        self._entry = kinds.MMAP
+        self._entry = SidebandKind.MMAP
         self._pid = cython.cast(cython.int, u32(data, end, at + 8))
         self._tid = cython.cast(cython.int, u32(data, end, at + 12))
         self._a = u64(data, end, at + 16)
         self._b = u64(data, end, at + 24)
         self._c = u64(data, end, at + 32)
-        if kind == types.MMAP:
+        if kind == RecordType.MMAP:
             self._name_at = at + 40
             self._d = 3 if misc & 0x2000 else 4
             return 0
@@ -199,13 +206,13 @@ class SideRecords(SampleRecords):
         misc: cython.uint,
     ) -> cython.int:
         """What records of the other kinds hold, up to ``tail``; 1 when it does not fit."""
-        if kind == types.COMM:
-            self._entry = kinds.COMM
+        if kind == RecordType.COMM:
+            self._entry = SidebandKind.COMM
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._tid = cython.cast(cython.int, u32(data, end, at + 12))
             self._name_at = at + 16
-        elif kind == types.FORK or kind == types.EXIT:
-            self._entry = kinds.FORK if kind == types.FORK else kinds.EXIT
+        elif kind == RecordType.FORK or kind == RecordType.EXIT:
+            self._entry = SidebandKind.FORK if kind == RecordType.FORK else SidebandKind.EXIT
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._a = u32(data, end, at + 12)
             self._tid = cython.cast(cython.int, u32(data, end, at + 16))
@@ -213,9 +220,9 @@ class SideRecords(SampleRecords):
             # Beside samples without times, only the place in the file says what came first.
             if self._time == 0 and self._timed:
                 self._time = u64(data, end, at + 24)
-        elif kind == types.LOST or kind == types.LOST_SAMPLES:
-            self._entry = kinds.LOST
-            if kind == types.LOST:
+        elif kind == RecordType.LOST or kind == RecordType.LOST_SAMPLES:
+            self._entry = SidebandKind.LOST
+            if kind == RecordType.LOST:
                 self._b = u64(data, end, at + 8)
                 self._a = u64(data, end, at + 16)
             else:
@@ -224,64 +231,64 @@ class SideRecords(SampleRecords):
                 self._d = 1 if misc & 0x8000 else 0
             if self._d == 0:
                 self.lost = self.lost + self._a if self.lost + self._a >= self._a else ~cython.cast(cython.ulonglong, 0)
-        elif kind == types.KSYMBOL:
-            self._entry = kinds.KSYMBOL
+        elif kind == RecordType.KSYMBOL:
+            self._entry = SidebandKind.KSYMBOL
             self._a = u64(data, end, at + 8)
             self._b = u32(data, end, at + 16)
             self._c = u16(data, end, at + 20)
             self._d = u16(data, end, at + 22)
             self._name_at = at + 24
-        elif kind == types.TEXT_POKE:
-            self._entry = kinds.TEXT_POKE
+        elif kind == RecordType.TEXT_POKE:
+            self._entry = SidebandKind.TEXT_POKE
             self._a = u64(data, end, at + 8)
             self._b = u16(data, end, at + 16)
             self._c = u16(data, end, at + 18)
             if self._b + self._c > cython.cast(cython.ulonglong, tail - at - 20):
                 return 1
-        elif kind == types.BPF_EVENT:
-            self._entry = kinds.BPF
+        elif kind == RecordType.BPF_EVENT:
+            self._entry = SidebandKind.BPF
             self._c = u16(data, end, at + 8)
             self._d = u16(data, end, at + 10)
             self._a = u32(data, end, at + 12)
             self._b = u64(data, end, at + 16)
-        elif kind == types.CGROUP:
-            self._entry = kinds.CGROUP
+        elif kind == RecordType.CGROUP:
+            self._entry = SidebandKind.CGROUP
             self._a = u64(data, end, at + 8)
             self._name_at = at + 16
-        elif kind == types.NAMESPACES:
-            self._entry = kinds.NAMESPACES
+        elif kind == RecordType.NAMESPACES:
+            self._entry = SidebandKind.NAMESPACES
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._tid = cython.cast(cython.int, u32(data, end, at + 12))
             self._a = u64(data, end, at + 16)
             if self._a > cython.cast(cython.ulonglong, tail - at - 24) >> 4:
                 return 1
-        elif kind == types.CALLCHAIN_DEFERRED:
-            self._entry = kinds.DEFERRED
+        elif kind == RecordType.CALLCHAIN_DEFERRED:
+            self._entry = SidebandKind.DEFERRED
             self._a = u64(data, end, at + 8)
             self._b = u64(data, end, at + 16)
             if self._b > cython.cast(cython.ulonglong, tail - at - 24) >> 3:
                 return 1
-        elif kind == types.AUX:
-            self._entry = kinds.AUX
+        elif kind == RecordType.AUX:
+            self._entry = SidebandKind.AUX
             self._a = u64(data, end, at + 8)
             self._b = u64(data, end, at + 16)
             self._d = u32(data, end, at + 24)
-        elif kind == types.ITRACE_START:
-            self._entry = kinds.ITRACE_START
+        elif kind == RecordType.ITRACE_START:
+            self._entry = SidebandKind.ITRACE_START
             self._pid = cython.cast(cython.int, u32(data, end, at + 8))
             self._tid = cython.cast(cython.int, u32(data, end, at + 12))
-        elif kind == types.AUX_OUTPUT_HW_ID:
-            self._entry = kinds.AUX_OUTPUT_HW_ID
+        elif kind == RecordType.AUX_OUTPUT_HW_ID:
+            self._entry = SidebandKind.AUX_OUTPUT_HW_ID
             self._a = u64(data, end, at + 8)
-        elif kind == types.THROTTLE or kind == types.UNTHROTTLE:
-            self._entry = kinds.THROTTLE if kind == types.THROTTLE else kinds.UNTHROTTLE
+        elif kind == RecordType.THROTTLE or kind == RecordType.UNTHROTTLE:
+            self._entry = SidebandKind.THROTTLE if kind == RecordType.THROTTLE else SidebandKind.UNTHROTTLE
             if self._time == 0 and self._timed:
                 self._time = u64(data, end, at + 8)
             self._a = u64(data, end, at + 16)
             self._b = u64(data, end, at + 24)
-        elif (kind == types.SWITCH or kind == types.SWITCH_CPU_WIDE) and self._keep_switches:
-            self._entry = kinds.SWITCH
-            if kind == types.SWITCH_CPU_WIDE:
+        elif (kind == RecordType.SWITCH or kind == RecordType.SWITCH_CPU_WIDE) and self._keep_switches:
+            self._entry = SidebandKind.SWITCH
+            if kind == RecordType.SWITCH_CPU_WIDE:
                 self._a = u32(data, end, at + 8)
                 self._b = u32(data, end, at + 12)
                 self._c = 1

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import record_types as types
+from cython.cimports.undwarf.perfdata.record_types import RecordType
 
 # Why plain_end() stopped.
 SHORT = 0  # the record there is not wholly inside the bytes
@@ -33,10 +33,10 @@ def _walk(view: Any, at: cython.Py_ssize_t, big: cython.bint) -> cython.Py_ssize
         if length > size - at:
             break
         if (
-            kind == types.HEADER_TRACING_DATA
-            or kind == types.AUXTRACE
-            or kind == types.COMPRESSED
-            or kind == types.COMPRESSED2
+            kind == RecordType.HEADER_TRACING_DATA
+            or kind == RecordType.AUXTRACE
+            or kind == RecordType.COMPRESSED
+            or kind == RecordType.COMPRESSED2
         ):
             return 3 * at + 1
         at += length

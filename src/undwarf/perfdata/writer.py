@@ -15,7 +15,7 @@ from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.feature_bytes import attr_stride
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.header import MAGIC, PIPE_SIZE, SIZE
-from undwarf.perfdata.records import RecordType
+from undwarf.perfdata.record_types import RecordType
 
 CHUNK = 256 << 10
 """Bytes of records compressed at once. perf unpacks each compressed record into a buffer of the announced size."""

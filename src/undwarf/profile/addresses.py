@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from undwarf.buffers import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.perfdata import Records
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.kernel import kernel_key
 from undwarf.symbols.resolver import UNKNOWN, Resolver

@@ -12,7 +12,7 @@ from undwarf.diagnostics import Defects
 from undwarf.images import ImageKind, ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import Records
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.added_rows import EXEC, USER
 from undwarf.symbols.perfmap import has_map, places_in_map
 from undwarf.tables.rule_set import RuleSet

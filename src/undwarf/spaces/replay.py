@@ -11,7 +11,7 @@ last thing the kernel maps is the vdso (``load_elf_binary`` in ``fs/binfmt_elf.c
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import sideband_kinds as entry_kinds
+from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.buffers import doubled, zeros
 from undwarf.spaces.int_map import IntMap
@@ -289,7 +289,7 @@ class Replay(Mappings):
         found: cython.longlong
         end: cython.ulonglong
         flag: cython.uchar
-        if kind == entry_kinds.MMAP:
+        if kind == SidebandKind.MMAP:
             if (misc & 7) == CPUMODE_KERNEL:
                 pid = KERNEL_PID
             elif (misc & 7) > 2:
@@ -309,14 +309,14 @@ class Replay(Mappings):
             if pid == KERNEL_PID or d & PROT_EXEC or not d & PROT_WRITE:
                 flag = EXECUTABLE if pid == KERNEL_PID or d & PROT_EXEC else 0
                 self.insert(process, a, end, c, cython.cast(cython.uint, self.image(name, identity, pid)), flag)
-        elif kind == entry_kinds.COMM:
+        elif kind == SidebandKind.COMM:
             self._comms.put(cython.cast(cython.ulonglong, tid), name)
             self.returned(tid)
             if misc & MISC_BIT_13 and pid != KERNEL_PID:
                 # Samples that the kernel takes inside execve still carry the registers of the old program, so that
                 # its mappings stay until the first one of the new program comes.
                 self._exec[self.process(pid)] = EXEC_TOLD
-        elif kind == entry_kinds.FORK:
+        elif kind == SidebandKind.FORK:
             found = self._comms.get(b)
             self.returned(tid)
             if found >= 0:
@@ -326,9 +326,9 @@ class Replay(Mappings):
                 self.empty(process)
                 if not misc & MISC_BIT_13:
                     self.clone(process, self.process(cython.cast(cython.longlong, a)))
-        elif kind == entry_kinds.EXIT:
+        elif kind == SidebandKind.EXIT:
             self._exited.put(cython.cast(cython.ulonglong, tid), 1)
-        elif kind == entry_kinds.KSYMBOL:
+        elif kind == SidebandKind.KSYMBOL:
             end = a + b
             if b == 0 or end < a:
                 return 0

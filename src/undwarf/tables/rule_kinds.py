@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """Kinds of call frame addresses and of registers in rules, and flags of rules.
 
 :mod:`undwarf.tables.model` says what each means; `rule_kinds.pxd` has the numbers for compiled modules.

@@ -12,7 +12,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import sideband_kinds as entry_kinds
+from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.buffers import absent, zeros
 
@@ -247,7 +247,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     for i in range(n):
         most += waits[i]
     for i in range(events):
-        most += kinds[i] == entry_kinds.DEFERRED or kinds[i] == entry_kinds.EXIT
+        most += kinds[i] == SidebandKind.DEFERRED or kinds[i] == SidebandKind.EXIT
     threads = _Threads(cookies, result, most)
     sample: cython.uint
     first: cython.bint
@@ -258,7 +258,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
             if place < n and not waits[numbers[place]]:
                 place += 1
                 continue
-            if event < events and kinds[event] != entry_kinds.DEFERRED and kinds[event] != entry_kinds.EXIT:
+            if event < events and kinds[event] != SidebandKind.DEFERRED and kinds[event] != SidebandKind.EXIT:
                 event += 1
                 continue
             first = event >= events
@@ -271,7 +271,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
                 threads.wait(tids[numbers[place]], numbers[place])
                 place += 1
                 continue
-            if kinds[event] == entry_kinds.EXIT:
+            if kinds[event] == SidebandKind.EXIT:
                 threads.leave(side_tids[event])
             else:
                 threads.deliver(side_tids[event], side_cookies[event], cython.cast(cython.uint, event))

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from undwarf.diagnostics import Defect
 from undwarf.perfdata import EventAttr, PerfData, Records
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.grouping import Pairs, sums, widen
 from undwarf.views.selection import samples_by_event

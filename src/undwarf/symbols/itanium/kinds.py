@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """What a node of a name's tree is, of parts a and b. `kinds.pxd` has the numbers for compiled modules."""
 
 NAME = 0  # text

@@ -9,8 +9,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
 
 from undwarf.disasm import Action, Flow
-from undwarf.disasm.listing import TARGETED, Listing
-from undwarf.disasm.templates import ROW_WORDS, WRITES
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES, TARGETED
 from undwarf.types.sources.places import Place, PlaceKind
 
 __all__ = ["cut_at_calls", "cut_at_inner", "without_stale"]
@@ -157,7 +157,7 @@ def _is_put(listing: Listing, register: int, low: int, high: int) -> bool:
     """Whether an instruction of a range puts something into a register that is not made of what was there."""
     offsets, address, rows, templates = listing.offsets, listing.address, listing.table.rows, listing.templates
     for k in range(bisect_left(offsets, low - address), bisect_left(offsets, high - address)):
-        if rows[templates[k] * ROW_WORDS + WRITES] >> register & 1:
+        if rows[templates[k] * ROW_WORDS + ROW_WRITES] >> register & 1:
             one = listing[k]
             if one.destination == register and one.action in _PUTS and one.width == 8 and register not in one.reads:
                 return True

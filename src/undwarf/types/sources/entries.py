@@ -10,11 +10,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from undwarf.dwarf.constants import Root, UnitKind, ValueClass
 from undwarf.dwarf.declarations import given_names
 from undwarf.dwarf.info import Entry
+from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.strings import strings_at
+from undwarf.dwarf.unit_kinds import UnitKind
+from undwarf.dwarf.value_classes import ValueClass
 from undwarf.types.sources.kept import Kept
 
 # DW_AT_*

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory, scan
-from undwarf.disasm.listing import TARGETED
+from undwarf.disasm.template_words import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI, RSI
 from undwarf.types.dataflow.tracking import Facts, Tracker

@@ -1,5 +1,7 @@
 """undwarf/disasm/actions.pxd"""
 
+from undwarf.disasm.actions import Action as Action
+
 OTHER: int
 COPY: int
 CONSTANT: int

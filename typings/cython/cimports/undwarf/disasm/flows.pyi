@@ -1,5 +1,7 @@
 """undwarf/disasm/flows.pxd"""
 
+from undwarf.disasm.flows import Flow as Flow
+
 NEXT: int
 JUMP: int
 BRANCH: int

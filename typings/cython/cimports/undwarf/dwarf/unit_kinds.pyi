@@ -1,8 +1,3 @@
 """undwarf/dwarf/unit_kinds.pxd"""
 
-COMPILE: int
-TYPE: int
-PARTIAL: int
-SKELETON: int
-SPLIT_COMPILE: int
-SPLIT_TYPE: int
+from undwarf.dwarf.unit_kinds import UnitKind as UnitKind

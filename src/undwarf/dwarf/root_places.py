@@ -1,5 +1,12 @@
-# As Root in constants.py has them.
-cdef enum:
+# constants of kernels: the build writes the .pxd beside this file
+"""Columns of what is kept of a unit's root entry."""
+
+from enum import IntEnum
+
+
+class Root(IntEnum):
+    """Columns of what is kept of a unit's root entry; there are ``PLACES`` of them."""
+
     NAME = 0
     COMP_DIR = 1
     STMT_LIST = 2
@@ -16,3 +23,6 @@ cdef enum:
     GNU_RANGES_BASE = 13
     TAG = 14
     CHILDREN = 15
+
+
+PLACES = 16

@@ -1,5 +1,12 @@
-# As RecordType in records.py has them.
-cdef enum:
+# constants of kernels: the build writes the .pxd beside this file
+"""Types of records. Source: ``include/uapi/linux/perf_event.h`` and ``tools/lib/perf/include/perf/event.h``."""
+
+from enum import IntEnum
+
+
+class RecordType(IntEnum):
+    """Record types: the kernel's are below 64, those perf itself writes start there."""
+
     MMAP = 1
     LOST = 2
     COMM = 3
@@ -45,3 +52,11 @@ cdef enum:
     BPF_METADATA = 84
     SCHEDSTAT_CPU = 85
     SCHEDSTAT_DOMAIN = 86
+
+
+_NAMES = {member.value: member.name for member in RecordType}
+
+
+def type_name(number: int) -> str:
+    """What a record type is called in counts: ``"MMAP2"``, or ``"type 99"`` for one we do not know."""
+    return _NAMES.get(number) or f"type {number}"
