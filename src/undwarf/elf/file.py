@@ -24,6 +24,7 @@ from undwarf.elf.headers import (
     ET_DYN,
     LAYOUTS,
     MAGIC,
+    NOT_ELF,
     PF_R,
     PF_W,
     PF_X,
@@ -102,7 +103,7 @@ class ElfFile:
         ident = buffer[:16]
         layout = LAYOUTS.get((ident[4], ident[5])) if len(ident) == 16 and ident[:4] == MAGIC else None
         if layout is None:
-            raise ElfError(f"cannot read {path or 'these bytes'}", "not an ELF file")
+            raise ElfError(f"cannot read {path or 'these bytes'}", NOT_ELF)
         if len(buffer) < 16 + layout.header.size:
             raise ElfError(f"cannot read {path or 'these bytes'}", "the ELF header is cut short")
         self.path = path

@@ -40,6 +40,8 @@ PN_XNUM: Final = 0xFFFF
 SHN_XINDEX: Final = 0xFFFF
 
 MAGIC: Final = b"\x7fELF"
+NOT_ELF: Final = "not an ELF file"
+"""Why a file without it cannot be read as one."""
 
 
 class Segment(NamedTuple):

@@ -3,11 +3,14 @@
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import PF_R, PF_X
+from undwarf.elf.headers import NOT_ELF, PF_R, PF_X
+from undwarf.elf.source import map_regular_file
+from undwarf.errors import ElfError
 from undwarf.images import kernel_finder
 from undwarf.images.finder import Finder, Place
 from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name, without_reference
@@ -97,6 +100,17 @@ class Image:
         elif self.kind is ImageKind.UNKNOWN:
             self._problem = "code of a guest" if self.name.startswith(b"[guest.") else "not a file"
         return found
+
+    @cached_property
+    def plain(self) -> memoryview | None:
+        """The bytes of the mapped file where it is no ELF file, as that of a Lisp system with its compiled code; None
+        for all others. Its addresses are offsets in it. A process may have written to its copy of them."""
+        if self.kind is not ImageKind.FILE or self._recorded_build_id or self.problem != NOT_ELF:
+            return None
+        path = self._finder.path_of(self.path)
+        with suppress(ElfError):
+            return memoryview(map_regular_file(path)) if path is not None else None
+        return None
 
     def open_dump(self, pid: int = 0) -> "JitDump | None":
         """The jitdump of this image; ``pid`` is the process that mapped it, which tells where a container's is."""

@@ -87,11 +87,16 @@ class Places:
         return UNUSABLE, [(offset, size, address) for offset, size, address, _flags in image.load_segments()], None, 0
 
     def call_before(self, number: int, address: int) -> int:
-        """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 where the code was made at run time."""
+        """Whether a call instruction ends at ``address``: 1 yes, 2 no, 3 where the code was made or may have been
+        changed at run time."""
         image = self.image(number)
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return 3
         calls = self.machine.calls
+        if image.plain is not None:
+            # The process may have changed it: that no call is in the file proves nothing.
+            code = image.plain[max(0, address - calls.LONGEST) : address]
+            return 1 if calls.ends_with_call(bytes(code)) else 3
         code = image.read(address - calls.LONGEST, calls.LONGEST)
         return 1 if code is not None and calls.ends_with_call(bytes(code)) else 2
 

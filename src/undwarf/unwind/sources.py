@@ -91,6 +91,8 @@ class Sources(Places):
         if image.kind is ImageKind.JITDUMP:
             return self._load_dump(image)
         elf = image.elf
+        if image.plain is not None:
+            return NO_MORE, [], None, 0
         if elf is None or elf.machine != self.machine.elf_machine:
             return UNUSABLE, [], None, 0
         segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]

@@ -18,6 +18,8 @@ cdef class Steps(Expressions):
 
     cdef int step(self, unsigned int rule) except? -1 nogil
     @cython.final
+    cdef int at_other_stack(self, Py_ssize_t at, unsigned long long place, int reason) except? -1 nogil
+    @cython.final
     cdef unsigned long long call_frame_address(self, Py_ssize_t at, int kind) except? -1 nogil
     @cython.final
     cdef bint entered_kernel(self, unsigned long long address) except? -1 nogil

@@ -11,6 +11,8 @@ from undwarf.unwind.places import Places
 
 # A rule's words; undwarf.tables.model describes them.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
+FROM_DEBUG_FRAME = cython.declare(cython.int, 2)
+"""The last of the sources whose expressions compilers and programmers write."""
 FROM_GOPCLNTAB = cython.declare(cython.int, 6)
 """The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stacks`)."""
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
@@ -21,6 +23,8 @@ RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
 UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
 """Where `struct ucontext` begins in a signal's frame: behind `siginfo` (arch/arm64/kernel/signal.c). On x86-64 the
 stack pointer is at it when a handler has returned."""
+STACK_REACH = cython.declare(cython.ulonglong, 8 << 20)
+"""Bytes from a dump's start from which on memory is another stack's: the usual limit of a stack."""
 LARGEST_DUMP = cython.declare(cython.ulonglong, 65528)
 """Bytes of stack that the kernel puts in a sample at most."""
 UC_STACK = cython.declare(cython.ulonglong, 16)
@@ -47,6 +51,7 @@ STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_BAD_RULE = cython.declare(cython.int, 12)
 STOP_OTHER_STACK = cython.declare(cython.int, 15)
 STOP_REPLACED = cython.declare(cython.int, 18)
+STOP_ENTERED_STACK = cython.declare(cython.int, 19)
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -103,6 +108,7 @@ class Steps(Expressions):
         simple: cython.bint = True
         sp: cython.ulonglong = self.regs[RSP]
         elsewhere: cython.bint
+        reason: cython.int
         self.fault = 0
         if flags & kinds.FLAG_OUTERMOST:
             return STOP_ROOT
@@ -111,7 +117,7 @@ class Steps(Expressions):
         cfa = self.call_frame_address(at, kind)
         elsewhere = kind == kinds.CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
         if self.fault:
-            return beyond(self.fault, elsewhere)
+            return self.at_other_stack(at, self.regs[RBP], beyond(self.fault, elsewhere))
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
         if cfa < sp and kind == kinds.CFA_REGISTER and not flags & kinds.FLAG_SIGNAL and number in (RSP, RBP):
@@ -135,9 +141,29 @@ class Steps(Expressions):
         ):
             # Code that changes to another stack has the old one in a register still; the dump is of the new one.
             elsewhere = True
-        if simple:
-            return beyond(self.restore_saved(at, saved, cfa), elsewhere)
-        return beyond(self.restore_all(at, saved, cfa), elsewhere)
+        reason = self.restore_saved(at, saved, cfa) if simple else self.restore_all(at, saved, cfa)
+        return self.at_other_stack(at, cfa, beyond(reason, elsewhere))
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def at_other_stack(self, at: cython.Py_ssize_t, place: cython.ulonglong, reason: cython.int) -> cython.int:
+        """Why the rule at ``at`` gives no caller, whose frame is at ``place``; ``reason`` (0: none) is what was met.
+
+        Where a program changes stacks it describes by an expression where the one before is (SBCL's `call_into_lisp_`,
+        by the frame pointer): the stack that was recorded has its root here.
+        """
+        if (
+            reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY)
+            and self.words[at] in (kinds.CFA_DEREF, kinds.CFA_EXPRESSION)
+            and self.words[at + 5] <= FROM_DEBUG_FRAME
+            and self.link < 0
+            and not place & 15
+            and place - self.low >= STACK_REACH
+        ):
+            return STOP_ENTERED_STACK
+        return reason
 
     @cython.final
     @cython.cfunc

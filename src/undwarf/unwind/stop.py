@@ -27,6 +27,7 @@ class StopReason(IntEnum):
     FIBER_ROOT = 16
     SIGNAL_STACK = 17
     REPLACED = 18
+    ENTERED_STACK = 19
     INFERRED_ROOT = 20
 
 
@@ -50,10 +51,11 @@ DESCRIPTIONS = {
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
     StopReason.FIBER_ROOT: "root of a fiber reached",
     StopReason.SIGNAL_STACK: "root of an alternate signal stack; the interrupted stack, elsewhere, was not recorded",
+    StopReason.ENTERED_STACK: "root of a stack of its own; what entered it, on another stack, was not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
 }
 
-WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK))
+WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK))
 """Reasons of stacks that were followed to their own root: nothing of them is missing."""
 
 

@@ -31,6 +31,7 @@ STOP_UNSUPPORTED = cython.declare(cython.int, 11)
 STOP_DEFERRED = cython.declare(cython.int, 14)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
+STOP_ENTERED_STACK = cython.declare(cython.int, 19)
 
 BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
 BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
@@ -377,7 +378,7 @@ class Walker(SampledChains):
     @cython.exceptval(check=False)
     def is_whole(self) -> cython.bint:
         """Whether the walk has reached the root of its stack (undwarf.unwind.stop.WHOLE)."""
-        return self.stop in (STOP_ROOT, STOP_FIBER_ROOT, STOP_SIGNAL_STACK)
+        return self.stop in (STOP_ROOT, STOP_FIBER_ROOT, STOP_SIGNAL_STACK, STOP_ENTERED_STACK)
 
     @cython.cfunc
     @cython.nogil

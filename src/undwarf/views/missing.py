@@ -99,6 +99,8 @@ def _lacks(image: Image, unnamed: int) -> Iterable[tuple[str, str, str, str]]:
     name, build_id = dso(_Named(image.path, image.kind.name)), image.build_id.hex()
     if image.kind is ImageKind.FILE:
         elf = image.elf
+        if image.plain is not None:
+            return
         if elf is None:
             yield BINARY, name, build_id, image.problem
             return

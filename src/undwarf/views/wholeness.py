@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from undwarf.elf.headers import NOT_ELF
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, WHOLE, Provenance, StopReason
@@ -106,6 +107,8 @@ def advice(
             lost = [other.path for other in images if other.kind == "jitdump" and other.problem]
             dumps = lost if image.kind == "anon" else []
             return walking([other.path for other in images if other.kind == "file"], dumps, followed=followed)
+        if image.problem == NOT_ELF:
+            return "a program's own format has no unwind information that is known here; frame pointers are followed"
         if reason is StopReason.NO_RULE:
             return _without_rule(order, stitched)
     return {

@@ -1,0 +1,154 @@
+"""Walks through code without unwind rules that a runtime has in a format of its own, or has made in memory."""
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.perfdata import build
+
+import undwarf
+from undwarf import StopReason
+from undwarf.elf import ElfFile
+from undwarf.profile.model import Profile
+from undwarf.views.missing import missing_files
+from undwarf.views.wholeness import wholeness
+
+BUILD = build.Build()
+STACK = 0x7FFF00000000
+IMAGE = 0x50000000
+PAGE = 0x1000
+REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")
+CODE = """
+    .text
+    .skip 16, 0x90
+    .globl enter, in_enter, main, in_main, _start, in_start
+    .type enter, @function
+enter:
+    .cfi_startproc
+    push %rbp
+    mov %rsp, %rbp
+    .cfi_escape 0x0f, 5, 0x76, 0, 6, 0x40, 0x22
+    .cfi_offset rbp, -16
+    call *%rax
+in_enter:
+    leave
+    ret
+    .cfi_endproc
+    .size enter, .-enter
+    .type main, @function
+main:
+    .cfi_startproc
+    sub $8, %rsp
+    .cfi_def_cfa_offset 16
+    call *%rax
+in_main:
+    add $8, %rsp
+    ret
+    .cfi_endproc
+    .size main, .-main
+    .type _start, @function
+_start:
+    .cfi_startproc
+    .cfi_undefined rip
+    call main
+in_start:
+    nop
+    .cfi_endproc
+    .size _start, .-_start
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    folder = tmp_path_factory.mktemp("runtime")
+    (folder / "code.S").write_text(CODE)
+    line = ["gcc", "-nostdlib", "-static", "-no-pie", str(folder / "code.S"), "-o", str(folder / "program")]
+    done = subprocess.run(line, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"gcc cannot assemble for x86-64 here: {done.stderr.splitlines()[-1]}")
+    # The byte before offset 0x20 ends a call, that before 0x40 none.
+    (folder / "lisp.core").write_bytes(bytes(0x1B) + b"\xe8\0\0\0\0" + bytes(PAGE))
+    return folder / "program"
+
+
+@pytest.fixture(scope="module")
+def at(program: Path) -> dict[str, int]:
+    """Addresses by name."""
+    named = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
+    return {name: int(address, 16) for address, _kind, name in (line.split() for line in named.splitlines())}
+
+
+def profile_of(program: Path, words: list[int], bp: int, core: str = "lisp.core") -> tuple[Profile, list[str]]:
+    """The profile of one sample in an image of a runtime's own format, with this frame pointer; and what it misses."""
+    memory = struct.pack(f"<{len(words)}Q", *words)
+    attr = build.Attr(
+        sample_type=build.PLAIN | build.REGS_USER | build.STACK_USER, regs=(1 << len(REGISTERS)) - 1, stack=len(memory)
+    )
+    (code,) = (one for one in ElfFile.open(program).loads if one.flags & 1)
+    mapped = {"start": code.address, "length": code.memory_size, "pgoff": code.offset, "where": (0, 0, 0, 0)}
+    image = {"start": IMAGE, "length": PAGE, "pgoff": 0, "where": (0, 0, 0, 0)}
+    ip = IMAGE + 0x80
+    regs = [0, 0, 0, 0, 0, 0, bp, STACK, ip]
+    records = [
+        BUILD.mmap2(attr, str(program).encode(), **mapped),
+        BUILD.mmap2(attr, str(program.parent / core).encode(), **image),
+        BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=2000, misc=2),
+    ]
+    path = program.parent / "perf.data"
+    path.write_bytes(BUILD.file([attr], records))
+    with undwarf.open(path) as recording:
+        profile = recording.profile(by_time=True)
+        return profile, [one.what for one in missing_files(recording, profile) if one.name.endswith(core)]
+
+
+def stack_of(profile: Profile) -> tuple[list[str], StopReason]:
+    """(names or offsets from the innermost outwards, why the stack ended)."""
+    (found,) = profile.samples
+    return [hex(frame.address) if frame.name.startswith("[") else frame.name for frame in found.stack], StopReason(
+        found.stop
+    )
+
+
+def test_frame_pointers_lead_through_an_image_that_is_no_elf_file(program: Path, at: dict[str, int]) -> None:
+    words = [0, STACK + 32, IMAGE + 0x20, 0, 0, at["in_main"], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, STACK + 8)
+    assert stack_of(profile) == (["0x80", "0x1f", "main", "_start"], StopReason.ROOT)
+
+
+def test_image_that_is_no_elf_file_is_not_missing(program: Path, at: dict[str, int]) -> None:
+    profile, missing = profile_of(program, [0] * 8, STACK + (1 << 40))
+    assert not missing
+    assert stack_of(profile) == (["0x80"], StopReason.NO_RULE)
+    (gap,) = wholeness(profile).gaps
+    assert (gap.reason, gap.advice[:23]) == ("no_rule", "a program's own format ")
+
+
+def test_image_that_is_not_here_is_missing(program: Path, at: dict[str, int]) -> None:
+    profile, missing = profile_of(program, [0] * 8, STACK + (1 << 40), "other.core")
+    assert missing == ["binary"]
+    assert stack_of(profile)[1] is StopReason.NO_FILE
+
+
+def test_call_in_an_image_of_its_own_format_proves_the_last_frame(program: Path, at: dict[str, int]) -> None:
+    """A frame pointer that does not ascend is not followed but behind a call."""
+    for offset, names in ((0x20, ["0x80", "0x1f"]), (0x40, ["0x80"])):
+        profile, _missing = profile_of(program, [0, 0x1234, IMAGE + offset, 0], STACK + 8)
+        assert stack_of(profile)[0] == names
+
+
+def test_stack_entered_from_another_one_has_its_root_there(program: Path, at: dict[str, int]) -> None:
+    words = [0, STACK + (1 << 30), at["in_enter"], 0]
+    profile, _missing = profile_of(program, words, STACK + 8)
+    assert stack_of(profile) == (["0x80", "enter"], StopReason.ENTERED_STACK)
+    assert wholeness(profile).whole == 1
+
+
+def test_rule_that_reads_close_above_the_dump_wants_a_larger_one(program: Path, at: dict[str, int]) -> None:
+    words = [0, STACK + (1 << 20), at["in_enter"], 0]
+    profile, _missing = profile_of(program, words, STACK + 8)
+    assert stack_of(profile) == (["0x80", "enter"], StopReason.TRUNCATED)
+    assert wholeness(profile).whole == 0
