@@ -11,6 +11,8 @@ class Limits:
     """User frames walked for one sample."""
     earlier_dumps: int = 4
     """Samples of a thread before one that ends with its dump, among which its callers are looked for."""
+    entry_samples: int = 2000
+    """Samples that end in code made at run time, among which what enters that code is looked for."""
     mapped_windows: int = 2
     """Windows of a recording that stay mapped meanwhile, each of 8 MiB."""
     max_chain: int = 8192

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
         def ends_with_call(self, code: bytes) -> bool:
             """Whether a call instruction ends where these bytes do."""
 
+        def call_target(self, code: bytes, address: int) -> int | None:
+            """What the direct call calls that these bytes end with, where ``address`` follows; None if it is no such
+            call."""
+
         def is_return(self, code: bytes) -> bool:
             """Whether code starts with a return instruction that takes its address from the stack."""
 

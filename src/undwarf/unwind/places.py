@@ -93,12 +93,23 @@ class Places:
         if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
             return 3
         calls = self.machine.calls
-        if image.plain is not None:
+        plain = image.plain
+        if plain is not None:
             # The process may have changed it: that no call is in the file proves nothing.
-            code = image.plain[max(0, address - calls.LONGEST) : address]
-            return 1 if calls.ends_with_call(bytes(code)) else 3
+            return 1 if calls.ends_with_call(bytes(plain[max(0, address - calls.LONGEST) : address])) else 3
         code = image.read(address - calls.LONGEST, calls.LONGEST)
         return 1 if code is not None and calls.ends_with_call(bytes(code)) else 2
+
+    def is_made(self, number: int) -> bool:
+        """Whether an image's code was made at run time."""
+        return self.image(number).kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.JITDUMP)
+
+    def call_target(self, number: int, address: int) -> int:
+        """Which address the direct call calls that ends at ``address``; 0 where it is another one."""
+        calls = self.machine.calls
+        code = self.image(number).read(address - calls.LONGEST, calls.LONGEST)
+        found = calls.call_target(bytes(code), address) if code is not None else None
+        return found if found is not None and 0 < found < 1 << 64 else 0
 
     def return_at(self, number: int, address: int) -> int:
         """Whether the instruction at ``address`` returns: 1 yes, 2 no or not to be read."""

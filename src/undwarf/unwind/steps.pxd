@@ -13,6 +13,12 @@ cdef class Steps(Expressions):
     cdef unsigned long long back
     # Whether the walk has left an alternate signal stack.
     cdef bint left_signal_stack
+    # Calls that enter code without rules: their frames, and the distance of the return address from the stack pointer;
+    # whether the last step went by one.
+    cdef Py_ssize_t entry_count
+    cdef unsigned int[::1] entry_frames
+    cdef unsigned long long[::1] entry_distances
+    cdef bint entered
     # Whether the sample was taken in the kernel.
     cdef bint in_kernel
 
@@ -30,6 +36,10 @@ cdef class Steps(Expressions):
     @cython.final
     cdef unsigned long long restored(self, Py_ssize_t at, unsigned long long cfa) except? -1 nogil
     cdef int step_without_rule(self, Py_ssize_t depth) except? -1 nogil
+    @cython.final
+    cdef int step_to_entry(self, unsigned int image) except? -1 nogil
+    @cython.final
+    cdef unsigned long long next_entry(self, unsigned long long at, unsigned long long end) except? 0 nogil
     @cython.final
     cdef int step_by_frame_pointer(self, Py_ssize_t depth) except? -1 nogil
     @cython.final

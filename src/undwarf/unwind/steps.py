@@ -6,6 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
+from undwarf.buffers import zeros
 from undwarf.unwind.expressions import Expressions
 from undwarf.unwind.places import Places
 
@@ -25,6 +26,11 @@ UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
 stack pointer is at it when a handler has returned."""
 STACK_REACH = cython.declare(cython.ulonglong, 8 << 20)
 """Bytes from a dump's start from which on memory is another stack's: the usual limit of a stack."""
+ENTRY_REACH = cython.declare(cython.ulonglong, 1024)
+"""Bytes above the stack pointer in which the entry of code made at run time is looked for: LuaJIT's traces keep up to
+that many of their own."""
+FIRST_ADDRESS = cython.declare(cython.ulonglong, 4096)
+"""Below it nothing is mapped, and most small numbers are."""
 LARGEST_DUMP = cython.declare(cython.ulonglong, 65528)
 """Bytes of stack that the kernel puts in a sample at most."""
 UC_STACK = cython.declare(cython.ulonglong, 16)
@@ -92,6 +98,16 @@ class Steps(Expressions):
         self.left_signal_stack = False
         self.in_kernel = False
         self.frame_pointers = source.frame_pointers
+        self.entered = False
+        self.see_entries([])
+
+    def see_entries(self, entries: list[tuple[int, int]]) -> None:
+        """Take the functions that enter code without rules by indirect calls: the frame of the call, and how many bytes
+        above the stack pointer its return address always is."""
+        self.entry_count = len(entries)
+        self.entry_frames, self.entry_distances = zeros("I", len(entries)), zeros("Q", len(entries))
+        for i, (frame, distance) in enumerate(entries):
+            self.entry_frames[i], self.entry_distances[i] = frame, distance
 
     @cython.cfunc
     @cython.nogil
@@ -315,10 +331,90 @@ class Steps(Expressions):
     @cython.exceptval(-1)
     def step_without_rule(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go from frame number ``depth``, the one found last, to its caller; returns 0 or a stop reason."""
-        if self.found_image != NOTHING and self.at_entry(self.found_image, self.stacks.frame_address[self.found_frame]):
+        image: cython.uint = self.found_image
+        reason: cython.int
+        self.entered = False
+        if image != NOTHING and self.at_entry(image, self.stacks.frame_address[self.found_frame]):
             # A program's or the loader's first instructions have no caller, and often no rule that says so.
             return STOP_ROOT
-        return self.step_by_frame_pointer(depth)
+        reason = self.step_by_frame_pointer(depth)
+        if reason == STOP_NO_RULE and image != NOTHING and self.link < 0 and self.frame_pointers:
+            return self.step_to_entry(image)
+        return reason
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def step_to_entry(self, image: cython.uint) -> cython.int:
+        """Go from code that was made at run time, which keeps no frame pointers, to the function with rules that
+        entered it; 0 or a stop reason.
+
+        Interpreters have their own stack for what they run, and one frame of the machine's stack for all of it. Where a
+        direct call enters, that is the frame of the called function, which jumps there: its first instruction has a
+        frame already, and code may have put 16 bytes of its own below, or a multiple (LuaJIT). Where an indirect call
+        enters, :mod:`undwarf.unwind.entries` has found how far above the stack pointer its return address always is.
+        """
+        sp: cython.ulonglong = self.regs[RSP]
+        at: cython.ulonglong = sp
+        end: cython.ulonglong = min(self.high, sp + ENTRY_REACH)
+        frame: cython.uint
+        target: cython.ulonglong
+        rule: cython.longlong
+        words: cython.Py_ssize_t
+        size: cython.ulonglong
+        made: cython.bint
+        i: cython.Py_ssize_t
+        with cython.gil:
+            made = self.source.is_made(image)
+        if not made or sp < self.low or sp & 7:
+            return STOP_NO_RULE
+        while True:
+            at = self.next_entry(at, end)
+            if at >= end:
+                return STOP_NO_RULE
+            frame = self.found_frame
+            with cython.gil:
+                target = self.source.call_target(self.found_image, self.stacks.frame_address[frame] + 1)
+            if target == 0:
+                for i in range(self.entry_count):
+                    if self.entry_frames[i] == frame and self.entry_distances[i] == at - sp:
+                        self.regs[RIP] = self.load(at)
+                        self.regs[RSP] = at + 8
+                        self.known = 1 << RSP | 1 << RIP
+                        self.entered = True
+                        return 0
+            else:
+                rule = self.rule(self.found_image, target)
+                words = STRIDE * cython.cast(cython.Py_ssize_t, rule)
+                if rule < RULE_LIMIT and self.words[words] == kinds.CFA_REGISTER and self.words[words + 1] == RSP:
+                    size = cython.cast(cython.ulonglong, self.words[words + 2]) - 8
+                    if 0 < size <= at - sp and (at - sp - size) & 15 == 0:
+                        self.regs[RSP] = at - size
+                        self.innermost = False
+                        self.entered = True
+                        return self.step(cython.cast(cython.uint, rule))
+            at += 8
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0, check=True)
+    def next_entry(self, at: cython.ulonglong, end: cython.ulonglong) -> cython.ulonglong:
+        """Where from ``at`` on the next return address is in the dump that lies behind a call in a function with rules,
+        which is found then; ``end`` without one."""
+        back: cython.ulonglong
+        entry: cython.Py_ssize_t
+        while at + 8 <= end:
+            back = self.load(at)
+            if back >= FIRST_ADDRESS:
+                entry = self.mapping(self.space, back - 1)
+                if entry >= 0 and self.flags[entry]:
+                    self.find(back - 1, back)
+                    if self.found_rule < RULE_LIMIT and self.call_proof() == 1:
+                        return at
+            at += 8
+        return end
 
     @cython.final
     @cython.cfunc

@@ -77,5 +77,7 @@ class Provenance(IntEnum):
     NOTHING = 19
     DEFERRED_CHAIN = 20
     BRANCH_STACK = 21
+    ENTRY = 25
+    """The function that entered code made at run time, which keeps one frame on the machine's stack."""
     OTHER_DUMP = 24
     """A caller outside of the sample's own dump, inferred from another dump of its thread."""

@@ -28,6 +28,7 @@ FEW = 2000
 """Samples up to which one thread walks."""
 
 TRUNCATED = int(StopReason.TRUNCATED)
+NO_RULE = int(StopReason.NO_RULE)
 
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
@@ -195,9 +196,39 @@ def walk_samples(
     first = walkers[0]
     # The stacks of all others are among those of the first one afterwards.
     walked = walk.result(later.counts if later is not None else {})
+    if walking.callers and not walking.branch_history:
+        _through_entries(data, records, first, sources, walked, walking.limits)
     if walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history:
         _continue(data, records, first, selected, walked, walking.limits)
     return walked
+
+
+def _through_entries(
+    data: PerfData, records: Records, walker: Walker, sources: Places, walked: Walked, limits: Limits
+) -> None:
+    """Walk the stacks again that end in code made at run time, where the others show what enters it."""
+    if not sources.frame_pointers or NO_RULE not in bytes(walked.stop):
+        return
+    made = {image: sources.is_made(image) for image in set(walked.stop_image) if image != 0xFFFFFFFF}
+    samples = [
+        sample
+        for sample, (stop, image) in enumerate(zip(walked.stop, walked.stop_image, strict=True))
+        if stop == NO_RULE and made.get(image)
+    ]
+    if not samples:
+        return
+    from undwarf.unwind.entries import find_entries, for_each
+
+    all_spans = list(spans(data, records))
+    entries = find_entries(data, all_spans, walker, samples, limits.entry_samples)
+    if entries:
+        walker.see_entries(entries)
+
+        def again(window: memoryview, position: int, sample: int) -> None:
+            walker.walk(window, position, sample, sample + 1, walked.stack, walked.stop, walked.stop_image)
+
+        for_each(data, all_spans, samples, again)
+    walked.columns = walker.stacks.columns()
 
 
 def _continue(

@@ -30,6 +30,8 @@ cdef class UserFrames(Steps):
 
     cdef Py_ssize_t user_part(self, Py_ssize_t count, Py_ssize_t depth, bint second_look) except? -1 nogil
     @cython.final
+    cdef long long entered_frame(self, Py_ssize_t number) except? -1 nogil
+    @cython.final
     cdef int keep_state(self, Py_ssize_t depth, bint exact) except? -1 nogil
     @cython.final
     cdef int see_last_stack(self) except? -1 nogil

@@ -40,6 +40,8 @@ STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
 
+FROM_ENTRY = cython.declare(cython.int, 25)
+"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 FROM_CODE = cython.declare(cython.int, 5)
 """The source of rules that the code itself was analysed for (:mod:`undwarf.tables.model`)."""
 
@@ -200,6 +202,8 @@ class UserFrames(Steps):
                     if rule != RULE_NO and reason == STOP_NO_RULE:
                         reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
                     break
+                if self.entered:
+                    self.chain[count - 1] = cython.cast(cython.uint, self.entered_frame(self.chain[count - 1]))
                 exact = False
             if second_look and not exact:
                 self.find(self.regs[RIP] - 1, self.regs[RIP])
@@ -246,6 +250,19 @@ class UserFrames(Steps):
         state[8] = ALL_ONES if exact else self.known & CALLEE_SAVED
         self.fresh_count = depth + 1
         return 0
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def entered_frame(self, number: cython.Py_ssize_t) -> cython.longlong:
+        """The frame as one whose caller is the function that entered its code."""
+        return self.stacks.frame(
+            self.stacks.frame_image[number],
+            self.stacks.frame_address[number],
+            self.stacks.frame_runtime[number],
+            FROM_ENTRY,
+        )
 
     # -- what stacks have in common -----------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 STOP_NONE = cython.declare(cython.int, 0)
 STOP_ROOT = cython.declare(cython.int, 1)
 STOP_TRUNCATED = cython.declare(cython.int, 2)
+STOP_NO_RULE = cython.declare(cython.int, 3)
 STOP_UNMAPPED = cython.declare(cython.int, 4)
 STOP_BAD_CFA = cython.declare(cython.int, 5)
 STOP_NO_DUMP = cython.declare(cython.int, 8)
@@ -208,6 +209,27 @@ class Walker(SampledChains):
             if pointers[i] < pointers[i - 1] or (i > 1 and pointers[i] == pointers[i - 1]):
                 return None
         return pointers, addresses, frames
+
+    def entry_of(self, window: memoryview, base: int, number: int, reach: int) -> tuple[int, int, int] | None:
+        """Walk a sample that ends in code without rules, whose record lies in ``window`` (stream position ``base``):
+        where the nearest return address above the stack pointer is that lies in a function with rules behind a call,
+        ``reach`` bytes away at most. Its frame, the distance in bytes, and the address that the walk stopped at; None
+        without.
+        """
+        at: cython.ulonglong
+        end: cython.ulonglong
+        found: tuple[int, int, int] | None = None
+        self.window = window
+        self.base = base
+        self.memo_count = 0
+        self.sample(number)
+        if self.stop == STOP_NO_RULE and self.low <= self.regs[RSP]:
+            end = min(self.high, self.regs[RSP] + cython.cast(cython.ulonglong, reach))
+            at = self.next_entry(self.regs[RSP], end)
+            if at < end:
+                found = self.found_frame, at - self.regs[RSP], self.regs[RIP]
+        self.window = None
+        return found
 
     def inferred(self, parent: int, frame: int) -> int:
         """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff where no call

@@ -33,6 +33,15 @@ def ends_with_call(code: bytes) -> bool:
     return bool(authenticated) or (not word >> 24 & 1 and not word >> 10 & 1 and not word & 31)
 
 
+def call_target(code: bytes, address: int) -> int | None:
+    """What a direct call, BL, calls that the bytes before ``address`` end with; None where they end with another one."""
+    word = int.from_bytes(code[-4:], "little")
+    if len(code) < 4 or word >> 26 != 0b100101:
+        return None
+    offset = word & 0x3FFFFFF
+    return address - 4 + 4 * (offset - (offset >> 25 << 26))
+
+
 def is_return(code: bytes) -> bool:
     """Never: what a return does is in the link register, so that no rule can be wrong about it for long."""
     return False

@@ -41,6 +41,13 @@ def ends_with_call(code: bytes) -> bool:
     return False
 
 
+def call_target(code: bytes, address: int) -> int | None:
+    """What a direct call calls that the bytes before ``address`` end with; None where they end with another one."""
+    if len(code) < 5 or code[-5] != 0xE8:
+        return None
+    return address + int.from_bytes(code[-4:], "little", signed=True)
+
+
 def is_return(code: bytes) -> bool:
     """Whether code starts with a near return, bare or behind the prefixes that compilers pad it with."""
     return code[:1] in (b"\xc3", b"\xc2") or code[:2] in (b"\xf3\xc3", b"\xf2\xc3")
