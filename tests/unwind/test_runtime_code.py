@@ -3,6 +3,7 @@
 import shutil
 import struct
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
 from undwarf.profile.model import Profile
+from undwarf.unwind.entries import BLOCK, PLACES, find_entries
 from undwarf.views.missing import missing_files
 from undwarf.views.wholeness import wholeness
 
@@ -23,7 +25,7 @@ REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")
 CODE = """
     .text
     .skip 16, 0x90
-    .globl enter, in_enter, main, in_main, _start, in_start
+    .globl enter, in_enter, machine, in_machine, run, in_run, call_made, in_call, main, in_main, _start, in_start
     .type enter, @function
 enter:
     .cfi_startproc
@@ -37,6 +39,42 @@ in_enter:
     ret
     .cfi_endproc
     .size enter, .-enter
+    # An interpreter in assembly: one description of its frame for all of its code.
+    .type machine, @function
+machine:
+    .cfi_startproc
+    .cfi_def_cfa_offset 48
+    .cfi_offset rbx, -16
+    push %rbx
+    sub $32, %rsp
+    jmp *%rax
+in_machine:
+    nop
+    ret
+    .cfi_endproc
+    .size machine, .-machine
+    .type run, @function
+run:
+    .cfi_startproc
+    sub $8, %rsp
+    .cfi_def_cfa_offset 16
+    call machine
+in_run:
+    add $8, %rsp
+    ret
+    .cfi_endproc
+    .size run, .-run
+    .type call_made, @function
+call_made:
+    .cfi_startproc
+    sub $24, %rsp
+    .cfi_def_cfa_offset 32
+    call *%rax
+in_call:
+    add $24, %rsp
+    ret
+    .cfi_endproc
+    .size call_made, .-call_made
     .type main, @function
 main:
     .cfi_startproc
@@ -82,22 +120,23 @@ def at(program: Path) -> dict[str, int]:
     return {name: int(address, 16) for address, _kind, name in (line.split() for line in named.splitlines())}
 
 
-def profile_of(program: Path, words: list[int], bp: int, core: str = "lisp.core") -> tuple[Profile, list[str]]:
-    """The profile of one sample in an image of a runtime's own format, with this frame pointer; and what it misses."""
+def profile_of(
+    program: Path, words: list[int], bp: int, core: str = "lisp.core", ips: tuple[int, ...] = (IMAGE + 0x80,)
+) -> tuple[Profile, list[str]]:
+    """The profile of samples of this stack, at these addresses in an image of a runtime's own format or in memory, with
+    this frame pointer; and what it misses."""
     memory = struct.pack(f"<{len(words)}Q", *words)
     attr = build.Attr(
         sample_type=build.PLAIN | build.REGS_USER | build.STACK_USER, regs=(1 << len(REGISTERS)) - 1, stack=len(memory)
     )
     (code,) = (one for one in ElfFile.open(program).loads if one.flags & 1)
     mapped = {"start": code.address, "length": code.memory_size, "pgoff": code.offset, "where": (0, 0, 0, 0)}
-    image = {"start": IMAGE, "length": PAGE, "pgoff": 0, "where": (0, 0, 0, 0)}
-    ip = IMAGE + 0x80
-    regs = [0, 0, 0, 0, 0, 0, bp, STACK, ip]
-    records = [
-        BUILD.mmap2(attr, str(program).encode(), **mapped),
-        BUILD.mmap2(attr, str(program.parent / core).encode(), **image),
-        BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=2000, misc=2),
-    ]
+    image = {"start": IMAGE, "length": 16 * PAGE, "pgoff": 0, "where": (0, 0, 0, 0)}
+    name = core if core.startswith("//") else str(program.parent / core)
+    records = [BUILD.mmap2(attr, str(program).encode(), **mapped), BUILD.mmap2(attr, name.encode(), **image)]
+    for n, ip in enumerate(ips):
+        regs = [0, 0, 0, 0, 0, 0, bp, STACK, ip]
+        records.append(BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=2000 + n, misc=2))
     path = program.parent / "perf.data"
     path.write_bytes(BUILD.file([attr], records))
     with undwarf.open(path) as recording:
@@ -107,7 +146,7 @@ def profile_of(program: Path, words: list[int], bp: int, core: str = "lisp.core"
 
 def stack_of(profile: Profile) -> tuple[list[str], StopReason]:
     """(names or offsets from the innermost outwards, why the stack ended)."""
-    (found,) = profile.samples
+    found = profile.samples[0]
     return [hex(frame.address) if frame.name.startswith("[") else frame.name for frame in found.stack], StopReason(
         found.stop
     )
@@ -152,3 +191,92 @@ def test_rule_that_reads_close_above_the_dump_wants_a_larger_one(program: Path, 
     profile, _missing = profile_of(program, words, STACK + 8)
     assert stack_of(profile) == (["0x80", "enter"], StopReason.TRUNCATED)
     assert wholeness(profile).whole == 0
+
+
+MADE = "//anon"
+
+
+def test_code_made_at_run_time_runs_in_the_frame_of_what_jumps_there(program: Path, at: dict[str, int]) -> None:
+    words = [0, 0, 0, 0, 0x77, at["in_run"], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, 0x99, MADE)
+    assert stack_of(profile) == ([hex(IMAGE + 0x80), "run", "_start"], StopReason.ROOT)
+    assert profile.samples[0].stack[0].provenance == undwarf.Provenance.ENTRY
+
+
+@pytest.mark.parametrize(("own", "names"), [(2, ["run", "_start"]), (1, [])])
+def test_made_code_adds_sixteen_bytes_to_that_frame_or_none(
+    program: Path, at: dict[str, int], own: int, names: list[str]
+) -> None:
+    words = [*([0] * (5 + own)), at["in_run"], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, 0x99, MADE)
+    assert stack_of(profile)[0][1:] == names
+
+
+def test_a_call_of_an_ordinary_function_enters_no_made_code(program: Path, at: dict[str, int]) -> None:
+    profile, _missing = profile_of(program, [0, 0, at["in_start"], 0], 0x99, MADE)
+    assert stack_of(profile) == ([hex(IMAGE + 0x80)], StopReason.NO_RULE)
+
+
+@pytest.mark.parametrize("more", [0, 1, 3])
+def test_machine_with_more_on_its_stack_than_stated_has_its_caller(
+    program: Path, at: dict[str, int], more: int
+) -> None:
+    """LuaJIT's exits of traces push all registers, which its one description of the frame leaves out."""
+    words = [*([0x1234] * (5 + more)), at["in_run"], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, 0x99, ips=(at["in_machine"],))
+    assert stack_of(profile) == (["in_machine", "run", "_start"], StopReason.ROOT)
+
+
+def entered(at: dict[str, int]) -> list[int]:
+    """A stack on which an indirect call enters made code, whose frame is of two words."""
+    return [0x11, 0x12, at["in_call"], 0, 0, 0, at["in_main"], 0, at["in_start"]]
+
+
+def test_entry_of_made_code_is_found_where_all_samples_agree(program: Path, at: dict[str, int]) -> None:
+    ips = tuple(IMAGE + BLOCK * n for n in range(PLACES))
+    profile, _missing = profile_of(program, entered(at), 0x99, MADE, ips)
+    assert stack_of(profile) == ([hex(IMAGE), "call_made", "main", "_start"], StopReason.ROOT)
+    assert wholeness(profile).whole == PLACES
+
+
+def test_samples_in_few_places_prove_no_entry(program: Path, at: dict[str, int]) -> None:
+    ips = tuple(IMAGE + BLOCK * (n % (PLACES - 1)) for n in range(50))
+    profile, _missing = profile_of(program, entered(at), 0x99, MADE, ips)
+    assert stack_of(profile) == ([hex(IMAGE)], StopReason.NO_RULE)
+
+
+def test_samples_at_many_distances_prove_no_entry() -> None:
+    class Found:
+        """Gives entries in place of a walker."""
+
+        def entry_of(self, _window: memoryview, _position: int, sample: int, _reach: int) -> tuple[int, int, int]:
+            return 1, 16 * (sample % 4), BLOCK * sample
+
+    class Data:
+        """A recording of one window."""
+
+        def window(self, _position: int, _length: int) -> nullcontext[memoryview]:
+            return nullcontext(memoryview(b""))
+
+    assert not find_entries(Data(), [(0, 0, 0, 100)], Found(), range(100), 100)  # type: ignore[arg-type]
+    found = find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 400, 4), 100)  # type: ignore[arg-type]
+    assert found == [(1, 0)]
+    # Every second one is looked at, and those are too few.
+    assert not find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 60, 4), PLACES - 1)  # type: ignore[arg-type]
+
+
+def test_frame_pointers_that_go_on_above_the_dump_want_a_larger_one(program: Path, at: dict[str, int]) -> None:
+    words = [0, STACK + (1 << 16), IMAGE + 0x20, 0]
+    profile, _missing = profile_of(program, words, STACK + 8)
+    assert stack_of(profile) == (["0x80", "0x1f"], StopReason.TRUNCATED)
+
+
+@pytest.mark.parametrize(("back", "reason"), [("machine", StopReason.FIBER_ROOT), ("in_run", StopReason.ROOT)])
+def test_last_frame_pointer_beside_no_return_address_is_a_root(
+    program: Path, at: dict[str, int], back: str, reason: StopReason
+) -> None:
+    """Erlang's processes begin with a frame pointer of zero and the address of code that ends them."""
+    words = [0, STACK + 32, IMAGE + 0x20, 0, 0, at[back], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, STACK + 8)
+    names, stop = stack_of(profile)
+    assert (names[:2], stop) == (["0x80", "0x1f"], reason)

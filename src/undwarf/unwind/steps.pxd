@@ -19,6 +19,8 @@ cdef class Steps(Expressions):
     cdef unsigned int[::1] entry_frames
     cdef unsigned long long[::1] entry_distances
     cdef bint entered
+    # Whether the last step went by the frame pointer.
+    cdef bint followed
     # Whether the sample was taken in the kernel.
     cdef bint in_kernel
 
@@ -37,7 +39,7 @@ cdef class Steps(Expressions):
     cdef unsigned long long restored(self, Py_ssize_t at, unsigned long long cfa) except? -1 nogil
     cdef int step_without_rule(self, Py_ssize_t depth) except? -1 nogil
     @cython.final
-    cdef int step_to_entry(self, unsigned int image) except? -1 nogil
+    cdef int step_to_entry(self, unsigned int image, unsigned int same) except? -1 nogil
     @cython.final
     cdef unsigned long long next_entry(self, unsigned long long at, unsigned long long end) except? 0 nogil
     @cython.final

@@ -56,6 +56,7 @@ STOP_BAD_CFA = cython.declare(cython.int, 5)
 STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_BAD_RULE = cython.declare(cython.int, 12)
 STOP_OTHER_STACK = cython.declare(cython.int, 15)
+STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_REPLACED = cython.declare(cython.int, 18)
 STOP_ENTERED_STACK = cython.declare(cython.int, 19)
 
@@ -98,6 +99,7 @@ class Steps(Expressions):
         self.left_signal_stack = False
         self.in_kernel = False
         self.frame_pointers = source.frame_pointers
+        self.followed = False
         self.entered = False
         self.see_entries([])
 
@@ -339,14 +341,14 @@ class Steps(Expressions):
             return STOP_ROOT
         reason = self.step_by_frame_pointer(depth)
         if reason == STOP_NO_RULE and image != NOTHING and self.link < 0 and self.frame_pointers:
-            return self.step_to_entry(image)
+            return self.step_to_entry(image, RULE_NO)
         return reason
 
     @cython.final
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def step_to_entry(self, image: cython.uint) -> cython.int:
+    def step_to_entry(self, image: cython.uint, same: cython.uint) -> cython.int:
         """Go from code that was made at run time, which keeps no frame pointers, to the function with rules that
         entered it; 0 or a stop reason.
 
@@ -354,6 +356,9 @@ class Steps(Expressions):
         direct call enters, that is the frame of the called function, which jumps there: its first instruction has a
         frame already, and code may have put 16 bytes of its own below, or a multiple (LuaJIT). Where an indirect call
         enters, :mod:`undwarf.unwind.entries` has found how far above the stack pointer its return address always is.
+
+        With the number ``same`` of the rule of the code at hand, which is not right there, only a call is taken whose
+        function begins with that rule: code that has more on the stack than it states (LuaJIT, where a trace is left).
         """
         sp: cython.ulonglong = self.regs[RSP]
         at: cython.ulonglong = sp
@@ -363,10 +368,11 @@ class Steps(Expressions):
         rule: cython.longlong
         words: cython.Py_ssize_t
         size: cython.ulonglong
-        made: cython.bint
+        made: cython.bint = same < RULE_LIMIT
         i: cython.Py_ssize_t
-        with cython.gil:
-            made = self.source.is_made(image)
+        if not made:
+            with cython.gil:
+                made = self.source.is_made(image)
         if not made or sp < self.low or sp & 7:
             return STOP_NO_RULE
         while True:
@@ -376,7 +382,7 @@ class Steps(Expressions):
             frame = self.found_frame
             with cython.gil:
                 target = self.source.call_target(self.found_image, self.stacks.frame_address[frame] + 1)
-            if target == 0:
+            if target == 0 and same == RULE_NO:
                 for i in range(self.entry_count):
                     if self.entry_frames[i] == frame and self.entry_distances[i] == at - sp:
                         self.regs[RIP] = self.load(at)
@@ -384,12 +390,15 @@ class Steps(Expressions):
                         self.known = 1 << RSP | 1 << RIP
                         self.entered = True
                         return 0
-            else:
+            elif target:
                 rule = self.rule(self.found_image, target)
                 words = STRIDE * cython.cast(cython.Py_ssize_t, rule)
-                if rule < RULE_LIMIT and self.words[words] == kinds.CFA_REGISTER and self.words[words + 1] == RSP:
+                if rule >= RULE_LIMIT or same not in (RULE_NO, rule):
+                    at += 8
+                    continue
+                if self.words[words] == kinds.CFA_REGISTER and self.words[words + 1] == RSP:
                     size = cython.cast(cython.ulonglong, self.words[words + 2]) - 8
-                    if 0 < size <= at - sp and (at - sp - size) & 15 == 0:
+                    if 0 < size <= at - sp and (same == rule or (at - sp - size) & 15 == 0):
                         self.regs[RSP] = at - size
                         self.innermost = False
                         self.entered = True
@@ -439,7 +448,8 @@ class Steps(Expressions):
         if pointer & 7 or pointer < self.regs[RSP]:
             return STOP_NO_RULE
         if not self.live_whole and (pointer >= self.high or self.high - pointer < 16):
-            return STOP_NO_RULE
+            # A chain of frame pointers that was right so far goes on where the dump ends.
+            return STOP_TRUNCATED if self.followed and pointer - self.low < STACK_REACH else STOP_NO_RULE
         self.fault = 0
         upper = self.load(pointer)
         back = self.load(pointer + 8) & self.address_bits
@@ -450,9 +460,14 @@ class Steps(Expressions):
         if self.found_rule == RULE_UNMAPPED:
             return STOP_NO_RULE
         proof = self.call_proof()
+        if proof == 2 and upper == 0 and self.followed:
+            # The outermost frame, by its frame pointer, returns to where no call is: a runtime put that address there,
+            # for when the first function of one of its own processes returns (Erlang).
+            return STOP_FIBER_ROOT
         # Where code cannot be read, an unbroken chain of frame pointers has to speak for itself.
         if proof == 2 or (proof == 3 and upper and upper <= pointer):
             return STOP_NO_RULE
+        self.followed = True
         self.regs[RSP] = pointer + 16
         self.regs[RBP] = upper
         self.regs[RIP] = back

@@ -13,6 +13,8 @@ cdef class UserFrames(Steps):
     cdef bint ended_at_zero
     # Whether callers are left out.
     cdef bint innermost_only
+    # Whether the innermost frame's rule is not right and its function's frame is above.
+    cdef bint past_frame
     # The last whole stack: states from the root inwards, and where its dump lies in the window.
     cdef unsigned long long[::1] memo
     cdef Py_ssize_t memo_count

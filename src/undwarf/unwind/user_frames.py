@@ -74,6 +74,7 @@ class UserFrames(Steps):
         super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
         self.max_chain = limits.max_chain
         self.innermost_only = False
+        self.past_frame = False
         self.chain = zeros("I", self.max_frames + self.max_chain + 8)
         self.memo = zeros("Q", STATE * (self.max_frames + 1))
         self.memo_count = 0
@@ -108,6 +109,7 @@ class UserFrames(Steps):
         self.odd = second_look or depth > 0
         self.ended_at_zero = False
         self.left_signal_stack = False
+        self.followed = False
         self.fresh_count = depth
         self.see_last_stack()
         while True:
@@ -180,7 +182,8 @@ class UserFrames(Steps):
                 break
             elif rule < RULE_LIMIT:
                 self.innermost = exact
-                reason = self.step(rule)
+                self.followed = False
+                reason = self.step_to_entry(image, rule) if self.past_frame and depth == 1 else self.step(rule)
                 if called:
                     reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:

@@ -420,6 +420,13 @@ class Walker(SampledChains):
             if not self.is_whole() or self.ended_at_zero:
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
+        if self.stop in (STOP_UNMAPPED, STOP_BAD_CFA) and 0 < count - first <= 2 and self.open_dump(s, record, mode):
+            self.past_frame = True
+            count = self.user_part(first, 0, False)
+            self.past_frame = False
+            if not self.is_whole():
+                self.open_dump(s, record, mode)
+                count = self.user_part(first, 0, False)
         if self.ended_at_zero or self.stop in (STOP_UNMAPPED, STOP_BAD_CFA, STOP_UNREADABLE_MEMORY):
             count = self.to_handler(first, count)
             if count < 0:

@@ -19,12 +19,16 @@ SYSTEM_CALL_REACH = 4
 """Bytes of code in which a system call's number is looked for."""
 
 
+BRANCH_WITH_LINK = 0b100101
+"""The highest six bits of BL, of whose word the rest is the offset in words."""
+
+
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address are a call instruction."""
     if len(code) < 4:
         return False
     word = int.from_bytes(code[-4:], "little")
-    if word >> 26 == 0b100101:
+    if word >> 26 == BRANCH_WITH_LINK:
         return True
     # BLR: 1101011 Z 0 01 11111 0000 A M Rn Rm, where without A no key and no Rm is given.
     if word & 0xFEFFF000 != 0xD63F0000:
@@ -34,9 +38,9 @@ def ends_with_call(code: bytes) -> bool:
 
 
 def call_target(code: bytes, address: int) -> int | None:
-    """What a direct call, BL, calls that the bytes before ``address`` end with; None where they end with another one."""
+    """What a direct call calls that the bytes before ``address`` end with; None where they end with another one."""
     word = int.from_bytes(code[-4:], "little")
-    if len(code) < 4 or word >> 26 != 0b100101:
+    if len(code) < LONGEST or word >> 26 != BRANCH_WITH_LINK:
         return None
     offset = word & 0x3FFFFFF
     return address - 4 + 4 * (offset - (offset >> 25 << 26))
