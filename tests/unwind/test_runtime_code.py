@@ -280,3 +280,30 @@ def test_last_frame_pointer_beside_no_return_address_is_a_root(
     profile, _missing = profile_of(program, words, STACK + 8)
     names, stop = stack_of(profile)
     assert (names[:2], stop) == (["0x80", "0x1f"], reason)
+
+
+@pytest.mark.parametrize(
+    ("back", "followed"),
+    [
+        ([IMAGE + 0x90] * 3, True),
+        ([IMAGE + 0x90] * 4, False),
+        ([IMAGE + PAGE * 32] * 4, True),
+        ([IMAGE - 0x90] * 4, True),
+    ],
+)
+def test_frame_pointer_above_frames_of_others_is_not_followed(
+    program: Path, at: dict[str, int], back: list[int], followed: bool
+) -> None:
+    """Mono's code without frame pointers leaves that of an outer frame in the register."""
+    words = [word for one in back for word in (0x1234, one)]
+    words += [STACK + 16 * len(back) + 16, IMAGE + 0x40, STACK + (1 << 20), at["in_main"], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, STACK + 16 * len(back), MADE)
+    assert (len(stack_of(profile)[0]) > 1) == followed
+
+
+@pytest.mark.parametrize("pairs", [4, 8])
+def test_frames_with_saved_pointers_are_left_over_ones(program: Path, at: dict[str, int], pairs: int) -> None:
+    words = [word for n in range(pairs) for word in (STACK + 16 * n + 32, IMAGE + 0x90)]
+    words += [STACK + 16 * pairs + 16, IMAGE + 0x40, STACK + (1 << 20), at["in_main"], 0, at["in_start"]]
+    profile, _missing = profile_of(program, words, STACK + 16 * pairs, MADE)
+    assert stack_of(profile)[0][1:3] == [hex(IMAGE + 0x3F), "main"]

@@ -45,6 +45,8 @@ cdef class Steps(Expressions):
     @cython.final
     cdef int step_by_frame_pointer(self, Py_ssize_t depth) except? -1 nogil
     @cython.final
+    cdef bint passes_frames(self, unsigned long long pointer) except? -1 nogil
+    @cython.final
     cdef bint follows_call(self, unsigned long long back) except? -1 nogil
     cdef bint called_from(self) except? -1 nogil
     @cython.final

@@ -32,6 +32,7 @@ RUNTIMES = (
         "node --perf-prof --perf-prof-unwinding-info under perf record -k mono",
     ),
     Runtime(r"ruby[.0-9]*|libruby.*\.so[.0-9]*", "ruby --yjit-perf (3.3)", "ruby --yjit-perf (3.3)"),
+    Runtime(r"mono(-sgen|-boehm)?|libmono.*\.so[.0-9]*", "mono --jitmap", "MONO_DEBUG=disable_omit_fp mono"),
     Runtime(r"beam\.smp", "erl +JPperf true (25)", "erl +JPperf true (25)"),
 )
 """V8's own code has frame pointers whatever its options; what it generates for WebAssembly may lack them."""
