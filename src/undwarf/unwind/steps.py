@@ -163,7 +163,7 @@ class Steps(Expressions):
             # Code that changes to another stack has the old one in a register still; the dump is of the new one.
             elsewhere = True
         reason = self.restore_saved(at, saved, cfa) if simple else self.restore_all(at, saved, cfa)
-        return self.at_other_stack(at, cfa, beyond(reason, elsewhere))
+        return self.at_other_stack(at, cfa, beyond(reason, elsewhere)) if reason else 0
 
     @cython.final
     @cython.cfunc
