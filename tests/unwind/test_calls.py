@@ -2,7 +2,8 @@
 
 import pytest
 
-from undwarf.unwind.x86_64.calls import ends_with_call, is_return
+from undwarf.unwind.aarch64.calls import call_target as aarch64_target
+from undwarf.unwind.x86_64.calls import call_target, ends_with_call, is_return, is_stack_change
 from undwarf.unwind.x86_64.registers import slots
 
 
@@ -47,3 +48,26 @@ def test_returns(code: bytes) -> None:
 @pytest.mark.parametrize("code", [b"", b"\xf3", b"\xcb\xc3", b"\x90\xc3", b"\xff\xe1"])
 def test_what_is_no_return(code: bytes) -> None:
     assert not is_return(code)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("49 8b 65 58", True),  # mov 0x58(%r13),%rsp
+        ("48 8b a3 00 01 00 00", True),  # mov 0x100(%rbx),%rsp
+        ("48 8b 64 24 08", False),  # mov 0x8(%rsp),%rsp
+        ("48 8b 65 f8", False),  # mov -0x8(%rbp),%rsp
+        ("49 8b 6d 60", False),  # mov 0x60(%r13),%rbp
+        ("48 89 ec", False),  # mov %rbp,%rsp
+        ("49 8b", False),
+    ],
+)
+def test_loads_of_the_stack_pointer_change_the_stack(code: str, expected: bool) -> None:
+    assert is_stack_change(bytes.fromhex(code)) == expected
+
+
+def test_direct_calls_have_their_targets() -> None:
+    assert call_target(bytes.fromhex("0000e8fbffffff"), 0x1000) == 0xFFB
+    assert call_target(bytes.fromhex("0000000000ffd0"), 0x1000) is None
+    assert aarch64_target((0b100101 << 26 | 0x3FFFFFF).to_bytes(4, "little"), 0x1000) == 0xFF8
+    assert aarch64_target(bytes(4), 0x1000) is None

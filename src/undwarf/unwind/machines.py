@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         LONGEST: int
         RETURN_LONGEST: int
         FIBER_ROOT_LONGEST: int
+        STACK_CHANGE_LONGEST: int
         SYSTEM_CALL_LENGTH: int
         SYSTEM_CALL_REACH: int
 
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
         def call_target(self, code: bytes, address: int) -> int | None:
             """What the direct call calls that these bytes end with, where ``address`` follows; None if it is no such
             call."""
+
+        def is_stack_change(self, code: bytes) -> bool:
+            """Whether code starts with a load of the stack pointer from memory that is on no stack."""
 
         def is_return(self, code: bytes) -> bool:
             """Whether code starts with a return instruction that takes its address from the stack."""

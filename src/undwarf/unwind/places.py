@@ -111,6 +111,15 @@ class Places:
         found = calls.call_target(bytes(code), address) if code is not None else None
         return found if found is not None and 0 < found < 1 << 64 else 0
 
+    def changes_stack(self, number: int, address: int) -> bool:
+        """Whether a call of code in a jitdump returns to ``address`` to take another stack again."""
+        image = self.image(number)
+        if image.kind is not ImageKind.JITDUMP:
+            return False
+        calls = self.machine.calls
+        code = image.read(address, calls.STACK_CHANGE_LONGEST)
+        return code is not None and calls.is_stack_change(bytes(code))
+
     def return_at(self, number: int, address: int) -> int:
         """Whether the instruction at ``address`` returns: 1 yes, 2 no or not to be read."""
         image = self.image(number)

@@ -337,14 +337,21 @@ class Steps(Expressions):
     def step_without_rule(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go from frame number ``depth``, the one found last, to its caller; returns 0 or a stop reason."""
         image: cython.uint = self.found_image
+        frame: cython.uint = self.found_frame
         reason: cython.int
+        changes: cython.bint
         self.entered = False
         if image != NOTHING and self.at_entry(image, self.stacks.frame_address[self.found_frame]):
             # A program's or the loader's first instructions have no caller, and often no rule that says so.
             return STOP_ROOT
         reason = self.step_by_frame_pointer(depth)
         if reason == STOP_NO_RULE and image != NOTHING and self.link < 0 and self.frame_pointers:
-            return self.step_to_entry(image, RULE_NO)
+            reason = self.step_to_entry(image, RULE_NO)
+            if reason == STOP_NO_RULE and depth > 1:
+                with cython.gil:
+                    changes = self.source.changes_stack(image, self.stacks.frame_address[frame] + 1)
+                if changes:
+                    return STOP_OTHER_STACK
         return reason
 
     @cython.final

@@ -12,6 +12,9 @@ RETURN_LONGEST = 4
 FIBER_ROOT_LONGEST = 8
 """Bytes of code that tell the root of a fiber."""
 
+STACK_CHANGE_LONGEST = 4
+"""Bytes of an instruction."""
+
 SYSTEM_CALL_LENGTH = 4
 """Bytes of a system call instruction."""
 
@@ -44,6 +47,11 @@ def call_target(code: bytes, address: int) -> int | None:
         return None
     offset = word & 0x3FFFFFF
     return address - 4 + 4 * (offset - (offset >> 25 << 26))
+
+
+def is_stack_change(code: bytes) -> bool:
+    """Never: the stack pointer cannot be loaded from memory."""
+    return False
 
 
 def is_return(code: bytes) -> bool:

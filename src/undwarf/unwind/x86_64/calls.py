@@ -12,6 +12,9 @@ RETURN_LONGEST = 2
 FIBER_ROOT_LONGEST = 16
 """Bytes of code that tell the root of a fiber."""
 
+STACK_CHANGE_LONGEST = 3
+"""Bytes that tell a load of the stack pointer: prefix, operation, operands."""
+
 SYSTEM_CALL_LENGTH = 7
 """Bytes of a system call instruction with that in front of it which takes its number."""
 
@@ -46,6 +49,17 @@ def call_target(code: bytes, address: int) -> int | None:
     if len(code) < 5 or code[-5] != 0xE8:
         return None
     return address + int.from_bytes(code[-4:], "little", signed=True)
+
+
+def is_stack_change(code: bytes) -> bool:
+    """Whether code starts with ``mov N(%reg),%rsp``, whose register is neither rsp nor rbp.
+
+    So does Erlang's code go on when a function of the C stack returns. Source: Intel SDM volume 2, MOV: REX.W ``8B /r``.
+    """
+    if len(code) < STACK_CHANGE_LONGEST or code[0] not in (0x48, 0x49) or code[1] != 0x8B:
+        return False
+    mode, to, base = code[2] >> 6, code[2] >> 3 & 7, code[2] & 7
+    return to == 4 and mode in (1, 2) and base != 4 and (code[0] == 0x49 or base != 5)
 
 
 def is_return(code: bytes) -> bool:
