@@ -54,7 +54,7 @@ def call_target(code: bytes, address: int) -> int | None:
 def is_stack_change(code: bytes) -> bool:
     """Whether code starts with ``mov N(%reg),%rsp``, whose register is neither rsp nor rbp.
 
-    So does Erlang's code go on when a function of the C stack returns. Source: Intel SDM volume 2, MOV: REX.W ``8B /r``.
+    So goes Erlang's code on when a function of the C stack returns. Source: Intel SDM volume 2, MOV: REX.W ``8B /r``.
     """
     if len(code) < STACK_CHANGE_LONGEST or code[0] not in (0x48, 0x49) or code[1] != 0x8B:
         return False
