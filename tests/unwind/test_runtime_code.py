@@ -7,11 +7,14 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.perfdata import build
+from tests.perfdata import build, writing
 
 import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
+from undwarf.images.finder import Finder
+from undwarf.live.record_unwind import LiveUnwinder
+from undwarf.perfdata.encode import RecordEncoder, record
 from undwarf.profile.model import Profile
 from undwarf.unwind.entries import BLOCK, PLACES, find_entries
 from undwarf.views.missing import missing_files
@@ -307,3 +310,32 @@ def test_frames_with_saved_pointers_are_left_over_ones(program: Path, at: dict[s
     words += [STACK + 16 * pairs + 16, IMAGE + 0x40, STACK + (1 << 20), at["in_main"], 0, at["in_start"]]
     profile, _missing = profile_of(program, words, STACK + 16 * pairs, MADE)
     assert stack_of(profile)[0][1:3] == [hex(IMAGE + 0x3F), "main"]
+
+
+def test_entries_of_made_code_are_learnt_while_recording(program: Path, at: dict[str, int]) -> None:
+    words = entered(at)
+    event = writing.event(
+        sample_type=writing.FIELDS | build.REGS_USER | build.STACK_USER,
+        sample_regs_user=0x1C0,
+        sample_stack_user=8 * len(words),
+        ids=(1,),
+        flags=build.SAMPLE_ID_ALL,
+    )
+    (code,) = (one for one in ElfFile.open(program).loads if one.flags & 1)
+    encoder = RecordEncoder(event)
+    maps = encoder.mmap2(str(program).encode(), 10, 10, code.address, code.memory_size, code.offset, time=1)
+    maps += encoder.mmap2(b"//anon", 10, 10, IMAGE, 16 * PAGE, 0, time=1)
+
+    def sample(ip: int) -> bytes:
+        body = struct.pack("=QQIIQIIQQ", 1, ip, 10, 10, 5, 0, 0, 1, 0) + struct.pack("=4Q", 2, 0x99, STACK, ip)
+        size = struct.pack("=Q", 8 * len(words))
+        return record(9, body + size + struct.pack(f"={len(words)}Q", *words) + size, 2)
+
+    unwinder = LiveUnwinder([event], Finder(), live=False)
+    stops = []
+    for places in (range(PLACES - 1), range(PLACES - 1, PLACES + 1)):
+        done = unwinder.unwind([memoryview(maps + b"".join(sample(IMAGE + BLOCK * n) for n in places))])
+        stops.append(set(done.stop))
+        maps = b""
+    unwinder.close()
+    assert stops == [{StopReason.NO_RULE}, {StopReason.ROOT}]

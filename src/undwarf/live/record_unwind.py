@@ -27,7 +27,9 @@ from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.spaces.replay import Replay
 from undwarf.tables.store import Store
+from undwarf.unwind.entries import Entries
 from undwarf.unwind.sources import Sources
+from undwarf.unwind.stop import StopReason
 from undwarf.unwind.walk import Walker
 from undwarf.unwind.x86_64 import registers
 
@@ -38,6 +40,7 @@ MAX_ROOM = 1 << 20
 FEWEST_IMAGES = 64
 """Images that there is room for at first."""
 NONE = 0xFFFFFFFF
+NO_RULE = int(StopReason.NO_RULE)
 EXECUTABLE = 1
 """Bit of a mapping's flags (:mod:`undwarf.spaces.replay`)."""
 
@@ -112,6 +115,8 @@ class LiveUnwinder:
         self._room = 0
         self._gone: set[int] = set()
         self._ones = zeros("B", 0)
+        self._entries = Entries(limits.entry_samples)
+        self._known_entries: list[tuple[int, int]] = []
 
     def unwind(self, views: Sequence[memoryview]) -> Round:
         """Take records, and walk their samples; the records of a view are whole, and in the order they came."""
@@ -148,7 +153,35 @@ class LiveUnwinder:
             for view, position, first, end in spans:
                 if end > first:
                     walker.walk(view, position, first, end, stack, stop, stop_image)
+            if NO_RULE in bytes(stop):
+                self._through_entries(walker, spans, stack, stop, stop_image)
         return Round(spans, samples, order, sideband, stack, stop, spaces[2], ones, self.replay.late())
+
+    def _through_entries(
+        self,
+        walker: Walker,
+        spans: Sequence[tuple[memoryview, int, int, int]],
+        stack: memoryview,
+        stop: memoryview,
+        stop_image: memoryview,
+    ) -> None:
+        """Walk those stacks again that end in code made at run time, once samples show what enters it."""
+        ended = [
+            (view, position, sample)
+            for view, position, first, end in spans
+            for sample in range(first, end)
+            if stop[sample] == NO_RULE and stop_image[sample] != NONE and self.sources.is_made(stop_image[sample])
+        ]
+        if not ended or not self._entries.left:
+            return
+        for view, position, sample in ended:
+            self._entries.look(walker, view, position, sample)
+        found = self._entries.found()
+        if found != self._known_entries:
+            self._known_entries = found
+            walker.see_entries(found)
+            for view, position, sample in ended:
+                walker.walk(view, position, sample, sample + 1, stack, stop, stop_image)
 
     @property
     def stacks(self) -> dict[str, memoryview]:
@@ -236,6 +269,7 @@ class LiveUnwinder:
             )
             if before is not None:
                 self._walker.take_over(before)
+                self._walker.see_entries(self._known_entries)
             elif self._live:
                 self._walker.see_deep(self.deep)
         self._walker.see(samples, spaces[0], spaces[1], selected)
@@ -248,6 +282,9 @@ class LiveUnwinder:
             return
         if self._walker.stacks.nodes_total() > MAX_NODES:
             self._walker.reset()
+            # They name calls by the frames that are forgotten.
+            self._entries, self._known_entries = Entries(self._limits.entry_samples), []
+            self._walker.see_entries([])
             for tell in self.renewed:
                 tell()
         room = self.replay.mapping_room()

@@ -26,30 +26,46 @@ Span = tuple[int, int, int, int]
 """Position, bytes, first sample and end sample of a window."""
 
 
-def find_entries(
-    data: PerfData, spans: Sequence[Span], walker: Walker, samples: Sequence[int], most: int
-) -> list[tuple[int, int]]:
-    """The calls that enter code without rules: (frame, bytes from the stack pointer to the return address).
+class Entries:
+    """What samples that end in code without rules show of the calls that enter it; ``left`` can still be looked at."""
 
-    ``samples`` end in such code; ``most`` of them, evenly spread, are looked at.
-    """
-    seen: dict[int, dict[int, list[int]]] = {}
+    def __init__(self, most: int) -> None:
+        self.left = most
+        self._seen: dict[int, dict[int, list[int]]] = {}
 
-    def look(window: memoryview, position: int, sample: int) -> None:
+    def look(self, walker: Walker, window: memoryview, position: int, sample: int) -> None:
+        """Take a sample in, whose record lies in ``window`` (stream position ``position``)."""
+        if self.left <= 0:
+            return
+        self.left -= 1
         found = walker.entry_of(window, position, sample, FARTHEST)
         if found is not None:
             frame, distance, address = found
-            seen.setdefault(frame, {}).setdefault(distance, []).append(address // BLOCK)
+            self._seen.setdefault(frame, {}).setdefault(distance, []).append(address // BLOCK)
 
-    step = max(1, -(-len(samples) // most))
-    for_each(data, spans, samples[::step], look)
-    entries = []
-    for frame, distances in seen.items():
-        distance, places = max(distances.items(), key=lambda one: (len(one[1]), -one[0]))
-        others = sum(map(len, distances.values())) - len(places)
-        if len(set(places)) >= PLACES and len(places) >= SHARE * others:
-            entries.append((frame, distance))
-    return entries
+    def found(self) -> list[tuple[int, int]]:
+        """The calls that enter code without rules: (frame, bytes from the stack pointer to the return address)."""
+        entries = []
+        for frame, distances in self._seen.items():
+            distance, places = max(distances.items(), key=lambda one: (len(one[1]), -one[0]))
+            others = sum(map(len, distances.values())) - len(places)
+            if len(set(places)) >= PLACES and len(places) >= SHARE * others:
+                entries.append((frame, distance))
+        return entries
+
+
+def find_entries(
+    data: PerfData, spans: Sequence[Span], walker: Walker, samples: Sequence[int], most: int
+) -> list[tuple[int, int]]:
+    """The calls that enter code without rules, as in :meth:`Entries.found`. ``samples`` end in such code; ``most`` of
+    them, evenly spread, are looked at."""
+    entries = Entries(most)
+
+    def look(window: memoryview, position: int, sample: int) -> None:
+        entries.look(walker, window, position, sample)
+
+    for_each(data, spans, samples[:: max(1, -(-len(samples) // most))], look)
+    return entries.found()
 
 
 def for_each(
