@@ -3,6 +3,7 @@
 import shutil
 import struct
 import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -167,6 +168,17 @@ def test_image_that_is_no_elf_file_is_not_missing(program: Path, at: dict[str, i
     assert stack_of(profile) == (["0x80"], StopReason.NO_RULE)
     (gap,) = wholeness(profile).gaps
     assert (gap.reason, gap.advice[:23]) == ("no_rule", "a program's own format ")
+
+
+@pytest.mark.parametrize(("core", "count"), [("lisp.core", 0), ("other.core", 1)])
+def test_help_with_missing_files_is_for_those_that_can_be_had(
+    program: Path, at: dict[str, int], core: str, count: int
+) -> None:
+    profile_of(program, [0] * 8, STACK + (1 << 40), core)
+    command = [sys.executable, "-m", "undwarf", "info", str(program.parent / "perf.data")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert core in text
+    assert text.count("info --missing") == count
 
 
 def test_image_that_is_not_here_is_missing(program: Path, at: dict[str, int]) -> None:

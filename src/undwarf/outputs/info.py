@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from undwarf.elf.headers import NOT_ELF
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
@@ -140,7 +141,8 @@ def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]
         yield f"{one['samples']:>10,}  {printable(one['name'])}: {paint.warn(printable(one['problem']))}{build}"
     if len(files) > entries:
         yield _more("files", len(files) - entries, paint)
-    yield paint.dim(f"{'':10}  → undwarf info --missing says how to get them")
+    if any(one["problem"] != NOT_ELF for one in files):
+        yield paint.dim(f"{'':10}  → undwarf info --missing says how to get them")
 
 
 def _processes(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
