@@ -33,6 +33,8 @@ DONE = cython.declare(cython.int, 0)
 PAST_END = cython.declare(cython.int, 1)
 DAMAGED = cython.declare(cython.int, 2)
 
+RSP = cython.declare(cython.int, 7)
+"""The stack pointer of x86-64; on i386 it is another register, as in all else."""
 NO_INSTRUCTION = cython.declare(cython.int, 0xFF)
 """In the place of operands."""
 
@@ -398,6 +400,9 @@ class Programs(RowTable):
         elif op == cfa.UNDEFINED:
             return self.set_register(number, kinds.UNDEFINED, 0, 0)
         elif op == cfa.SAME_VALUE:
+            if number == RSP and self.registers == 17:
+                # Not the call frame address, which callers' stack pointers are unless something is said of them: GHC.
+                return self.set_register(number, kinds.REGISTER, RSP, 0)
             return self.set_register(number, 0, 0, 0)
         elif op == cfa.REGISTER:
             # What is in a register that is not followed is lost.

@@ -4,6 +4,7 @@
 Sources: DWARF 5, 6.4.1 and 7.24; LSB Core generic, 10.6 (`.eh_frame`).
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,9 @@ from undwarf.tables.entry_reader import EntryReader
 from undwarf.tables.ranges import disjoint
 
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+CIE_WORDS = cython.declare(cython.Py_ssize_t, 8)
+SET_LOC = cython.declare(cython.int, 1)
+"""DW_CFA_set_loc, with an address."""
 
 # What the scan stopped for.
 END = 0
@@ -289,6 +293,43 @@ class Entries(EntryReader):
             old_i = self._cies
             new_i[:used] = old_i[:used]
         self._cies = new_i
+
+    def short_cies(self) -> set[int]:
+        """The CIEs of functions whose rows go on behind their stated end (GHC 9 states the length of a function's first
+        block), and those with the same instructions: not all functions have such rows, but all lengths are too short.
+        Only of `.debug_frame`, and of programs that begin by setting a location."""
+        found: set[int] = set()
+        entry: cython.Py_ssize_t
+        begin: cython.Py_ssize_t
+        for entry in range(self.total):
+            begin = self._begins[entry]
+            if (
+                self.debug
+                and begin + 1 + self.word <= cython.cast(cython.Py_ssize_t, self._stops[entry])
+                and self.base[begin] == SET_LOC
+                and number(self.base, begin + 1, self.word) >= self._ends[entry]
+            ):
+                found.add(self._cies[entry])
+        instructions = [self._instructions(cie) for cie in range(self.cie_count)] if found else []
+        alike = {instructions[cie] for cie in found}
+        return {cie for cie, code in enumerate(instructions) if code in alike}
+
+    def _instructions(self, cie: int) -> bytes:
+        return bytes(self.section[self._cie_words[CIE_WORDS * cie + 5] : self._cie_words[CIE_WORDS * cie + 6]])
+
+    def lengthen(self, cies: set[int], symbols: list[int]) -> None:
+        """Let the functions of some CIEs go on to the next function or symbol; ``symbols`` are addresses, ascending."""
+        entry: cython.Py_ssize_t
+        origins = sorted(self._starts[: self.total])
+        for entry in range(self.total):
+            if self._cies[entry] not in cies:
+                continue
+            start, end = self._starts[entry], self._ends[entry]
+            at, place = bisect_right(origins, start), bisect_left(symbols, end)
+            # Behind the last symbol code may be anybody's.
+            if place < len(symbols):
+                limit = min(symbols[place], origins[at] if at < len(origins) else symbols[place])
+                self._ends[entry] = max(self.clip(start, limit), end)
 
     def arrange(self) -> None:
         """Make ``starts``, ``ends`` and ``entry`` of what was found."""

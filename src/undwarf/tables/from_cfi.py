@@ -204,6 +204,12 @@ def _from_eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defect
     return _source(entries, EH_FRAME, elf, subject, rules, limits, defects)
 
 
+def _symbols(elf: ElfFile) -> list[int]:
+    """The addresses of all symbols, ascending."""
+    data = elf.section_data(".symtab") if elf.is_64 else None
+    return sorted(set(data[: len(data) // 24 * 24].cast("Q")[1::3])) if data is not None else []
+
+
 def _from_debug_frame(
     elf: ElfFile, main: ElfFile, rules: RuleSet, limits: Limits, defects: Defects
 ) -> CfiSource | None:
@@ -214,4 +220,7 @@ def _from_debug_frame(
     subject = f"{elf.path} .debug_frame"
     entries = Entries(data, 0, debug=True, word=8 if elf.is_64 else 4, code=_code(main), max_entries=limits.fdes)
     _scan(entries, None, bounded=True, subject=subject, defects=defects)
+    short = entries.short_cies()
+    if short:
+        entries.lengthen(short, _symbols(elf))
     return _source(entries, DEBUG_FRAME, main, subject, rules, limits, defects)
