@@ -7,7 +7,7 @@ from undwarf.diagnostics import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
-from undwarf.tables import aarch64_stubs, x86_64_signals, x86_64_stubs
+from undwarf.tables import aarch64_stubs, haskell_stacks, x86_64_signals, x86_64_stubs
 from undwarf.tables.eh_frame_hdr import find_header
 from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_set import RuleSet
@@ -98,7 +98,16 @@ def providers(request: Request) -> list[Provider]:
     if request.elf.machine != _X86_64:
         return [lambda: source(request)]
     # What signal handlers return to looks like any function to those who follow code.
-    return [lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE), lambda: source(request)]
+    found: list[Provider] = [lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE)]
+    if not request.first and haskell_stacks.is_haskell(request.elf):
+        # So does Haskell code, which has no return address where functions of C do.
+        found += [
+            lambda: x86_64_stubs.stubs(request.elf, request.rules),
+            lambda: haskell_stacks.source(request.elf, request.rules),
+        ]
+        if request.walking and not describes_little(request.elf, request.limits):
+            return found
+    return [*found, lambda: source(request)]
 
 
 def source(request: Request) -> CodeSource | None:
@@ -149,12 +158,14 @@ def _is_analysable(elf: ElfFile) -> bool:
 
 def is_worth(elf: ElfFile, limits: Limits) -> bool:
     """Whether to look at a program's code for what other sources leave open."""
-    return describes_little(elf, limits) or (elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf))
+    if describes_little(elf, limits) or haskell_stacks.is_haskell(elf):
+        return True
+    return elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf)
 
 
 def has_stubs_only(elf: ElfFile, limits: Limits) -> bool:
     """Whether behind other sources only the linkage tables of a program are looked at."""
-    return elf.machine == _AARCH64 or not describes_little(elf, limits)
+    return elf.machine == _AARCH64 or not (describes_little(elf, limits) or haskell_stacks.is_haskell(elf))
 
 
 def describes_little(elf: ElfFile, limits: Limits) -> bool:

@@ -1,0 +1,177 @@
+"""Unwind rules of code that GHC compiles on x86-64: how it goes on on the stack of C.
+
+Haskell's own stack lies in the heap and is kept in rbp. The stack pointer stays where `StgRun` of the run time left it
+when it jumped into Haskell code, below what C's functions may take and below the registers that `StgRun` saved, so
+that its caller, the scheduler, is at one distance from all Haskell code. Only calls of C move the stack pointer, by
+what they add back right behind the call. Sources: StgCRun.c and includes/rts/Constants.h of GHC
+(RESERVED_C_STACK_BYTES, STG_RUN_STACK_FRAME_SIZE), GHC's CmmToAsm/X86/CodeGen.hs (genCCall64).
+"""
+
+import re
+import struct
+from itertools import pairwise
+
+from undwarf.buffers import zeros
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_REL, PT_DYNAMIC, SHF_EXECINSTR
+from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL
+from undwarf.tables.rule_set import RuleSet
+
+CODE = 5
+
+_X86_64 = 62
+_RSP, _RETURN_ADDRESS = 7, 16
+_RESERVED = 16384
+"""Bytes that functions of C called from Haskell may take without asking."""
+_SAVED = {3: -56, 6: -48, 12: -40, 13: -32, 14: -24, 15: -16, _RETURN_ADDRESS: -8}
+"""Where `StgRun` saves DWARF's registers, from the call frame address on."""
+_FRAME = _RESERVED + 56
+"""Bytes from the stack pointer in Haskell code to the call frame address of `StgRun`."""
+
+_DT_NEEDED, _DT_STRTAB, _DT_SONAME = 1, 5, 14
+_LIBRARY = b"libHS"
+"""How the names of GHC's libraries begin."""
+_MOST_DYNAMIC = 1 << 16
+_STG_RUN = b"\x11\x03\x80\x70\x11\x06\xff\x6f\x11\x0c\xfe\x6f\x11\x0d\xfd\x6f\x11\x0e\xfc\x6f\x11\x0f\xfb\x6f"
+"""What `.eh_frame` has of `StgRun` alone: DW_CFA_offset_extended_sf of the six registers, 16,384 bytes up and more."""
+_MOST_DESCRIBED = 1 << 20
+"""Bytes of `.eh_frame` that are searched: GHC describes no code of Haskell there, so programs of Haskell have few."""
+
+_ENTERED = b"\x48\x83\xec\x30\x48\x89\xe0\x48\x81\xec\x00\x40\x00\x00"
+"""How `StgRun` begins: sub $48,%rsp; mov %rsp,%rax; sub $16384,%rsp."""
+CALL, CALL_LENGTH = b"\xe8", 5
+
+_BLOCK = 1 << 14
+"""Bytes of code whose calls are looked for at once."""
+_LONGEST = 256
+"""Bytes from where the stack pointer moves down for a call to where it is back."""
+_ENTRY = 64
+_CALL = re.compile(
+    rb"(?:\xe8.{4}|\xff\x15.{4}|\x41?\xff[\xd0-\xd7])\x48(?:\x83\xc4(?P<byte>[\x08-\x78])|\x81\xc4(?P<long>.{3}\0))",
+    re.DOTALL,
+)
+"""A call of C, and `add $bytes,%rsp` behind it."""
+_DOWN = b"\x48\x83\xec"
+"""sub $bytes,%rsp"""
+
+
+def is_haskell(elf: ElfFile) -> bool:
+    """Whether a linked program or library has code of GHC: it is or needs one of GHC's libraries, or has `StgRun`."""
+    if elf.machine != _X86_64 or not elf.is_64 or elf.byte_order != "little" or elf.kind == ET_REL:
+        return False
+    return _links_haskell(elf) or _has_stg_run(elf)
+
+
+def calls_stg_run(elf: ElfFile, address: int) -> bool:
+    """Whether a call of `StgRun` ends at an address, as it does in the scheduler."""
+    call = bytes(elf.read(address - CALL_LENGTH, CALL_LENGTH) or b"")
+    if call[:1] != CALL:
+        return False
+    target = address + int.from_bytes(call[1:], "little", signed=True)
+    return target >= 0 and bytes(elf.read(target, len(_ENTERED)) or b"") == _ENTERED
+
+
+def _links_haskell(elf: ElfFile) -> bool:
+    segment = next((one for one in elf.segments if one.type == PT_DYNAMIC), None)
+    if segment is None:
+        return False
+    data = elf.read(segment.address, min(segment.file_size, _MOST_DYNAMIC) & -16, writable=True) or b""
+    entries = list(struct.iter_unpack("<QQ", data))
+    names = next((value for tag, value in entries if tag == _DT_STRTAB), 0)
+    length = len(_LIBRARY)
+    wanted = [names + value for tag, value in entries if tag in (_DT_NEEDED, _DT_SONAME)]
+    return any(bytes(elf.read(address, length) or b"") == _LIBRARY for address in wanted)
+
+
+def _has_stg_run(elf: ElfFile) -> bool:
+    section = elf.section(".eh_frame")
+    if not elf.entry or section is None or section.size > _MOST_DESCRIBED:
+        return False
+    data = elf.section_data(section)
+    return data is not None and _STG_RUN in bytes(data)
+
+
+def add_rule(rules: RuleSet, below: int = 0) -> int:
+    """The number of the rule of Haskell code whose stack pointer is ``below`` bytes under where it stays; 0xffffffff
+    where the set is full. It holds where the return address follows a call of `StgRun`."""
+    saved = {register: (AT_CFA, place, 0) for register, place in _SAVED.items()}
+    cfa = (CFA_REGISTER, _RSP, _FRAME + below, 0)
+    try:
+        return rules.add(cfa, saved, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_HASKELL)
+    except OverflowError:
+        return NO_RULE
+
+
+def depths(code: bytes) -> list[tuple[int, int]]:
+    """(offset, bytes that the stack pointer is below where it stays) of code, ascending; -1 where that is not known."""
+    found = [(0, 0)]
+    done = 0
+    for call in _CALL.finditer(code):
+        bytes_back = call["byte"][0] if call["byte"] else int.from_bytes(call["long"], "little")
+        at = code.rfind(_DOWN, max(done, call.start() - _LONGEST), call.start())
+        if at >= 0:
+            # More arguments than registers are pushed, one by one.
+            below = code[at + len(_DOWN)]
+            found.append((at + len(_DOWN) + 1, below if below == bytes_back else -1))
+        if found[-1][1] != bytes_back:
+            found.append((call.start(), bytes_back))
+        done = call.end()
+        found.append((done, 0))
+    return found
+
+
+class HaskellSource:
+    """The code of a file with code of GHC that nothing else describes: ``starts`` and ``ends`` of its parts."""
+
+    indexed = False
+
+    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
+        self._elf = elf
+        self._rules = rules
+        parts: list[tuple[int, int, int, int]] = []
+        at = 0
+        for section in sorted(elf.sections, key=lambda one: one.address):
+            low, high = max(section.address, at), section.address + min(section.size, len(elf.data))
+            if section.flags & SHF_EXECINSTR and section.name.startswith(".text") and low < high:
+                # A program's first instructions are called by nobody, and are no part of what lies around them.
+                ends = {*range(low, high, _BLOCK), elf.entry, elf.entry + _ENTRY, high}
+                inside = sorted(end for end in ends if low <= end <= high)
+                parts += [(start, end, low, high) for start, end in pairwise(inside)]
+                at = high
+        self._parts = parts
+        self.starts: memoryview = zeros("Q", len(parts))
+        self.ends: memoryview = zeros("Q", len(parts))
+        for i, (start, end, _low, _high) in enumerate(parts):
+            self.starts[i], self.ends[i] = start, end
+        self._rows = PairRows(len(parts))
+
+    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
+        """(addresses, rule numbers) of one part's rows from ``start`` to ``end``; NO_RULE marks a hole."""
+        made = self._rows.get(piece)
+        if made is None:
+            made = self._made(*self._parts[piece])
+            self._rows.put(piece, made)
+        return columns(cut(made, start, end))
+
+    def compile_all(self) -> int:
+        """The number of rows made so far; further ones when they are asked for."""
+        return self._rows.total
+
+    def _made(self, start: int, end: int, low: int, high: int) -> list[tuple[int, int]]:
+        if start == self._elf.entry:
+            return [(start, NO_RULE)]
+        # Calls at the part's ends begin and end in its neighbours.
+        low, high = max(low, start - _LONGEST), min(high, end + _LONGEST)
+        code = bytes(self._elf.read(low, high - low) or b"")
+        if not code:
+            return [(start, NO_RULE)]
+        found = depths(code)
+        number = {below: add_rule(self._rules, below) if below >= 0 else NO_RULE for below in {one for _, one in found}}
+        return [(low + at, number[below]) for at, below in found]
+
+
+def source(elf: ElfFile, rules: RuleSet) -> HaskellSource | None:
+    """That of a file, None if it has no code of GHC."""
+    found = HaskellSource(elf, rules) if is_haskell(elf) else None
+    return found if found is not None and len(found.starts) else None
