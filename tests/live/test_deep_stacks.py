@@ -12,7 +12,7 @@ import pytest
 
 from undwarf.errors import UndwarfError
 from undwarf.live import deep_stacks
-from undwarf.live.deep_stacks import DeepStacks
+from undwarf.live.deep_stacks import MOST_WATCHED, DeepStacks
 
 VALUE = 0x401234
 
@@ -167,6 +167,54 @@ def test_memory_is_read_as_far_as_a_trial_asks(deep: DeepStacks):
     assert deep.more(start - 8) is None
     more = deep.more(start + len(block) + 8)
     assert more is None or len(more) >= len(block) + 16
+
+
+def scheduled(deep: DeepStacks, stack: Stack, moment: int, tid: int = 77) -> bytes | None:
+    deep.next_round(SimpleNamespace(pid=[os.getpid()], tid=[tid], time=[moment]))
+    return deep.scheduler(0, stack.low)
+
+
+def begin_scheduler(deep: DeepStacks, stack: Stack) -> int:
+    """Have a first sample in Haskell code tried; the time after which others are proven."""
+    assert scheduled(deep, stack, 5) is not None
+    assert deep.trial
+    deep.tried_scheduler(True, stack.slots[-1], stack.values[-1])
+    now: Any = deep._now
+    return int(now())
+
+
+def test_a_scheduler_that_was_not_returned_from_has_its_callers(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    later = begin_scheduler(deep, stack)
+    watched.tell_all(0, 200)
+    found = scheduled(deep, stack, later)
+    assert found is not None and not deep.trial
+    at = stack.slots[-1] - stack.low
+    assert int.from_bytes(found[at : at + 8], "little") == stack.values[-1]
+
+
+def test_a_scheduler_that_was_returned_from_is_tried_again(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    later = begin_scheduler(deep, stack)
+    watched.tell_all(1, 200)
+    deep._pauses.clear()
+    assert scheduled(deep, stack, later) is not None
+    assert deep.trial
+
+
+def test_callers_of_a_scheduler_are_not_those_of_earlier_samples(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    begin_scheduler(deep, stack)
+    watched.tell_all(0, 200)
+    assert scheduled(deep, stack, 6) is None
+
+
+def test_so_many_schedulers_are_watched(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    for tid in range(1, MOST_WATCHED + 2):
+        assert scheduled(deep, stack, 5, tid) is not None
+        deep.tried_scheduler(True, stack.slots[-1], stack.values[-1])
+    assert len(deep._schedulers) == MOST_WATCHED
 
 
 def test_the_kernel_tells_of_a_write():

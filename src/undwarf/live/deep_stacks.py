@@ -85,6 +85,16 @@ class Deep:
     missed: int = 0
 
 
+@dataclass(slots=True)
+class Scheduler:
+    """A scheduler of Haskell: the watch of its return address, memory from below its frame on, and when that was
+    read."""
+
+    watch: Watch
+    block: bytes
+    read: int
+
+
 def watch(tid: int, slot: int) -> int:
     """The descriptor of a breakpoint for writing that a thread's user code does at an address. Raises OSError.
 
@@ -141,6 +151,8 @@ class DeepStacks:
         self._threads: OrderedDict[int, Deep] = OrderedDict()
         self._pauses: dict[int, tuple[float, int]] = {}
         self._open: OrderedDict[int, int] = OrderedDict()
+        self._schedulers: OrderedDict[tuple[int, int, int], Scheduler] = OrderedDict()
+        self._tried: tuple[tuple[int, int, int], bytes] = (0, 0, 0), b""
         self._round = 0
         self._trying = 0
 
@@ -180,6 +192,52 @@ class DeepStacks:
         deep.block += added
         return deep.block if address + 8 <= deep.start + len(deep.block) else None
 
+    def scheduler(self, sample: int, start: int) -> bytes | None:
+        """Memory from ``start`` on, the end of the frame between Haskell code and the scheduler that runs it. It is
+        proven where that scheduler's own return address was not written since; else it is a trial, or None."""
+        self.trial = False
+        key = self.pids[sample], self.tids[sample], start
+        one = self._schedulers.get(key)
+        if one is not None:
+            if one.watch.look(self.times[sample], self._now()):
+                return one.block if self.times[sample] > one.read else None
+            self._schedulers.pop(key).watch.close()
+        if self._works is None:
+            self._works = breakpoints_work()
+        clock = self._now() / 1e9
+        last, tries = self._pauses.get(key[1], (0.0, 0))
+        if not self._works or key[1] <= 0 or clock < last:
+            return None
+        if len(self._pauses) > 64 * MOST_WATCHED:
+            self._pauses.clear()
+        self._pauses[key[1]] = (clock + FIRST_PAUSE, tries)
+        block = self._read(key[0], start, BLOCK)
+        if not block:
+            return None
+        self._tried = key, block
+        self.trial = True
+        return block
+
+    def tried_scheduler(self, root: bool, slot: int, value: int) -> None:
+        """A trial of a scheduler is over, which has its return address ``value`` at ``slot``."""
+        self.trial = False
+        (pid, tid, start), block = self._tried
+        at = slot - start
+        if not root or not 0 <= at <= len(block) - 8:
+            return
+        try:
+            watch = Watch(self._watch(tid, slot), slot, value)
+        except OSError:
+            return
+        # What lies below may be of another call meanwhile.
+        block = block[:at] + self._read(pid, slot, BLOCK)
+        if int.from_bytes(block[at : at + 8], "little") != value or not watch.look(0, self._now()):
+            watch.close()
+            return
+        self._schedulers[pid, tid, start] = Scheduler(watch, block, self._now())
+        if len(self._schedulers) > MOST_WATCHED:
+            self._schedulers.popitem(last=False)[1].watch.close()
+
     def tried(self, root: bool) -> None:
         """A trial is over; without ``root`` nothing is to be found there."""
         deep = self._threads.get(self._trying)
@@ -198,6 +256,8 @@ class DeepStacks:
         """Watch nobody."""
         for tid in list(self._threads):
             self._drop(tid)
+        while self._schedulers:
+            self._schedulers.popitem()[1].watch.close()
         for file in self._open.values():
             os.close(file)
         self._open.clear()
