@@ -13,6 +13,8 @@ class Limits:
     """Samples of a thread before one that ends with its dump, among which its callers are looked for."""
     entry_samples: int = 2000
     """Samples that end in code made at run time, among which what enters that code is looked for."""
+    scheduler_samples: int = 256
+    """Samples of a thread among which its Haskell code's scheduler is looked for."""
     mapped_windows: int = 2
     """Windows of a recording that stay mapped meanwhile, each of 8 MiB."""
     max_chain: int = 8192

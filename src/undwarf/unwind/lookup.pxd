@@ -68,6 +68,7 @@ cdef class Lookup:
     ) except? -1 nogil
     cdef bint at_entry(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
     cdef bint in_entry_function(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
+    cdef bint calls_haskell(self) except? -1 nogil
     cdef int call_proof(self) except? -1 nogil
     cdef bint begins_fiber(self) except? -1 nogil
     cdef bint is_return(self, unsigned int frame) except? -1 nogil

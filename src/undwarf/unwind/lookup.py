@@ -500,6 +500,19 @@ class Lookup:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def calls_haskell(self) -> cython.bint:
+        """Whether the return address found last is where the scheduler of Haskell runs Haskell code."""
+        frame: cython.uint = self.found_frame
+        proof: cython.int = self.stacks.frame_proof[frame] >> 6
+        if proof == 0 and self.found_image != NOTHING:
+            with cython.gil:
+                proof = self.source.calls_haskell(self.found_image, self.stacks.frame_address[frame] + 1)
+            self.stacks.frame_proof[frame] |= cython.cast(cython.uchar, proof << 6)
+        return proof == 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def call_proof(self) -> cython.int:
         """Whether a call ends at the return address found last: 1 yes, 2 no, 3 where its code cannot be read."""
         proof: cython.int = self.stacks.frame_proof[self.found_frame] & 3

@@ -26,6 +26,8 @@ cdef class Memory(Lookup):
     cdef unsigned long long live_low
     cdef unsigned long long live_high
     cdef int live_state
+    # The stack pointer of the scheduler of Haskell that a trial is of; 0 for other trials.
+    cdef unsigned long long tried_scheduler
     cdef bint live_whole
 
     cdef unsigned long long load(self, unsigned long long address) except? -1 nogil
@@ -35,6 +37,8 @@ cdef class Memory(Lookup):
     cdef bint _live_bytes(self, unsigned long long start, unsigned long long end) except? -1
     cdef unsigned long long live_word(self, unsigned long long address) except? -1 nogil
     cdef int open_live(self) except? -1 nogil
+    cdef int read_scheduler(self, unsigned long long start, unsigned long long scheduler) except? -1 nogil
+    cdef int _scheduler_bytes(self, unsigned long long start, unsigned long long scheduler) except? -1
     cdef unsigned long long load_live(self, unsigned long long address) except? -1 nogil
     cdef bint _deep_bytes(self, Py_ssize_t count) except? -1
     cdef bint _more_bytes(self, unsigned long long address) except? -1

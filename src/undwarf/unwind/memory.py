@@ -60,6 +60,7 @@ class Memory(Lookup):
         self.live_block = zeros("B", 0)
         self.live_state = LIVE_UNUSED
         self.live_whole = False
+        self.tried_scheduler = 0
 
     def see_live(self, memory: Any) -> None:
         """Go on reading where a dump ends: ``memory(sample, start, end)`` gives the bytes of the sample's process from
@@ -202,6 +203,31 @@ class Memory(Lookup):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def read_scheduler(self, start: cython.ulonglong, scheduler: cython.ulonglong) -> cython.int:
+        """Have the process's stack from ``start`` on, the end of the frame between Haskell code and its scheduler,
+        whose stack pointer is ``scheduler``, where nothing else of it was read yet."""
+        if self.live_state == LIVE_UNUSED:
+            with cython.gil:
+                self._scheduler_bytes(start, scheduler)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _scheduler_bytes(self, start: cython.ulonglong, scheduler: cython.ulonglong) -> cython.int:
+        self.live_state = LIVE_REFUSED
+        found = self.deep.scheduler(self.number, start)
+        if found is not None:
+            self.live_low = start
+            self.live_block = found
+            self.live_high = start + cython.cast(cython.ulonglong, self.live_block.shape[0])
+            self.live_state = LIVE_OPEN
+            self.trial = self.deep.trial
+            self.tried_scheduler = scheduler if self.trial else 0
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def load_live(self, address: cython.ulonglong) -> cython.ulonglong:
         """A word of the process's own memory behind the dump."""
         inside: cython.bint = self.live_low <= address and address < self.live_high and self.live_high - address >= 8
@@ -247,5 +273,16 @@ class Memory(Lookup):
     @cython.exceptval(-1)
     def _end_trial(self, root: cython.bint) -> cython.int:
         """Say whether a trial led to the root."""
-        self.deep.tried(bool(root))
+        i: cython.Py_ssize_t
+        if self.tried_scheduler == 0:
+            self.deep.tried(bool(root))
+            return 0
+        slot: cython.ulonglong = 0
+        value: cython.ulonglong = 0
+        for i in range(self.fresh_count - 1):
+            if self.fresh[STATE * i + 1] == self.tried_scheduler:
+                slot = self.fresh[STATE * (i + 1) + 1] - 8
+                value = self.fresh[STATE * (i + 1)]
+        self.deep.tried_scheduler(bool(root), slot, value)
+        self.tried_scheduler = 0
         return 0

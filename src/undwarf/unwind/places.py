@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
 
+NO_RULE = 0xFFFFFFFF
+
 HAS_TABLE = 1
 UNUSABLE = 2
 NO_MORE = 3
@@ -135,6 +137,25 @@ class Places:
         calls = self.machine.calls
         code = self.image(number).read(address, calls.FIBER_ROOT_LONGEST)
         return 1 if code is not None and calls.is_fiber_root(bytes(code)) else 2
+
+    def haskell_rule(self, number: int) -> int:
+        """The rule of Haskell code whose stack pointer is where it stays; 0xffffffff for images that have no such
+        code."""
+        elf = self.image(number).elf
+        if elf is None or self.rules is None:
+            return NO_RULE
+        from undwarf.tables.haskell_stacks import add_rule, is_haskell
+
+        return add_rule(self.rules) if is_haskell(elf) else NO_RULE
+
+    def calls_haskell(self, number: int, address: int) -> int:
+        """Whether a call of GHC's `StgRun`, which runs Haskell code, ends at ``address``: 1 yes, 2 no."""
+        elf = self.image(number).elf
+        if elf is None:
+            return 2
+        from undwarf.tables.haskell_stacks import calls_stg_run
+
+        return 1 if calls_stg_run(elf, address) else 2
 
     def after_system_call(self, number: int, address: int, length: int) -> bool:
         """Whether a system call instruction ends at ``address`` and the ``length`` bytes of code there only look at its

@@ -23,10 +23,18 @@ cdef class Steps(Expressions):
     cdef bint followed
     # Whether the sample was taken in the kernel.
     cdef bint in_kernel
+    # Where the stack pointer of the scheduler of Haskell is that was not recorded; 0 if the walk ended elsewhere.
+    cdef unsigned long long scheduler_at
 
     cdef int step(self, unsigned int rule) except? -1 nogil
     @cython.final
     cdef int at_other_stack(self, Py_ssize_t at, unsigned long long place, int reason) except? -1 nogil
+    @cython.final
+    cdef bint keeps_stack(self, unsigned int rule) except? -1 nogil
+    @cython.final
+    cdef bint leave_haskell(self, unsigned int rule) except? -1 nogil
+    @cython.final
+    cdef int to_scheduler(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
     @cython.final
     cdef unsigned long long call_frame_address(self, Py_ssize_t at, int kind) except? -1 nogil
     @cython.final
@@ -48,6 +56,8 @@ cdef class Steps(Expressions):
     cdef bint passes_frames(self, unsigned long long pointer) except? -1 nogil
     @cython.final
     cdef bint follows_call(self, unsigned long long back) except? -1 nogil
+    @cython.final
+    cdef bint is_scheduler(self, unsigned long long cfa) except? -1 nogil
     cdef bint called_from(self) except? -1 nogil
     @cython.final
     cdef int see_signal_frame(self, unsigned long long sp) except? -1 nogil

@@ -43,6 +43,8 @@ UC_SEGMENTS = cython.declare(cython.ulonglong, 184)
 USER_CS = cython.declare(cython.ulonglong, 0x33)
 USER_SS = cython.declare(cython.ulonglong, 0x2B)
 """Segments of 64-bit user mode on Linux (asm/segment.h)."""
+SAVED_BY_STG_RUN = cython.declare(cython.ulonglong, 56)
+"""Bytes of registers, the return address among them, at the end of the frame between Haskell code and the scheduler."""
 CLONE = cython.declare(cython.int, 56)
 EXECVE = cython.declare(cython.int, 59)
 EXECVEAT = cython.declare(cython.int, 322)
@@ -62,6 +64,7 @@ STOP_OTHER_STACK = cython.declare(cython.int, 15)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_REPLACED = cython.declare(cython.int, 18)
 STOP_ENTERED_STACK = cython.declare(cython.int, 19)
+STOP_HASKELL_STACK = cython.declare(cython.int, 21)
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -101,6 +104,7 @@ class Steps(Expressions):
         self.innermost = False
         self.left_signal_stack = False
         self.in_kernel = False
+        self.scheduler_at = 0
         self.frame_pointers = source.frame_pointers
         self.followed = False
         self.entered = False
@@ -141,7 +145,13 @@ class Steps(Expressions):
             return self.at_other_stack(at, self.regs[RBP], beyond(self.fault, elsewhere))
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         number = self.words[at + 1]
-        if cfa < sp and kind == kinds.CFA_REGISTER and not flags & kinds.FLAG_SIGNAL and number in (RSP, RBP):
+        if (
+            cfa < sp
+            and kind == kinds.CFA_REGISTER
+            and not flags & kinds.FLAG_SIGNAL
+            and number in (RSP, RBP)
+            and not self.keeps_stack(rule)
+        ):
             return STOP_BAD_CFA
         saved = self.words[at + 6]
         if saved < 1 or saved > REGISTERS or self.words[at + 7] != RIP or self.words[at + 8] != RIP:
@@ -162,6 +172,8 @@ class Steps(Expressions):
         ):
             # Code that changes to another stack has the old one in a register still; the dump is of the new one.
             elsewhere = True
+        if flags & kinds.FLAG_HASKELL:
+            return self.to_scheduler(at, saved, cfa)
         reason = self.restore_saved(at, saved, cfa) if simple else self.restore_all(at, saved, cfa)
         return self.at_other_stack(at, cfa, beyond(reason, elsewhere)) if reason else 0
 
@@ -185,6 +197,73 @@ class Steps(Expressions):
         ):
             return STOP_ENTERED_STACK
         return reason
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def keeps_stack(self, rule: cython.uint) -> cython.bint:
+        """Whether the frame of a rule is on a stack of its own and leaves that of C as it is: Haskell code with
+        debugging information, whose rules make the caller's stack pointer of this frame's."""
+        at: cython.Py_ssize_t = STRIDE * rule
+        i: cython.int
+        if self.words[at + 1] != RBP or self.words[at] != kinds.CFA_REGISTER:
+            return False
+        for i in range(self.words[at + 6]):
+            if self.words[at + 8 + 4 * i] == RSP:
+                return self.words[at + 9 + 4 * i] in (kinds.REGISTER, kinds.IS_EXPRESSION)
+        return False
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def leave_haskell(self, rule: cython.uint) -> cython.bint:
+        """Take back what a frame that keeps the stack of C has on it; False if that is not known."""
+        at: cython.Py_ssize_t = STRIDE * rule
+        i: cython.int
+        sp: cython.ulonglong
+        for i in range(self.words[at + 6]):
+            if self.words[at + 8 + 4 * i] == RSP:
+                self.fault = 0
+                sp = self.restored(at + 9 + 4 * i, 0)
+                if not self.fault:
+                    self.regs[RSP] = sp
+                    return True
+        self.fault = 0
+        return False
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def to_scheduler(self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong) -> cython.int:
+        """Go from Haskell code to the scheduler that runs it, over 16,384 bytes of stack that C rarely touches: dumps
+        end at the first page that is not there, however large they are asked to be."""
+        if self.deep is not None and not self.low <= cfa - SAVED_BY_STG_RUN < self.high - SAVED_BY_STG_RUN:
+            self.read_scheduler(cfa - SAVED_BY_STG_RUN, cfa)
+        if self.is_scheduler(cfa):
+            return self.restore_saved(at, saved, cfa)
+        if not self.fault and not self.trial:
+            return STOP_NO_RULE
+        self.fault = 0
+        self.scheduler_at = cfa
+        return STOP_HASKELL_STACK
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def is_scheduler(self, cfa: cython.ulonglong) -> cython.bint:
+        """Whether below ``cfa`` lies where the scheduler of Haskell runs Haskell code; sets ``fault`` where that cannot
+        be read."""
+        back: cython.ulonglong
+        self.fault = 0
+        back = self.load(cfa - 8) & self.address_bits
+        if self.fault:
+            return False
+        self.find(back - 1, back)
+        return self.found_rule != RULE_UNMAPPED and self.calls_haskell()
 
     @cython.final
     @cython.cfunc

@@ -28,6 +28,7 @@ class StopReason(IntEnum):
     SIGNAL_STACK = 17
     REPLACED = 18
     ENTERED_STACK = 19
+    HASKELL_STACK = 21
     INFERRED_ROOT = 20
 
 
@@ -47,11 +48,12 @@ DESCRIPTIONS = {
     StopReason.BAD_RULE: "the unwind rule cannot be used",
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
     StopReason.DEFERRED: "the user chain was to come later and never came",
-    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of an earlier sample of the thread",
+    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of another sample of the thread",
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
     StopReason.FIBER_ROOT: "root of a fiber reached",
     StopReason.SIGNAL_STACK: "root of an alternate signal stack; the interrupted stack, elsewhere, was not recorded",
     StopReason.ENTERED_STACK: "root of a stack of its own; what entered it, on another stack, was not recorded",
+    StopReason.HASKELL_STACK: "what lies above Haskell code on the stack of C was not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
 }
 

@@ -29,6 +29,7 @@ FEW = 2000
 
 TRUNCATED = int(StopReason.TRUNCATED)
 NO_RULE = int(StopReason.NO_RULE)
+HASKELL_STACK = int(StopReason.HASKELL_STACK)
 
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
@@ -198,8 +199,10 @@ def walk_samples(
     walked = walk.result(later.counts if later is not None else {})
     if walking.callers and not walking.branch_history:
         _through_entries(data, records, first, sources, walked, walking.limits)
-    if walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history:
-        _continue(data, records, first, selected, walked, walking.limits)
+        if walking.memory is None:
+            if walking.other_dumps:
+                _continue(data, records, first, selected, walked, walking.limits)
+            _continue_haskell(data, records, first, sources, selected, walked, walking.limits)
     return walked
 
 
@@ -249,6 +252,24 @@ def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":
     for number, event in enumerate(events):
         found[number] = event.branch_sample_type
     return found
+
+
+def _continue_haskell(
+    data: PerfData,
+    records: Records,
+    walker: Walker,
+    sources: Places,
+    selected: memoryview,
+    walked: Walked,
+    limits: Limits,
+) -> None:
+    """Continue the stacks that end in Haskell code."""
+    if HASKELL_STACK not in bytes(walked.stop):
+        return
+    from undwarf.unwind.haskell_callers import continue_haskell
+
+    if continue_haskell(data, records, list(spans(data, records)), walker, sources, selected, walked, limits):
+        walked.columns = walker.stacks.columns()
 
 
 class _Walk:

@@ -103,6 +103,8 @@ class UserFrames(Steps):
         rule: cython.uint
         image: cython.uint = NOTHING
         sp: cython.ulonglong
+        frame: cython.ulonglong
+        other: cython.uint
         turns: cython.int = 0
         left: cython.Py_ssize_t = 0
         self.top = 0
@@ -110,6 +112,7 @@ class UserFrames(Steps):
         self.ended_at_zero = False
         self.left_signal_stack = False
         self.followed = False
+        self.scheduler_at = 0
         self.fresh_count = depth
         self.see_last_stack()
         while True:
@@ -150,6 +153,7 @@ class UserFrames(Steps):
                 reason = STOP_DEPTH
                 break
             sp = self.regs[RSP]
+            frame = self.regs[RBP]
             if nowhere:
                 self.regs[RIP] = self.back
                 if self.link < 0:
@@ -184,6 +188,13 @@ class UserFrames(Steps):
                 self.innermost = exact
                 self.followed = False
                 reason = self.step_to_entry(image, rule) if self.past_frame and depth == 1 else self.step(rule)
+                if reason == STOP_UNREADABLE_MEMORY and self.keeps_stack(rule):
+                    # Haskell's own stack is in the heap, which no dump has.
+                    with cython.gil:
+                        other = self.source.haskell_rule(image)
+                    if other < RULE_LIMIT and self.leave_haskell(rule):
+                        rule = other
+                        reason = self.step(rule)
                 if called:
                     reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:
@@ -193,7 +204,10 @@ class UserFrames(Steps):
                 if self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL:
                     self.see_signal_frame(sp)
                 self.regs[RIP] &= self.address_bits
-                exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0
+                # Where Haskell code returns to is no part of what lies before.
+                exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0 or (
+                    self.odd and self.keeps_stack(rule)
+                )
                 if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
                     reason = STOP_NO_RULE
                     break
@@ -211,7 +225,7 @@ class UserFrames(Steps):
             if second_look and not exact:
                 self.find(self.regs[RIP] - 1, self.regs[RIP])
                 exact = self.found_rule != RULE_UNMAPPED and self.call_proof() == 2
-            if self.regs[RSP] <= sp:
+            if self.regs[RSP] < sp or (self.regs[RSP] == sp and self.regs[RBP] <= frame):
                 # Down is where only signal stacks and coroutines go; a stack that keeps doing so is going in circles.
                 turns += 1
                 if turns > 64:

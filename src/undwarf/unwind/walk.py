@@ -248,6 +248,25 @@ class Walker(SampledChains):
             )
         return self.stacks.node(parent, cython.cast(cython.uint, number))
 
+    def place(self, frame: int) -> tuple[int, int]:
+        """A frame's image and its address there; 0xffffffff as the image for none."""
+        number: cython.Py_ssize_t = frame
+        return self.stacks.frame_image[number], self.stacks.frame_address[number]
+
+    def frame_at(self, frame: int, address: int) -> int:
+        """The number of a frame at another address of the same image in the same process, taken from another dump."""
+        number: cython.Py_ssize_t = frame
+        there: cython.ulonglong = address
+        runtime: cython.ulonglong = self.stacks.frame_runtime[number]
+        if runtime:
+            runtime += there - self.stacks.frame_address[number]
+        return self.stacks.frame(self.stacks.frame_image[number], there, runtime, FROM_OTHER_DUMP)
+
+    @property
+    def missing_scheduler(self) -> int:
+        """The stack pointer of the scheduler of the Haskell code that the last walk ended in; 0 where it did not."""
+        return self.scheduler_at
+
     def continued(self, node: int) -> int:
         """The stack of the sample that was traced last, with ``node`` as the caller of its outermost frame."""
         found: cython.uint = node
@@ -275,6 +294,7 @@ class Walker(SampledChains):
         self.number = s
         self.live_state = LIVE_UNUSED
         self.trial = False
+        self.tried_scheduler = 0
         self.live_low = 0
         self.live_high = 0
         self.space = self.space_of[s]

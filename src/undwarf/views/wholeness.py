@@ -113,6 +113,8 @@ def advice(
             return _without_rule(order, stitched)
     return {
         StopReason.DEPTH: "" if stitched else "raise --max-stack",
+        # Programs of Haskell reserve 16,384 bytes there, and the kernel stops copying at the first untouched page.
+        StopReason.HASKELL_STACK: "" if stitched else "no dump reaches further: undwarf record reads on in the process",
         StopReason.UNSUPPORTED: "only x86-64 and AArch64 processes of 64 bits are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
