@@ -70,6 +70,11 @@ def test_a_larger_dump_is_asked_for_as_it_was_recorded(stitched: bool, mode: str
     assert said == f"record with a larger stack dump: undwarf record {mode}--stack-size 16384"
 
 
+@pytest.mark.parametrize(("dump", "said"), [(16384, "--call-graph dwarf,32768"), (32768, "undwarf record")])
+def test_haskell_code_wants_a_dump_that_reaches_its_scheduler(dump: int, said: str) -> None:
+    assert said in advice(R.HASKELL_STACK, None, dump)
+
+
 def test_no_larger_dump_is_advised_than_perf_takes() -> None:
     assert "dwarf," not in advice(R.TRUNCATED, None, LARGEST_DUMP)
 

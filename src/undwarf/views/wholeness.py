@@ -60,6 +60,10 @@ class Wholeness:
         return self.whole / self.unwound if self.unwound else 1.0
 
 
+HASKELL_RESERVED = 16440
+"""Bytes between Haskell code and its scheduler: smaller dumps do not reach over them though they be touched."""
+
+
 def larger_dump(dump: int) -> int:
     """The next size of stack dump to try, in bytes; 0 if there is none."""
     if dump >= LARGEST_DUMP - 8:
@@ -85,7 +89,7 @@ def advice(
     ``images`` are all of the recording. ``recorder``: the program that made it, "perf" or "undwarf". ``followed``:
     other stacks go on from this image's code by the frame pointer.
     """
-    if reason is StopReason.TRUNCATED:
+    if reason is StopReason.TRUNCATED or (reason is StopReason.HASKELL_STACK and 0 < dump <= HASKELL_RESERVED):
         if not dump:
             return ""
         larger = larger_dump(dump)
@@ -113,8 +117,10 @@ def advice(
             return _without_rule(order, stitched)
     return {
         StopReason.DEPTH: "" if stitched else "raise --max-stack",
-        # Programs of Haskell reserve 16,384 bytes there, and the kernel stops copying at the first untouched page.
-        StopReason.HASKELL_STACK: "" if stitched else "no dump reaches further: undwarf record reads on in the process",
+        # The kernel stops copying at the first page that was never touched.
+        StopReason.HASKELL_STACK: ""
+        if stitched
+        else "no dump has untouched stack: undwarf record reads on in the process",
         StopReason.UNSUPPORTED: "only x86-64 and AArch64 processes of 64 bits are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
