@@ -64,7 +64,7 @@ STOP_OTHER_STACK = cython.declare(cython.int, 15)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_REPLACED = cython.declare(cython.int, 18)
 STOP_ENTERED_STACK = cython.declare(cython.int, 19)
-STOP_HASKELL_STACK = cython.declare(cython.int, 21)
+STOP_HASKELL_STACK = cython.declare(cython.int, 22)
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)

@@ -28,7 +28,7 @@ class StopReason(IntEnum):
     SIGNAL_STACK = 17
     REPLACED = 18
     ENTERED_STACK = 19
-    HASKELL_STACK = 21
+    HASKELL_STACK = 22
     INFERRED_ROOT = 20
 
 
