@@ -34,6 +34,7 @@ REX_W = cython.declare(cython.uint, 8)
 CALLED = cython.declare(cython.int, 1)
 JUMPED = cython.declare(cython.int, 2)
 TAKEN = cython.declare(cython.int, 3)
+RETURNED = cython.declare(cython.int, 4)
 
 
 @cython.final
@@ -202,13 +203,15 @@ class Structure:
     @cython.exceptval(check=False)
     def _reference(self) -> cython.int:
         """How the instruction at hand refers to an address, 0 if it does not: `lea` of one that is relative to the
-        instruction pointer, and `mov` of a constant of 32 bits, may name a function."""
+        instruction pointer, and `mov` of a constant of 32 bits, may name a function. A return refers to what is behind."""
         if self.relative_size:
             return CALLED if self.space == opcodes.ONE_BYTE and self.opcode == 0xE8 else JUMPED
         if self.space != opcodes.ONE_BYTE:
             return 0
         if self.rip:
             return TAKEN if self.opcode == 0x8D and self.rex & REX_W else 0
+        if self.opcode == 0xC3 or self.opcode == 0xC2:
+            return RETURNED
         if self.immediate_size != 4:
             return 0
         if self.opcode & 0xF8 == 0xB8:
@@ -221,6 +224,8 @@ class Structure:
     def _referred(self, address: cython.ulonglong, kind: cython.int) -> cython.ulonglong:
         """The address that the instruction at hand refers to."""
         behind: cython.ulonglong = address + cython.cast(cython.ulonglong, self.at)
+        if kind == RETURNED:
+            return behind
         if kind != TAKEN:
             return behind + cython.cast(cython.ulonglong, self._number(self.immediate_at, self.relative_size))
         if self.rip:

@@ -1,4 +1,5 @@
-"""The references in a piece of x86-64 code: what it calls, where it jumps to, which addresses it takes.
+"""The references in a piece of x86-64 code: what it calls, where it jumps to, which addresses it takes, where it
+returns.
 
 The code is read instruction by instruction from its begin, so data in it makes references that are none. It costs about
 a hundredth of describing each instruction.
@@ -11,13 +12,15 @@ from undwarf.disasm.iced import Decoder, FlowControl
 from undwarf.disasm.templates import Templates
 from undwarf.disasm.x86_structure import Structure
 
-__all__ = ["CALLED", "JUMPED", "TAKEN", "sweep"]
+__all__ = ["CALLED", "JUMPED", "RETURNED", "TAKEN", "sweep"]
 
 CALLED = 1
 JUMPED = 2
 """With or without a condition."""
 TAKEN = 3
 """By `lea`, or as a constant."""
+RETURNED = 4
+"""A near return; it leads to the address behind it, where a function may begin."""
 
 _LONGEST = 15
 

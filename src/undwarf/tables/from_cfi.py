@@ -90,7 +90,7 @@ def providers(request: Request) -> list[Provider]:
     def whole() -> CfiSource | None:
         if by_table and not by_table[0].damaged and not request.followed and not has_debug_frame():
             return None
-        return _from_eh_frame(elf, rules, limits, defects)
+        return eh_frame(elf, rules, limits, defects)
 
     def has_debug_frame() -> bool:
         if "debug-frame" not in request.kinds:
@@ -192,7 +192,8 @@ def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
     return _source(entries, EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
 
 
-def _from_eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+    """All functions of the section; None where there are none."""
     header = find_header(elf)
     found = _eh_frame(elf, header)
     if found is None or not _readable(elf, ".eh_frame", defects):

@@ -1,5 +1,6 @@
 """Unwind rules from machine code, for functions that no section describes (x86-64), and of linkage tables (AArch64)."""
 
+from array import array
 from typing import TYPE_CHECKING
 
 from undwarf.buffers import zeros
@@ -9,6 +10,8 @@ from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import aarch64_stubs, haskell_stacks, x86_64_signals, x86_64_stubs
 from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.from_cfi import eh_frame
+from undwarf.tables.ranges import fill_holes
 from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
@@ -93,8 +96,9 @@ def providers(request: Request) -> list[Provider]:
     that is worth it, and of an AArch64 one."""
     if request.elf.machine == _AARCH64:
         return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
-    if request.walking and not request.first and has_stubs_only(request.elf, request.limits):
-        return [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
+    if request.walking and not request.first and not describes_little(request.elf, request.limits):
+        found: list[Provider] = [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
+        return [*found, lambda: _open_source(request)]
     if request.elf.machine != _X86_64:
         return [lambda: source(request)]
     # What signal handlers return to looks like any function to those who follow code.
@@ -141,6 +145,40 @@ def source(request: Request) -> CodeSource | None:
     return made(binary, request.rules, request.defects)
 
 
+def _open_source(request: Request) -> CodeSource | None:
+    """The functions in what `.eh_frame` of a large program leaves open: assembly, mostly. The rest is not looked at, so
+    that the cost follows that code's size and the functions that are asked for."""
+    elf, limits = request.elf, request.limits
+    ranges = _open_ranges(elf, limits) if _is_analysable(elf) else []
+    if not ranges:
+        return None
+    from undwarf.tables.code.binary import Binary
+
+    separate = request.debug_elf() if elf.section(".symtab") is None else None
+    others = [separate] if separate is not None else []
+    binary = Binary(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
+    return HoleSource(binary, request.rules, request.defects) if len(binary.functions.starts) else None
+
+
+def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
+    """Sorted ranges of code that no entry of `.eh_frame` describes, but for padding."""
+    from undwarf.tables.code.decoding import only_padding
+
+    described = eh_frame(elf, RuleSet(limits), limits, Defects())
+    places = sorted((one.address, one.address + one.size) for one in elf.sections if one.flags & SHF_EXECINSTR)
+    if described is None or not places:
+        return []
+    code = array("Q", [start for start, _ in places]), array("Q", [end for _, end in places])
+    starts, ends, where, _ = fill_holes(described.starts, described.ends, zeros("Q", len(described.starts)), *code, 1)
+    found = []
+    for start, end, of in zip(starts, ends, where, strict=True):
+        if of >> 32 and (end - start >= _ALIGNED or start in code[0]):
+            data = elf.read(start, end - start)
+            if data is not None and not only_padding(bytes(data), start):
+                found.append((start, end))
+    return found
+
+
 def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[memoryview, memoryview]:
     """(starts Q, ends Q) of the functions that a linked x86-64 program's code refers to and of those that start at
     ``known`` addresses; empty for other machines. No function is analysed."""
@@ -158,14 +196,12 @@ def _is_analysable(elf: ElfFile) -> bool:
 
 def is_worth(elf: ElfFile, limits: Limits) -> bool:
     """Whether to look at a program's code for what other sources leave open."""
-    if describes_little(elf, limits) or haskell_stacks.is_haskell(elf):
-        return True
-    return elf.machine == _X86_64 and x86_64_stubs.are_undescribed(elf)
+    return elf.machine == _X86_64 or describes_little(elf, limits)
 
 
-def has_stubs_only(elf: ElfFile, limits: Limits) -> bool:
+def has_stubs_only(elf: ElfFile) -> bool:
     """Whether behind other sources only the linkage tables of a program are looked at."""
-    return elf.machine == _AARCH64 or not (describes_little(elf, limits) or haskell_stacks.is_haskell(elf))
+    return elf.machine == _AARCH64
 
 
 def describes_little(elf: ElfFile, limits: Limits) -> bool:

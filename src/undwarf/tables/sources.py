@@ -152,7 +152,7 @@ def providers(
         while end < len(kinds) and MODULES[kinds[end]] == module:
             end += 1
         # Linkage tables lie apart from all functions: to add them, what there is need not be known in full.
-        stubs_only = quick and kinds[end:] == ["code"] and import_module(MODULES["code"]).has_stubs_only(elf, limits)
+        stubs_only = quick and kinds[end:] == ["code"] and import_module(MODULES["code"]).has_stubs_only(elf)
         request = Request(
             elf,
             tuple(kinds[at:end]),

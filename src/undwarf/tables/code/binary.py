@@ -26,7 +26,7 @@ class Binary:
     ``others`` are files with further symbols; ``known`` starts of functions found elsewhere; ``pads`` gives the landing
     pads of a function; ``most`` is how many bytes of code are analysed. ``holes``: only what lies between functions
     that are known otherwise is asked for, so the whole code is not searched for who refers to whom. ``search``: much of
-    the code is not known otherwise.
+    the code is not known otherwise. ``only``: the ranges that are left open, beside which nothing is looked at.
     """
 
     def __init__(
@@ -40,10 +40,11 @@ class Binary:
         most: int | None = None,
         holes: bool = False,
         search: bool = False,
+        only: "list[tuple[int, int]] | None" = None,
     ) -> None:
         self.elf = elf
         self.limits = limits
-        self.functions: Functions = find_functions(elf, others, limits, known=known, search=search)
+        self.functions: Functions = find_functions(elf, others, limits, known=known, search=search, only=only)
         self.refused: set[int] = set()
         """Functions that were too large to analyse."""
         self._pads = pads

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from struct import iter_unpack
 
@@ -10,6 +10,7 @@ from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
+from undwarf.tables.code.decoding import only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
 from undwarf.tables.code.references import CodeReferences
 
@@ -22,6 +23,8 @@ _FUNCTIONS = (2, 10)
 _PF_X = 1
 _ADDRESSES = (1 << 64) - 1
 """Code that is said to go on beyond all addresses is damage."""
+_JUMPS = {b"\xe9": 5, b"\xeb": 2}
+"""Unconditional jumps, and how long they are."""
 _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
 
 
@@ -66,10 +69,12 @@ def find_functions(
     *,
     known: Iterable[int] = (),
     search: bool = False,
+    only: "list[tuple[int, int]] | None" = None,
 ) -> Functions:
     """The functions of a program. ``others`` are files with further symbols of it, ``known`` starts of functions from
     elsewhere. Without any of these, or with exported ones only, these leaving much open (``search``), the code itself
-    is searched for what it calls, jumps to, and takes the address of."""
+    is searched for what it calls, jumps to, and takes the address of. ``only`` are sorted ranges of code that is left
+    open otherwise: it alone is searched, and functions also begin behind its returns."""
     found = Functions()
     code: list[tuple[int, int]] = []
     starts: set[int] = set()
@@ -94,6 +99,8 @@ def find_functions(
         code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & _PF_X]
         code = [(start, end) for start, end in code if end <= _ADDRESSES]
     code.sort()
+    if only is not None:
+        code = only
 
     def inside(address: int) -> bool:
         at = bisect_right(code, (address, 1 << 64)) - 1
@@ -111,7 +118,7 @@ def find_functions(
     exported_only = all(one.section(".symtab") is None for one in (elf, *others)) and (
         search or len(described) * limits.code_hole_bytes < sum(end - start for start, end in code)
     )
-    named = bool(starts) and not exported_only
+    named = bool(starts) and not exported_only and only is None
     if inside(elf.entry):
         starts.add(elf.entry)
     for table in (".init_array", ".fini_array"):
@@ -124,11 +131,14 @@ def find_functions(
     if not named or len(starts) < 8:
         found.searched = True
         found.references = CodeReferences(elf, code, limits)
+        if only is not None:
+            ordered.extend(_behind_ends(elf, found.references, code))
+            ordered = array("Q", sorted(ordered))
         _discover(found.references, ordered, code)
     # What lies before a section's first function is its own.
     ordered.extend(lows)
     ordered = array("Q", distinct(ordered).tobytes())
-    for start, end in stubs:
+    for start, end in stubs if only is None else [one for one in stubs if inside(one[0])]:
         del ordered[bisect_right(ordered, start) : bisect_left(ordered, end)]
     found.starts, found.ends = split_at(ordered, highs)
     return found
@@ -144,3 +154,23 @@ def _discover(references: CodeReferences, starts: "array[int]", code: list[tuple
     # them later, since others go there with a frame.
     jumped = round_targets(references.sources, references.targets, distinct(starts))
     starts.frombytes(within(jumped, lows, highs).cast("B"))
+
+
+def _behind_ends(elf: ElfFile, references: CodeReferences, code: list[tuple[int, int]]) -> Iterator[int]:
+    """The round addresses that only padding is in front of behind a return or an unconditional jump, and to which
+    nothing jumps: nothing but the start of a function, called from elsewhere, makes such an address of use."""
+    jumped = set(references.targets)
+    jumps = iter(references.sources)
+    returned = iter(references.returned)
+    jump, behind = next(jumps, _ADDRESSES), next(returned, _ADDRESSES)
+    for start, end in code:
+        data = bytes(elf.read(start, end - start, writable=True) or b"")
+        while jump < end or behind <= end:
+            if jump < behind:
+                length = _JUMPS.get(data[jump - start : jump - start + 1], 0)
+                at, jump = jump + length if length else 0, next(jumps, _ADDRESSES)
+            else:
+                at, behind = behind, next(returned, _ADDRESSES)
+            aligned = (at + 15) & -16
+            if at and aligned < end and aligned not in jumped and only_padding(data[at - start : aligned - start], at):
+                yield aligned

@@ -1,6 +1,6 @@
 """What the code of a program refers to, found by one pass over all of it."""
 
-from undwarf.disasm.x86_sweep import CALLED, JUMPED, TAKEN, sweep
+from undwarf.disasm.x86_sweep import CALLED, JUMPED, RETURNED, TAKEN, sweep
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.tables.code import reference_columns as columns
@@ -10,7 +10,7 @@ __all__ = ["CodeReferences"]
 
 class CodeReferences:
     """Addresses within ``code``, the sorted ranges of a program's code: ``called`` and ``taken`` (Q) are in rising
-    order, each once; jumps lead from ``sources`` to ``targets`` (Q). Ranges that are over ``limits.code_bytes``
+    order, each once; jumps lead from ``sources`` to ``targets`` (Q), ``returned`` (Q) are behind returns. Ranges that are over ``limits.code_bytes``
     together are left out."""
 
     def __init__(self, elf: ElfFile, code: list[tuple[int, int]], limits: Limits) -> None:
@@ -26,4 +26,5 @@ class CodeReferences:
         of_all = memoryview(kinds), memoryview(sources).cast("Q"), memoryview(targets).cast("Q")
         self.called = columns.distinct(columns.of_kind(*of_all, CALLED)[1])
         self.taken = columns.distinct(columns.of_kind(*of_all, TAKEN)[1])
+        self.returned = columns.of_kind(*of_all, RETURNED)[1]
         self.sources, self.targets = columns.of_kind(*of_all, JUMPED)
