@@ -3,7 +3,7 @@
 import pytest
 from iced_x86 import Code, Decoder, FlowControl, Register
 
-from undwarf.disasm.x86_sweep import CALLED, JUMPED, TAKEN, sweep
+from undwarf.disasm.x86_sweep import CALLED, JUMPED, RETURNED, TAKEN, sweep
 
 JUMPS = (FlowControl.CONDITIONAL_BRANCH, FlowControl.UNCONDITIONAL_BRANCH)
 
@@ -28,6 +28,8 @@ def described(code: bytes, address: int) -> list[tuple[int, int, int]]:
             found.append((CALLED, one.ip, one.near_branch_target))
         elif one.flow_control in JUMPS:
             found.append((JUMPED, one.ip, one.near_branch_target))
+        elif one.code in (Code.RETNQ, Code.RETNQ_IMM16):
+            found.append((RETURNED, one.ip, one.next_ip))
         elif one.code == Code.LEA_R64_M and one.memory_base == Register.RIP:
             found.append((TAKEN, one.ip, one.memory_displacement))
         elif one.code in (Code.MOV_R32_IMM32, Code.MOV_RM64_IMM32):
@@ -42,7 +44,7 @@ def swept(code: bytes, address: int) -> list[tuple[int, int, int]]:
 
 def test_references_are_those_of_the_decoder() -> None:
     found = swept(CODE, 0x400000)
-    assert [one[0] for one in found] == [CALLED] * 2 + [JUMPED] * 5 + [TAKEN] * 4
+    assert [one[0] for one in found] == [CALLED] * 2 + [JUMPED] * 5 + [TAKEN] * 4 + [RETURNED]
     assert found == described(CODE, 0x400000)
 
 

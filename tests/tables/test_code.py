@@ -22,9 +22,9 @@ from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.code.parts import circles
 from undwarf.tables.code.returning import is_known
-from undwarf.tables.from_code import CodeSource, is_worth, source
+from undwarf.tables.from_code import CodeSource, source
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
-from undwarf.tables.sources import Request
+from undwarf.tables.sources import UNWIND_ORDER, Request
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="programs for x86-64 are compiled")
 
@@ -622,12 +622,87 @@ def test_ranges_in_a_circle_are_found_together() -> None:
     depends = {1: [2], 2: [3], 3: [1, 4], 4: [5], 5: [4], 6: [1]}
     assert [sorted(circle) for circle in circles(depends)] == [[4, 5], [1, 2, 3], [6]]
 
+UNDESCRIBED = r"""
+__asm__(".text\n.balign 16\n"
+    "exported: push %rbx\n .globl in_first\n in_first: nop\n pop %rbx\n ret\n .balign 16\n"
+    "other: push %r12\n mov %rsp, %rbx\n sub $64, %rsp\n and $-64, %rsp\n mov %rbx, 8(%rsp)\n"
+    "xor %ebx, %ebx\n .globl in_second\n in_second: nop\n 1: dec %edi\n jne 1b\n"
+    "mov 8(%rsp), %rsp\n pop %r12\n jmp exported\n .balign 16\n"
+    "third: sub $24, %rsp\n .globl in_third\n in_third: nop\n add $24, %rsp\n ret\n");
+"""
 
-def test_walks_look_at_code_of_which_next_to_nothing_is_described(tmp_path: Path) -> None:
-    elf = ElfFile.open(build(tmp_path, EXPORTS, "c", "gcc", "-O2", "-shared", "-fPIC", "-nostdlib"))
-    limits = replace(DEFAULT, code_hole_functions=0)
-    assert not is_worth(elf, limits)
-    assert is_worth(elf, replace(limits, code_hole_bytes=1))
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[UnwindTable, dict[str, int]]:
+    """The table of a stripped library with 2,000 compiled functions, as walks use it, and addresses in its assembly."""
+    many = "\n".join(f"int many_{number}(int a) {{ return a * {number}; }}" for number in range(2000))
+    place = tmp_path_factory.mktemp("large")
+    path = build(place, many + UNDESCRIBED, "c", "gcc", "-O1", "-shared", "-fPIC")
+    names = subprocess.run(["nm", str(path)], capture_output=True, check=True, text=True).stdout.splitlines()
+    at = {name: int(address, 16) for address, _, name in (line.rsplit(" ", 2) for line in names) if address.strip()}
+    subprocess.run(["strip", "--strip-all", str(path)], check=True)
+    return UnwindTable.from_elf(ElfFile.open(path), UNWIND_ORDER, quick=True), at
+
+
+def test_assembly_in_a_large_library_has_rules(large: tuple[UnwindTable, dict[str, int]]) -> None:
+    table, at = large
+    rule = table.rule_at(at["in_first"])
+    assert rule is not None and (rule.cfa, rule.registers["rbx"], rule.source) == ("rsp+16", "cfa-16", "code")
+
+
+def test_assembly_that_aligns_the_stack_keeps_it_on_the_stack(large: tuple[UnwindTable, dict[str, int]]) -> None:
+    table, at = large
+    rule = table.rule_at(at["in_second"])
+    assert rule is not None and (rule.cfa, rule.registers["r12"]) == ("*(rsp+8)+16", "cfa-16")
+
+
+def test_a_function_begins_behind_a_jump_to_another(large: tuple[UnwindTable, dict[str, int]]) -> None:
+    table, at = large
+    rule = table.rule_at(at["in_third"])
+    assert rule is not None and rule.cfa == "rsp+32"
+
+
+def test_start_files_of_a_large_library_have_rules(large: tuple[UnwindTable, dict[str, int]]) -> None:
+    table, at = large
+    rules = [table.rule_at(at[name] + 1) for name in ("register_tm_clones", "deregister_tm_clones", "frame_dummy")]
+    assert [rule.cfa for rule in rules if rule is not None] == ["rsp+8"] * 3
+    assert table.rule_at(at["__do_global_dtors_aux"] + 5) is not None
+
+
+def test_only_what_is_left_open_is_searched(tmp_path: Path) -> None:
+    path = build(tmp_path, SWITCH + UNDESCRIBED, "c", "gcc", "-O2")
+    elf = ElfFile.open(path)
+    described = UnwindTable.from_elf(elf, "eh-frame")
+    table = UnwindTable.from_elf(elf, UNWIND_ORDER, quick=True)
+    table.consult_all()
+    more = set(table.starts) - set(described.starts)
+    assert more and not any(described.function_at(start) is not None for start in more)
+
+
+def program_of(*segments: tuple[int, int, int]) -> bytes:
+    """A program of 64 KB of `push`, `pop` and `ret` with executable (offset, address, file size), no sections."""
+    count = len(segments)
+    ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    made = ident + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, count, 64, 0, 0)
+    for offset, address, size in segments:
+        made += struct.pack("<IIQQQQQQ", 1, 5, offset, address, address, size, size, 4096)
+    return made + b"\x55\x5d\xc3" * (((1 << 16) - len(made)) // 3)
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [
+        [(0, 0x20000 * number, 0x10000) for number in range(500)],
+        [(0, 16 * number, 0x10000) for number in range(500)],
+        [(0, 0x1000000 * number, 0) for number in range(500)] + [(0, 0, 0x10000)],
+        [(0, 0, 1 << 40), (0, 1 << 41, 1 << 40)],
+    ],
+    ids=["many times", "overlapping", "empty", "beyond the file"],
+)
+def test_code_is_no_more_than_the_bytes_of_the_file(segments: list[tuple[int, int, int]]) -> None:
+    data = program_of(*segments)
+    table = UnwindTable.from_elf(ElfFile.from_bytes(data), "code")
+    assert 0 < sum(end - start for start, end in zip(table.starts, table.ends, strict=True)) <= len(data)
 
 
 def test_code_that_is_too_large_is_not_searched(tmp_path: Path) -> None:

@@ -96,21 +96,18 @@ def providers(request: Request) -> list[Provider]:
     that is worth it, and of an AArch64 one."""
     if request.elf.machine == _AARCH64:
         return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
-    if request.walking and not request.first and not describes_little(request.elf, request.limits):
-        found: list[Provider] = [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
-        return [*found, lambda: _open_source(request)]
     if request.elf.machine != _X86_64:
         return [lambda: source(request)]
     # What signal handlers return to looks like any function to those who follow code.
     found: list[Provider] = [lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE)]
+    found.append(lambda: x86_64_stubs.stubs(request.elf, request.rules))
     if not request.first and haskell_stacks.is_haskell(request.elf):
         # So does Haskell code, which has no return address where functions of C do.
-        found += [
-            lambda: x86_64_stubs.stubs(request.elf, request.rules),
-            lambda: haskell_stacks.source(request.elf, request.rules),
-        ]
+        found.append(lambda: haskell_stacks.source(request.elf, request.rules))
         if request.walking and not describes_little(request.elf, request.limits):
             return found
+    if request.walking and not request.first and has_functions(request.elf):
+        return [*found, lambda: _open_source(request)]
     return [*found, lambda: source(request)]
 
 
@@ -215,6 +212,12 @@ def describes_little(elf: ElfFile, limits: Limits) -> bool:
         return True
     code = sum(section.size for section in elf.sections if section.flags & SHF_EXECINSTR)
     return described * limits.code_hole_bytes < code
+
+
+def has_functions(elf: ElfFile) -> bool:
+    """Whether the search table of `.eh_frame` has any."""
+    header = find_header(elf)
+    return header is not None and header.is_usual and header.count > 0
 
 
 def _left_open(elf: ElfFile, entries: dict[int, int]) -> int:

@@ -98,7 +98,7 @@ def find_functions(
     if not code:
         code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & _PF_X]
         code = [(start, end) for start, end in code if end <= _ADDRESSES]
-    code.sort()
+    code = _apart(code, len(elf.data))
     if only is not None:
         code = only
 
@@ -154,6 +154,21 @@ def _discover(references: CodeReferences, starts: "array[int]", code: list[tuple
     # them later, since others go there with a frame.
     jumped = round_targets(references.sources, references.targets, distinct(starts))
     starts.frombytes(within(jumped, lows, highs).cast("B"))
+
+
+def _apart(ranges: Iterable[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """Sorted ranges of code without what earlier ones have, and no more in all than the ``size`` bytes of the file:
+    damaged headers are empty, overlap, or name the same bytes many times."""
+    found: list[tuple[int, int]] = []
+    behind = 0
+    for start, end in sorted(ranges):
+        first = max(start, behind)
+        last = min(end, first + size)
+        if last > first:
+            found.append((first, last))
+            behind = last
+            size -= last - first
+    return found
 
 
 def _behind_ends(elf: ElfFile, references: CodeReferences, code: list[tuple[int, int]]) -> Iterator[int]:
