@@ -39,6 +39,9 @@ class Limits:
     code_hole_bytes: int = 8192
     """Code for each described function above which a program counts as hardly described: compilers' functions have
     a few hundred bytes, libraries of assembly up to 3,000."""
+    code_searched_bytes: int = 16 << 20
+    """Bytes of one program's code that no other source describes which are searched for functions while stacks are
+    walked: x265 has 12 million bytes of assembly."""
     code_open_bytes: int = 8192
     """Code that `.eh_frame` leaves open, above which functions are searched in it; stubs and start-up code are less."""
     code_operations: int = 100_000

@@ -178,6 +178,8 @@ class Structure:
                 if kind == 0:
                     continue
                 target = self._referred(address, kind)
+            elif self.code[self.begin] == 0x62 and self._pass_evex(size):
+                continue
             elif bad[self.code[self.begin]]:
                 self.at = self.begin + bad[self.code[self.begin]]
                 continue
@@ -232,6 +234,32 @@ class Structure:
             return behind + cython.cast(cython.ulonglong, self._number(self.displacement_at, 4))
         value: cython.ulonglong = cython.cast(cython.ulonglong, self._number(self.immediate_at, 4))
         return value if self.opcode == 0xC7 else value & NUMBER
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _pass_evex(self, size: cython.Py_ssize_t) -> cython.int:
+        """Go past an AVX-512 instruction, none of which refers to code; 0 where that must be left to the decoder."""
+        at: cython.Py_ssize_t = self.begin + 1
+        if at + 4 >= size or self.code[at] & 0x08 or not self.code[at + 1] & 0x04:
+            return 0
+        space: cython.uint = self.code[at] & 7
+        if not opcodes.TWO_BYTES <= space <= opcodes.MAP_3A:
+            return 0
+        self.rex = self.prefixes = 0
+        self.sib = self.modrm = 0
+        self.displacement_size = self.immediate_size = self.relative_size = 0
+        self.rip = False
+        self.space = opcodes.VECTOR | space
+        self.opcode = self.code[at + 3]
+        self.at = at + 4
+        self.what = opcodes.MODRM
+        if space == opcodes.MAP_3A:
+            self.what |= opcodes.IMM8
+        elif space == opcodes.TWO_BYTES:
+            self.what = self.two[self.opcode]
+        if self.what & (opcodes.REL32 | opcodes.ODD) or not self.what & opcodes.MODRM:
+            return 0
+        return self._read_operand(size) and self._pass_immediate(size)
 
     # -- the parts of an instruction ----------------------------------------------------------------------------
 

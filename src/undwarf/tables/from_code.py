@@ -158,7 +158,8 @@ def _open_source(request: Request) -> CodeSource | None:
 
 
 def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
-    """Sorted ranges of code that no entry of `.eh_frame` describes, but for padding."""
+    """Sorted ranges of code that no entry of `.eh_frame` describes, but for padding; as many of the first ones as are
+    below ``limits.code_searched_bytes`` together."""
     from undwarf.tables.code.decoding import only_padding
 
     described = eh_frame(elf, RuleSet(limits), limits, Defects())
@@ -168,11 +169,13 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
     code = array("Q", [start for start, _ in places]), array("Q", [end for _, end in places])
     starts, ends, where, _ = fill_holes(described.starts, described.ends, zeros("Q", len(described.starts)), *code, 1)
     found = []
+    left = limits.code_searched_bytes
     for start, end, of in zip(starts, ends, where, strict=True):
         if of >> 32 and (end - start >= _ALIGNED or start in code[0]):
-            data = elf.read(start, end - start)
-            if data is not None and not only_padding(bytes(data), start):
+            data = elf.read(start, end - start) if end - start <= left else None
+            if data is not None and not only_padding(bytes(data[:_LONGEST_PADDING]), start):
                 found.append((start, end))
+                left -= end - start
     return found
 
 

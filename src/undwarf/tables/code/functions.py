@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field
 from struct import iter_unpack
 
@@ -48,18 +48,18 @@ class Functions:
         return number if number >= 0 and address < self.ends[number] else None
 
 
-def _symbols(elf: ElfFile, limits: Limits) -> Iterable[tuple[int, int, str]]:
-    """(address, size, name) of functions."""
+def _symbols(elf: ElfFile, limits: Limits, inside: Callable[[int], bool]) -> Iterable[tuple[int, str]]:
+    """(address, name) of functions whose address is ``inside``."""
     for table_name, strings_name in ((".symtab", ".strtab"), (".dynsym", ".dynstr")):
         table = elf.section_data(table_name)
         strings = elf.section_data(strings_name)
         if table is None or strings is None or len(table) // 24 > limits.symbols:
             continue
         text = bytes(strings)
-        for at, info, _other, section, value, size in iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24]):
-            if info & 15 in _FUNCTIONS and section and value:
+        for at, info, _other, section, value, _size in iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24]):
+            if info & 15 in _FUNCTIONS and section and value and inside(value):
                 end = text.find(b"\0", at)
-                yield value, size, text[at:end].decode("ascii", "replace") if end >= 0 else ""
+                yield value, text[at:end].decode("ascii", "replace") if end >= 0 else ""
 
 
 def find_functions(
@@ -101,17 +101,20 @@ def find_functions(
     code = _apart(code, len(elf.data))
     if only is not None:
         code = only
+    if not code:
+        return found
+
+    lows, highs = array("Q", [start for start, _ in code]), array("Q", [end for _, end in code])
 
     def inside(address: int) -> bool:
-        at = bisect_right(code, (address, 1 << 64)) - 1
-        return at >= 0 and code[at][0] <= address < code[at][1]
+        at = bisect_right(lows, address) - 1
+        return at >= 0 and address < highs[at]
 
     for one in (elf, *others):
-        for address, _size, name in _symbols(one, limits):
-            if inside(address):
-                starts.add(address)
-                if name and (address not in found.names or name.startswith("__")):
-                    found.names[address] = name
+        for address, name in _symbols(one, limits, inside):
+            starts.add(address)
+            if name and (address not in found.names or name.startswith("__")):
+                found.names[address] = name
     described = {address for address in known if inside(address)}
     starts |= described
     # Exported functions alone, as in a stripped library without unwind information, leave out all that is its own.
@@ -126,7 +129,6 @@ def find_functions(
         if data is not None:
             starts |= {word for (word,) in iter_unpack("<Q", data[: len(data) // 8 * 8]) if inside(word)}
     found.code = code
-    lows, highs = array("Q", [start for start, _ in code]), array("Q", sorted(end for _, end in code))
     ordered = array("Q", sorted(starts))
     if not named or len(starts) < 8:
         found.searched = True
