@@ -33,9 +33,6 @@ class Limits:
     """Size of one function whose code is analysed."""
     code_total_bytes: int = 8 << 20
     """Code of one program that is analysed because other sources leave it open."""
-    code_hole_functions: int = 1500
-    """Functions and symbols of a program up to which what other sources leave open is analysed while stacks are
-    walked."""
     code_hole_bytes: int = 8192
     """Code for each described function above which a program counts as hardly described: compilers' functions have
     a few hundred bytes, libraries of assembly up to 3,000."""

@@ -622,6 +622,7 @@ def test_ranges_in_a_circle_are_found_together() -> None:
     depends = {1: [2], 2: [3], 3: [1, 4], 4: [5], 5: [4], 6: [1]}
     assert [sorted(circle) for circle in circles(depends)] == [[4, 5], [1, 2, 3], [6]]
 
+
 UNDESCRIBED = r"""
 __asm__(".text\n.balign 16\n"
     "exported: push %rbx\n .globl in_first\n in_first: nop\n pop %rbx\n ret\n .balign 16\n"
@@ -677,6 +678,15 @@ def test_only_what_is_left_open_is_searched(tmp_path: Path) -> None:
     table.consult_all()
     more = set(table.starts) - set(described.starts)
     assert more and not any(described.function_at(start) is not None for start in more)
+
+
+def test_open_code_beyond_the_limit_is_not_searched(tmp_path: Path) -> None:
+    elf = ElfFile.open(build(tmp_path, SWITCH + UNDESCRIBED, "c", "gcc", "-O2"))
+    counts = []
+    for limits in (DEFAULT, replace(DEFAULT, code_searched_bytes=16)):
+        table = UnwindTable.from_elf(elf, ("eh-frame", "code"), limits=limits, quick=True)
+        counts.append(table.consult_all())
+    assert counts[1] < counts[0]
 
 
 def program_of(*segments: tuple[int, int, int]) -> bytes:

@@ -205,7 +205,8 @@ class Structure:
     @cython.exceptval(check=False)
     def _reference(self) -> cython.int:
         """How the instruction at hand refers to an address, 0 if it does not: `lea` of one that is relative to the
-        instruction pointer, and `mov` of a constant of 32 bits, may name a function. A return refers to what is behind."""
+        instruction pointer, and `mov` of a constant of 32 bits, may name a function. A return
+        refers to what is behind it."""
         if self.relative_size:
             return CALLED if self.space == opcodes.ONE_BYTE and self.opcode == 0xE8 else JUMPED
         if self.space != opcodes.ONE_BYTE:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from undwarf.tables.code.binary import Binary
     from undwarf.tables.code.stack_state import RuleWords
 
-__all__ = ["CODE", "CodeSource", "code_functions", "describes_little", "providers", "source"]
+__all__ = ["CODE", "CodeSource", "code_functions", "providers", "source"]
 
 CODE = 5
 _X86_64, _AARCH64 = 62, 183
@@ -180,13 +180,17 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
 
 
 def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[memoryview, memoryview]:
-    """(starts Q, ends Q) of the functions that a linked x86-64 program's code refers to and of those that start at
-    ``known`` addresses; empty for other machines. No function is analysed."""
+    """(starts Q, ends Q) of functions in the code of a linked x86-64 program that its `.eh_frame` leaves open; where
+    that has no search table, of those that any code refers to and those that start at ``known`` addresses. Empty for
+    other machines. No function is analysed."""
     if not _is_analysable(elf):
         return zeros("Q", 0), zeros("Q", 0)
     from undwarf.tables.code.functions import find_functions
 
-    found = find_functions(elf, (), limits, known=known, search=True)
+    if has_functions(elf):
+        found = find_functions(elf, (), limits, only=_open_ranges(elf, limits))
+    else:
+        found = find_functions(elf, (), limits, known=known, search=True)
     return found.starts, found.ends
 
 
@@ -194,9 +198,9 @@ def _is_analysable(elf: ElfFile) -> bool:
     return elf.machine == _X86_64 and elf.is_64 and elf.kind != ET_REL and elf.byte_order == "little"
 
 
-def is_worth(elf: ElfFile, limits: Limits) -> bool:
+def is_worth(elf: ElfFile) -> bool:
     """Whether to look at a program's code for what other sources leave open."""
-    return elf.machine == _X86_64 or describes_little(elf, limits)
+    return elf.machine in (_X86_64, _AARCH64)
 
 
 def has_stubs_only(elf: ElfFile) -> bool:
@@ -204,23 +208,10 @@ def has_stubs_only(elf: ElfFile) -> bool:
     return elf.machine == _AARCH64
 
 
-def describes_little(elf: ElfFile, limits: Limits) -> bool:
-    """Whether other sources describe few functions, or next to none of the code, as in musl's C library: where they
-    describe many, finding what lies between these costs more than it gives."""
-    header = find_header(elf)
-    described = header.count if header is not None and header.is_usual else 0
-    sections = [elf.section(name) for name in (".symtab", ".dynsym")]
-    symbols = sum(section.size // 24 for section in sections if section is not None)
-    if not described or described + symbols <= limits.code_hole_functions:
-        return True
-    code = sum(section.size for section in elf.sections if section.flags & SHF_EXECINSTR)
-    return described * limits.code_hole_bytes < code
-
-
 def has_functions(elf: ElfFile) -> bool:
     """Whether the search table of `.eh_frame` has any."""
     header = find_header(elf)
-    return header is not None and header.is_usual and header.count > 0
+    return header is not None and bool(header.is_usual and header.count > 0)
 
 
 def _left_open(elf: ElfFile, entries: dict[int, int]) -> int:

@@ -2,13 +2,12 @@
 
 A stripped program still describes each function for unwinding (one FDE of `.eh_frame` a function, an SFrame function
 entry), because exceptions and backtraces need it at run time. Those ranges are exact. Code that none of them covers is
-searched for what is called and referred to, in the same files whose code is analysed while stacks are walked.
+searched for what is called and referred to.
 """
 
-from undwarf.buffers import zeros
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.from_code import code_functions, describes_little
+from undwarf.tables.from_code import code_functions
 from undwarf.tables.model import UnwindTable
 
 __all__ = ["described_functions", "searched_functions"]
@@ -28,10 +27,7 @@ def described_functions(elf: ElfFile, limits: Limits = DEFAULT) -> Ranges:
 def searched_functions(elf: ElfFile, known: memoryview, limits: Limits = DEFAULT) -> Ranges:
     """(starts, ends) of functions found in the code itself, beside those that start at ``known`` addresses.
 
-    Columns as of :func:`described_functions`; a range reaches to the next function's start. Empty for files that
-    describe most of their functions, where the search costs a second and finds little, and for machines other than
-    x86-64.
+    Columns as of :func:`described_functions`; a range reaches to the next function's start. Empty for machines other
+    than x86-64.
     """
-    if not describes_little(elf, limits):
-        return zeros("Q", 0), zeros("Q", 0)
     return code_functions(elf, known, limits)

@@ -142,7 +142,7 @@ def providers(
     """What can be asked for functions, in order; neighbours that one module reads are asked of it together."""
     kinds = [kind for kind in order if kind != FRAME_POINTERS and _may_have(elf, kind)]
     # Decided here, since what comes after a kind makes it be read in full.
-    if quick and "code" in kinds[1:] and not import_module(MODULES["code"]).is_worth(elf, limits):
+    if quick and "code" in kinds[1:] and not import_module(MODULES["code"]).is_worth(elf):
         kinds.remove("code")
     found: list[Provider] = []
     at = 0

@@ -10,8 +10,8 @@ __all__ = ["CodeReferences"]
 
 class CodeReferences:
     """Addresses within ``code``, the sorted ranges of a program's code: ``called`` and ``taken`` (Q) are in rising
-    order, each once; jumps lead from ``sources`` to ``targets`` (Q), ``returned`` (Q) are behind returns. Ranges that are over ``limits.code_bytes``
-    together are left out."""
+    order, each once; jumps lead from ``sources`` to ``targets`` (Q), ``returned`` (Q) are behind returns. Ranges that
+    are over ``limits.code_bytes`` together are left out."""
 
     def __init__(self, elf: ElfFile, code: list[tuple[int, int]], limits: Limits) -> None:
         budget = limits.code_bytes
