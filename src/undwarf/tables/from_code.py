@@ -205,7 +205,7 @@ def is_worth(elf: ElfFile) -> bool:
 
 def has_stubs_only(elf: ElfFile) -> bool:
     """Whether behind other sources only the linkage tables of a program are looked at."""
-    return elf.machine == _AARCH64
+    return bool(elf.machine == _AARCH64)
 
 
 def has_functions(elf: ElfFile) -> bool:
