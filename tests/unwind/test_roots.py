@@ -226,6 +226,15 @@ def test_code_that_does_not_halt_is_no_root_of_a_fiber(program: Path, at: dict[s
     assert stop is not StopReason.FIBER_ROOT
 
 
+@pytest.mark.parametrize(
+    ("valid", "stop"), [(4096, StopReason.ABSENT_PAGE), (4088, StopReason.TRUNCATED), (8192, StopReason.TRUNCATED)]
+)
+def test_dump_that_ends_early_at_a_page_was_not_too_small(
+    program: Path, at: dict[str, int], valid: int, stop: StopReason
+) -> None:
+    assert walked(program, at["leaf"], [at["in_main"]] * 1024, valid=valid)[1] is stop
+
+
 def test_entry_function_is_a_root_at_its_first_instruction(program: Path, at: dict[str, int]) -> None:
     assert walked(program, at["_start"], [1, 0x1234]) == (["_start"], StopReason.ROOT)
 

@@ -161,3 +161,13 @@ def test_advice_is_about_the_unwind_information_that_was_asked_for(order: tuple[
 def test_of_stacks_as_recorded_advice_is_to_record_again() -> None:
     assert "record again" in advice(R.NO_FILE, IMAGES["gone"], 0, stitched=True)
     assert "record again" in advice(R.NO_RULE, IMAGES["app"], 0, ("sframe",), stitched=True)
+
+
+@pytest.mark.parametrize(("stitched", "words"), [(False, "no larger dump helps"), (True, "")])
+def test_no_larger_dump_is_advised_for_a_page_not_in_memory(stitched: bool, words: str) -> None:
+    said = advice(R.ABSENT_PAGE, None, 8192, stitched=stitched)
+    assert said.startswith(words) and bool(said) == bool(words)
+
+
+def test_assembly_without_rules_is_advised_to_have_directives() -> None:
+    assert ".cfi" in advice(R.NO_RULE, ImageInfo("/bin/app", "file", "", ""), 8192)

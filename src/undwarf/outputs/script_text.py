@@ -73,9 +73,9 @@ MAP_END = b".map"
 ROOT = cython.declare(cython.int, 1)
 FIBER_ROOT = cython.declare(cython.int, 16)
 """Stop reasons of stacks that are whole (undwarf.unwind.stop)."""
-CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13)
+CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13 | 1 << 21)
 """Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
-UNKNOWN_REGISTER."""
+UNKNOWN_REGISTER, ABSENT_PAGE."""
 
 
 @cython.final
@@ -481,7 +481,7 @@ class ScriptText:
         elif mode & CHAIN:
             text.put(10)
             self.stack(self.stacks[s], mode)
-            if mode & DUMPED and 0 <= self.stops[s] < 16 and CUT_OFF >> self.stops[s] & 1:
+            if mode & DUMPED and 0 <= self.stops[s] < 32 and CUT_OFF >> self.stops[s] & 1:
                 self.cut_off(mode)
             if mode & WHY and self.stops[s] > ROOT and self.stops[s] != FIBER_ROOT:
                 text.room(ROOM)

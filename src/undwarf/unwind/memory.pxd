@@ -11,6 +11,7 @@ cdef class Memory(Lookup):
     # Behind the highest word of the dump that was read; whether anything was done that the dump alone does not say.
     cdef unsigned long long top
     cdef bint odd
+    cdef bint ended_early
     # The sample's frames so far, as undwarf.unwind.user_frames keeps them: their return addresses prove what lies above.
     cdef unsigned long long[::1] fresh
     cdef Py_ssize_t fresh_count

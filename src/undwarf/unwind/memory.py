@@ -52,6 +52,7 @@ class Memory(Lookup):
         self.number = 0
         self.dump = 0
         self.low = self.high = self.top = 0
+        self.ended_early = False
         self.fresh_count = 0
         self.fresh = zeros("Q", STATE * (self.max_frames + 1))
         self.live = None

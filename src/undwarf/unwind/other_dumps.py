@@ -31,6 +31,9 @@ programs that call at random at most 5."""
 FEWEST = 4
 """Comparisons that must hold for a thread to be continued at all."""
 
+_CUT = (StopReason.TRUNCATED, StopReason.ABSENT_PAGE)
+"""Reasons of stacks that go on outside of their dump."""
+
 Span = tuple[int, int, int, int]
 """Position, bytes, first sample and end sample of a window."""
 
@@ -157,7 +160,7 @@ def near_truncated(records: Records, stop: memoryview, selected: memoryview, rea
         earlier = before.get(tids[sample])
         if earlier is None:
             earlier = before[tids[sample]] = []
-        if stop[sample] == StopReason.TRUNCATED:
+        if stop[sample] in _CUT:
             found[sample] = 1
             for one in earlier:
                 found[one] = 1
@@ -180,7 +183,6 @@ def continue_truncated(
 ) -> int:
     """Continue stacks that end with their dump; returns how many were. Those have StopReason.INFERRED_ROOT, and frames
     of Provenance.OTHER_DUMP above the last one of their own dump."""
-    truncated = int(StopReason.TRUNCATED)
     stop = walked.stop
     threads: dict[tuple[int, int], ThreadStack] = {}
     dumps = Dumps(data, spans, [span[2] for span in spans], OrderedDict())
@@ -196,7 +198,7 @@ def continue_truncated(
             if thread is None:
                 thread = threads[pids[sample], tids[sample]] = ThreadStack()
             thread.compare(pointers, addresses)
-            whole = stop[sample] != truncated
+            whole = stop[sample] not in _CUT
             known = thread.see(pointers, addresses, frames, whole)
             if len(thread.places) > limits.max_frames:
                 thread.forget()

@@ -6,7 +6,9 @@ from enum import IntEnum
 class StopReason(IntEnum):
     """The end of a sample's user part. Only those in WHOLE are whole stacks; NONE has no user part at all.
 
-    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`)."""
+    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`). ABSENT_PAGE: as TRUNCATED,
+    where the kernel gave up before the size that was asked for, at a page: it copies the stack without waiting, so it
+    ends at the first page that is not in memory (perf_output_sample_ustack), as in a large frame not all used."""
 
     NONE = 0
     ROOT = 1
@@ -28,8 +30,9 @@ class StopReason(IntEnum):
     SIGNAL_STACK = 17
     REPLACED = 18
     ENTERED_STACK = 19
-    HASKELL_STACK = 22
     INFERRED_ROOT = 20
+    ABSENT_PAGE = 21
+    HASKELL_STACK = 22
 
 
 DESCRIPTIONS = {
@@ -49,6 +52,7 @@ DESCRIPTIONS = {
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
     StopReason.DEFERRED: "the user chain was to come later and never came",
     StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of another sample of the thread",
+    StopReason.ABSENT_PAGE: "the stack dump ended early, at a page of the stack that was not in memory",
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
     StopReason.FIBER_ROOT: "root of a fiber reached",
     StopReason.SIGNAL_STACK: "root of an alternate signal stack; the interrupted stack, elsewhere, was not recorded",

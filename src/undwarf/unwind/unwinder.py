@@ -27,7 +27,7 @@ COLD_SHARE = 4
 FEW = 2000
 """Samples up to which one thread walks."""
 
-TRUNCATED = int(StopReason.TRUNCATED)
+TRUNCATED, ABSENT_PAGE = int(StopReason.TRUNCATED), int(StopReason.ABSENT_PAGE)
 NO_RULE = int(StopReason.NO_RULE)
 HASKELL_STACK = int(StopReason.HASKELL_STACK)
 
@@ -238,7 +238,7 @@ def _continue(
     data: PerfData, records: Records, walker: Walker, selected: memoryview, walked: Walked, limits: Limits
 ) -> None:
     """Continue the stacks that end with their dump."""
-    if TRUNCATED not in bytes(walked.stop):
+    if not {TRUNCATED, ABSENT_PAGE}.intersection(bytes(walked.stop)):
         return
     from undwarf.unwind.other_dumps import continue_truncated
 

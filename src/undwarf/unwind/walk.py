@@ -24,6 +24,8 @@ STOP_NONE = cython.declare(cython.int, 0)
 STOP_ROOT = cython.declare(cython.int, 1)
 STOP_TRUNCATED = cython.declare(cython.int, 2)
 STOP_NO_RULE = cython.declare(cython.int, 3)
+STOP_ABSENT_PAGE = cython.declare(cython.int, 21)
+IN_PAGE = cython.declare(cython.ulonglong, 4095)
 STOP_UNMAPPED = cython.declare(cython.int, 4)
 STOP_BAD_CFA = cython.declare(cython.int, 5)
 STOP_NO_DUMP = cython.declare(cython.int, 8)
@@ -464,6 +466,8 @@ class Walker(SampledChains):
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
             self.unproven += self.stop == STOP_TRUNCATED
+        if self.stop == STOP_TRUNCATED and self.ended_early:
+            self.stop = STOP_ABSENT_PAGE
         return count
 
     @cython.cfunc
@@ -521,4 +525,5 @@ class Walker(SampledChains):
         self.high = self.low + valid
         if self.high < self.low:
             self.high = self.low
+        self.ended_early = valid < size and self.high & IN_PAGE == 0
         return True

@@ -99,6 +99,12 @@ def advice(
             mode = "" if stitched else "--unwind dump "
             return f"record with a larger stack dump: undwarf record {mode}--stack-size {larger}"
         return f"record with a larger stack dump: perf record --call-graph dwarf,{larger}"
+    if reason is StopReason.ABSENT_PAGE:
+        if stitched:
+            return ""
+        return (
+            "no larger dump helps, since the kernel copies no such page: undwarf record, without --unwind, reads them"
+        )
     if reason is StopReason.NO_FILE:
         if stitched:
             return "the stacks were unwound when they were recorded: record again where that file can be read"
@@ -131,7 +137,10 @@ def _without_rule(order: tuple[str, ...], stitched: bool) -> str:
     """How code comes by unwind information of the kinds that were asked for."""
     again = "record again without --unwind" if stitched else "leave out --unwind"
     if "eh-frame" in order or "debug-frame" in order or not order:
-        return "no unwind information there: provide its debug file, or build with -fasynchronous-unwind-tables"
+        return (
+            "no unwind information, and the code does not show the frame: provide its debug file; build C and C++ with "
+            "-fasynchronous-unwind-tables, assembly with .cfi directives"
+        )
     if "sframe" in order:
         # An option of the assembler (binutils 2.40), which compilers hand on.
         return f"no SFrame section tells of it: build with -Wa,--gsframe, or {again}"
