@@ -98,15 +98,18 @@ def providers(request: Request) -> list[Provider]:
         return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
     if request.elf.machine != _X86_64:
         return [lambda: source(request)]
-    # What signal handlers return to looks like any function to those who follow code.
-    found: list[Provider] = [lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE)]
-    found.append(lambda: x86_64_stubs.stubs(request.elf, request.rules))
+    found: list[Provider] = [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
+    is_open = request.walking and not request.first and has_functions(request.elf)
+    if not is_open or len(request.elf.data) <= request.limits.code_searched_bytes:
+        # What signal handlers return to looks like any function to those who follow code. C libraries have it, which are
+        # not large.
+        found.insert(0, lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE))
     if not request.first and haskell_stacks.is_haskell(request.elf):
         # So does Haskell code, which has no return address where functions of C do.
         found.append(lambda: haskell_stacks.source(request.elf, request.rules))
         if request.walking and not describes_little(request.elf, request.limits):
             return found
-    if request.walking and not request.first and has_functions(request.elf):
+    if is_open:
         return [*found, lambda: _open_source(request)]
     return [*found, lambda: source(request)]
 
@@ -170,8 +173,9 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
     starts, ends, where, _ = fill_holes(described.starts, described.ends, zeros("Q", len(described.starts)), *code, 1)
     found = []
     left = limits.code_searched_bytes
-    for start, end, of in zip(starts, ends, where, strict=True):
-        if of >> 32 and (end - start >= _ALIGNED or start in code[0]):
+    for number in [number for number, of in enumerate(where.tolist()) if of >> 32]:
+        start, end = starts[number], ends[number]
+        if end - start >= _ALIGNED or start in code[0]:
             data = elf.read(start, end - start) if end - start <= left else None
             if data is not None and not only_padding(bytes(data[:_LONGEST_PADDING]), start):
                 found.append((start, end))

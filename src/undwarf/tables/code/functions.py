@@ -39,6 +39,8 @@ class Functions:
     names: dict[int, str] = field(default_factory=dict)
     stubs: dict[int, int] = field(default_factory=dict)
     code: list[tuple[int, int]] = field(default_factory=list)
+    partial: bool = False
+    """Whether these are those of some ranges of the program's code alone."""
     searched: bool = False
     references: CodeReferences | None = None
 
@@ -56,8 +58,11 @@ def _symbols(elf: ElfFile, limits: Limits, inside: Callable[[int], bool]) -> Ite
         if table is None or strings is None or len(table) // 24 > limits.symbols:
             continue
         text = bytes(strings)
-        for at, info, _other, section, value, _size in iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24]):
-            if info & 15 in _FUNCTIONS and section and value and inside(value):
+        words = table[: len(table) // 24 * 24].cast("Q")
+        for first, value in zip(words[::3].tolist(), words[1::3].tolist(), strict=True):
+            # Name, type, visibility and section are one word.
+            if value and first >> 32 & 15 in _FUNCTIONS and first >> 48 and inside(value):
+                at = first & 0xFFFFFFFF
                 end = text.find(b"\0", at)
                 yield value, text[at:end].decode("ascii", "replace") if end >= 0 else ""
 
@@ -101,6 +106,7 @@ def find_functions(
     code = _apart(code, len(elf.data))
     if only is not None:
         code = only
+        found.partial = True
     if not code:
         return found
 

@@ -227,7 +227,7 @@ class Parts:
             made = self._references = functions.references or CodeReferences(elf, functions.code, self._limits)
             self._first, self._from = between(made.sources, made.targets, functions.starts, functions.ends)
             self._pointers = self._program.pointers.targets()
-            self._in_data = self._pointed_to()
+            self._in_data = set() if functions.partial else self._pointed_to()
         return self._references
 
     def _pointed_to(self) -> set[int]:

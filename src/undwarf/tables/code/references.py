@@ -16,11 +16,12 @@ class CodeReferences:
     def __init__(self, elf: ElfFile, code: list[tuple[int, int]], limits: Limits) -> None:
         budget = limits.code_bytes
         kinds, sources, targets = bytearray(), bytearray(), bytearray()
+        highest = max((end for _, end in code), default=0)
         for start, end in code:
             data = elf.read(start, end - start, writable=True) if end - start <= budget else None
             if data is not None:
                 budget -= end - start
-                found = sweep(data, start, code[0][0], max(end for _, end in code))
+                found = sweep(data, start, code[0][0], highest)
                 for column, more in zip((kinds, sources, targets), found, strict=True):
                     column += more
         of_all = memoryview(kinds), memoryview(sources).cast("Q"), memoryview(targets).cast("Q")
