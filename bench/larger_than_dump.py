@@ -47,7 +47,7 @@ def cut(source: str, target: str, size: int) -> int:
 def stacks(path: str) -> tuple[list[tuple[int, ...]], list[int], list[bool]]:
     """By sample: its functions' places from the root inwards, why it ends, and whether part of it is inferred."""
     with undwarf.open(path) as recording:
-        made = recording.profile(inline=False, other_dumps=True)
+        made = recording.profile(inline=False)
     frames, nodes = made.frames, made.stacks
     number: dict[tuple[int, int], int] = {}
     place = [

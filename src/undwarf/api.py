@@ -306,7 +306,7 @@ class Recording:
         callers: bool = True,
         branch_history: bool = False,
         versions: bool = False,
-        other_dumps: bool = False,
+        other_dumps: bool = True,
         progress: Progress | None = None,
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.

@@ -9,14 +9,14 @@ class Limits:
 
     max_frames: int = 8192
     """User frames walked for one sample."""
-    earlier_dumps: int = 4
-    """Samples of a thread before one that ends with its dump, among which its callers are looked for."""
     entry_samples: int = 2000
     """Samples that end in code made at run time, among which what enters that code is looked for."""
     scheduler_samples: int = 256
     """Samples of a thread among which its Haskell code's scheduler is looked for."""
     mapped_windows: int = 2
     """Windows of a recording that stay mapped meanwhile, each of 8 MiB."""
+    logged_frames: int = 1 << 20
+    """Frames of one window of a recording (8 MiB) whose stack pointers are kept."""
     max_chain: int = 8192
     """Entries read from one sampled call chain."""
     expression_steps: int = 1000

@@ -47,7 +47,7 @@ def bare(name: str) -> str:
 def stacks_of(path: Path) -> list[Stack]:
     with undwarf.open(path) as recording:
         result = []
-        for sample in recording.profile(other_dumps=True).samples:
+        for sample in recording.profile().samples:
             user = [frame for frame in reversed(sample.stack) if not frame.dso.startswith("[kernel")]
             names, dsos = tuple(bare(frame.name) for frame in user), tuple(frame.dso for frame in user)
             stop = undwarf.StopReason(sample.stop)

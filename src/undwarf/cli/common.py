@@ -124,9 +124,9 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--stats", is_flag=True, help="Say on stderr what was read of unwind tables, and what was kept."),
     click.option(
-        "--other-dumps",
+        "--no-other-dumps",
         is_flag=True,
-        help="Continue stacks larger than their dump with callers inferred from earlier dumps of the thread.",
+        help="Let stacks larger than their dump end with it, without callers inferred from other dumps of the thread.",
     ),
     click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
     click.option(
@@ -206,7 +206,7 @@ SKID = click.option(
 
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "spans", "pids", "tids", "cpus",
-    "comms", "events", "max_stack", "no_cache", "stats", "other_dumps", "no_inline", "unwind_order", "jobs",
+    "comms", "events", "max_stack", "no_cache", "stats", "no_other_dumps", "no_inline", "unwind_order", "jobs",
 )  # fmt: skip
 
 
@@ -379,7 +379,7 @@ class Job:
             lines=lines,
             branch_history=branch_history,
             versions=versions,
-            other_dumps=self._options["other_dumps"],
+            other_dumps=not self._options["no_other_dumps"],
             progress=self._progress,
         )
         self._progress.close()
@@ -435,7 +435,7 @@ class Job:
             callers=bool(filters.callers),
             names=names or bool(filters.symbols or filters.callers),
             inline=False,
-            other_dumps=self._options["other_dumps"],
+            other_dumps=not self._options["no_other_dumps"],
             progress=self._progress,
         )
         return self._checked(made)
@@ -447,7 +447,7 @@ class Job:
         count = made.samples.columns.stop.tolist().count(StopReason.INFERRED_ROOT)
         if count:
             many = f"{count:,} stacks larger than their dump have" if count > 1 else "1 stack larger than its dump has"
-            talk("note", f"{many} callers inferred from other dumps of the thread")
+            talk("note", f"{many} callers inferred from other dumps of the thread (--no-other-dumps: without)")
 
     def grouped(self, by: str, skid: bool) -> "Profile":
         """The profile with what ``--by`` asks for at the root of its stacks."""

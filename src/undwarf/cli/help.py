@@ -7,7 +7,7 @@ import click
 _READING = (
     ("Which samples", ("spans", "pids", "tids", "cpus", "comms", "events", "symbols", "dsos", "callers")),
     ("Where files are", ("symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux")),
-    ("Stacks and names", ("max_stack", "other_dumps", "no_inline", "unwind_order", "skid")),
+    ("Stacks and names", ("max_stack", "no_other_dumps", "no_inline", "unwind_order", "skid")),
     ("How it runs", ("no_cache", "jobs", "stats")),
 )
 """Groups of options, by parameter, of commands that read a recording."""

@@ -98,16 +98,19 @@ def providers(request: Request) -> list[Provider]:
         return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
     if request.elf.machine != _X86_64:
         return [lambda: source(request)]
-    found: list[Provider] = [lambda: x86_64_stubs.stubs(request.elf, request.rules)]
+    found: list[Provider] = []
     is_open = request.walking and not request.first and has_functions(request.elf)
     if not is_open or len(request.elf.data) <= request.limits.code_searched_bytes:
-        # What signal handlers return to looks like any function to those who follow code. C libraries have it, which are
-        # not large.
-        found.insert(0, lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE))
-    if not request.first and haskell_stacks.is_haskell(request.elf):
-        # So does Haskell code, which has no return address where functions of C do.
+        # What signal handlers return to looks like any function to those who follow code. C libraries have it, and none
+        # is large.
+        found.append(lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE))
+    is_haskell = not request.first and haskell_stacks.is_haskell(request.elf)
+    if is_open or is_haskell:
+        found.append(lambda: x86_64_stubs.stubs(request.elf, request.rules))
+    if is_haskell:
+        # Haskell code has no return address where functions of C have it.
         found.append(lambda: haskell_stacks.source(request.elf, request.rules))
-        if request.walking and not describes_little(request.elf, request.limits):
+        if request.walking:
             return found
     if is_open:
         return [*found, lambda: _open_source(request)]

@@ -8,15 +8,17 @@ that calls `StgRun` in one place, that frame is the caller, and its callers are 
 samples have others there.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from undwarf.elf import ElfFile
+from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.tables.haskell_stacks import CALL, CALL_LENGTH, calls_stg_run, is_haskell
 from undwarf.tables.model import UnwindTable
-from undwarf.unwind.other_dumps import NONE, Dumps, Span
 from undwarf.unwind.places import Places
 from undwarf.unwind.stop import WHOLE, StopReason
 from undwarf.unwind.walk import Walker
@@ -24,7 +26,11 @@ from undwarf.unwind.walk import Walker
 if TYPE_CHECKING:
     from undwarf.unwind.unwinder import Walked
 
+NONE = 0xFFFFFFFF
 _MOST_CODE = 1 << 16
+
+Span = tuple[int, int, int, int]
+"""Position, bytes, first sample and end sample of a window."""
 
 
 class Schedulers:
@@ -109,6 +115,33 @@ class Thread:
         return self._nodes.get(wanted[0] if wanted else pointer, NONE)
 
 
+@dataclass(slots=True)
+class Windows:
+    """The windows of a recording, those used last mapped."""
+
+    data: PerfData
+    spans: list[Span]
+    firsts: list[int]
+    opened: "OrderedDict[int, tuple[ExitStack, memoryview]]"
+
+    def window(self, sample: int, most: int) -> tuple[memoryview, int]:
+        """The window that holds a sample's record, and its position; ``most`` stay mapped."""
+        number = bisect_left(self.firsts, sample + 1) - 1
+        position, length, _first, _end = self.spans[number]
+        found = self.opened.get(number)
+        if found is None:
+            if len(self.opened) >= most:
+                self.opened.popitem(last=False)[1][0].close()
+            stack = ExitStack()
+            found = self.opened[number] = stack, stack.enter_context(self.data.window(position, length))
+        return found[1], position
+
+    def close(self) -> None:
+        """Map nothing."""
+        while self.opened:
+            self.opened.popitem()[1][0].close()
+
+
 def _some(found: list[int], most: int) -> list[int]:
     """Of many samples those all over the time: a thread that has just begun is not in the scheduler yet."""
     return found[:: -(-len(found) // most) or 1]
@@ -142,15 +175,15 @@ def continue_haskell(
     most = limits.scheduler_samples
     looked = [sample for found in (*whole.values(), *nested.values()) for sample in _some(found, most)]
     schedulers = Schedulers(sources)
-    dumps = Dumps(data, spans, [span[2] for span in spans], OrderedDict())
+    windows = Windows(data, spans, [span[2] for span in spans], OrderedDict())
     count = 0
     try:
         for sample in sorted(looked):
-            traced = walker.trace(*dumps.window(sample, limits.mapped_windows), sample)
+            traced = walker.trace(*windows.window(sample, limits.mapped_windows), sample)
             if traced is not None:
                 threads[keys[sample]].see(walker, schedulers, traced[0], traced[2])
         for sample in ended:
-            if walker.trace(*dumps.window(sample, limits.mapped_windows), sample) is None:
+            if walker.trace(*windows.window(sample, limits.mapped_windows), sample) is None:
                 continue
             node = threads[keys[sample]].caller(walker, walker.missing_scheduler)
             if node != NONE:
@@ -158,5 +191,5 @@ def continue_haskell(
                 stop[sample] = StopReason.INFERRED_ROOT
                 count += 1
     finally:
-        dumps.close()
+        windows.close()
     return count

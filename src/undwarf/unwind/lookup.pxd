@@ -71,4 +71,5 @@ cdef class Lookup:
     cdef bint calls_haskell(self) except? -1 nogil
     cdef int call_proof(self) except? -1 nogil
     cdef bint begins_fiber(self) except? -1 nogil
+    cdef unsigned int inferred_frame(self, unsigned int frame) except? 0xFFFFFFFE nogil
     cdef bint is_return(self, unsigned int frame) except? -1 nogil

@@ -38,6 +38,7 @@ RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
 FROM_KERNEL_CHAIN = cython.declare(cython.int, 16)
 FROM_FRAME_POINTER = cython.declare(cython.int, 18)
 FROM_NOTHING = cython.declare(cython.int, 19)
+FROM_OTHER_DUMP = cython.declare(cython.int, 24)
 
 CACHE = cython.declare(cython.ulonglong, 4096)
 """Entries of the small cache; larger ones hit more and are slower, since they leave the second-level cache."""
@@ -521,6 +522,23 @@ class Lookup:
                 proof = self.source.call_before(self.found_image, self.stacks.frame_address[self.found_frame] + 1)
             self.stacks.frame_proof[self.found_frame] |= cython.cast(cython.uchar, proof)
         return proof
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFE, check=True)
+    def inferred_frame(self, frame: cython.uint) -> cython.uint:
+        """The frame that stands for this one where it was taken from another dump; 0xffffffff if no call stands before
+        its address."""
+        self.found_image = self.stacks.frame_image[frame]
+        self.found_frame = frame
+        if self.found_image == NOTHING or self.call_proof() != 1:
+            return NOTHING
+        return cython.cast(
+            cython.uint,
+            self.stacks.frame(
+                self.found_image, self.stacks.frame_address[frame], self.stacks.frame_runtime[frame], FROM_OTHER_DUMP
+            ),
+        )
 
     @cython.cfunc
     @cython.nogil

@@ -157,10 +157,12 @@ class Stacks:
         return found
 
     @cython.locals(frame_map="unsigned int[::1]", node_map="unsigned int[::1]", i=cython.Py_ssize_t, parent=cython.uint)
-    def adopt(self, other: Stacks) -> memoryview:  # noqa: F821 - the class itself, which Cython knows here
-        """Take over another thread's frames and nodes; returns the column that maps its node numbers to ours."""
-        frame_map = zeros("I", other.frames)
+    def adopt(self, other: Stacks) -> tuple[memoryview, memoryview]:  # noqa: F821 - the class itself, which Cython knows
+        """Take over another thread's frames and nodes; returns the columns that map its node numbers and its frame
+        numbers to ours."""
+        mapped_frames = zeros("I", other.frames)
         mapped = zeros("I", other.nodes)
+        frame_map = mapped_frames
         node_map = mapped
         with cython.nogil:
             for i in range(other.frames):
@@ -181,7 +183,7 @@ class Stacks:
                     cython.uint,
                     self.node(parent, frame_map[cython.cast(cython.Py_ssize_t, other.node_key[i] & NOTHING)]),
                 )
-        return mapped
+        return mapped, mapped_frames
 
     def nodes_total(self) -> int:
         """How many nodes there are."""

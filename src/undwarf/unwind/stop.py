@@ -51,7 +51,7 @@ DESCRIPTIONS = {
     StopReason.BAD_RULE: "the unwind rule cannot be used",
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
     StopReason.DEFERRED: "the user chain was to come later and never came",
-    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of another sample of the thread",
+    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of other samples of the thread",
     StopReason.ABSENT_PAGE: "the stack dump ended early, at a page of the stack that was not in memory",
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
     StopReason.FIBER_ROOT: "root of a fiber reached",

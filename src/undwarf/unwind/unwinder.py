@@ -10,8 +10,9 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.spaces.replayed import Spaces
+from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.places import Places
-from undwarf.unwind.remap import remap
+from undwarf.unwind.remap import move, remap
 from undwarf.unwind.stop import StopReason
 from undwarf.unwind.walk import Walker
 
@@ -27,7 +28,8 @@ COLD_SHARE = 4
 FEW = 2000
 """Samples up to which one thread walks."""
 
-TRUNCATED, ABSENT_PAGE = int(StopReason.TRUNCATED), int(StopReason.ABSENT_PAGE)
+CUT = frozenset((StopReason.TRUNCATED, StopReason.ABSENT_PAGE))
+"""Reasons of stacks that go on outside of their dump."""
 NO_RULE = int(StopReason.NO_RULE)
 HASKELL_STACK = int(StopReason.HASKELL_STACK)
 
@@ -192,16 +194,18 @@ def walk_samples(
             walker.set_stitched()
         if any(event.sample_type & SampleField.BRANCH_STACK for event in data.events):
             walker.set_branches(_branch_kinds(data.events), records.samples.branch_at, walking.branch_history)
+    if walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history:
+        for walker in walkers:
+            walker.keep_frames(FrameLog(walking.limits.logged_frames, count // len(walkers)))
     walk = _Walk(data, records, walkers, progress)
     walk.run()
     first = walkers[0]
     # The stacks of all others are among those of the first one afterwards.
-    walked = walk.result(later.counts if later is not None else {})
+    walked = walk.result(later.counts if later is not None else {}, walking.limits)
+    first.forget_frames()
     if walking.callers and not walking.branch_history:
         _through_entries(data, records, first, sources, walked, walking.limits)
-        if walking.memory is None:
-            if walking.other_dumps:
-                _continue(data, records, first, selected, walked, walking.limits)
+        if walking.memory is None and walking.other_dumps:
             _continue_haskell(data, records, first, sources, selected, walked, walking.limits)
     return walked
 
@@ -232,18 +236,6 @@ def _through_entries(
 
         for_each(data, all_spans, samples, again)
     walked.columns = walker.stacks.columns()
-
-
-def _continue(
-    data: PerfData, records: Records, walker: Walker, selected: memoryview, walked: Walked, limits: Limits
-) -> None:
-    """Continue the stacks that end with their dump."""
-    if not {TRUNCATED, ABSENT_PAGE}.intersection(bytes(walked.stop)):
-        return
-    from undwarf.unwind.other_dumps import continue_truncated
-
-    if continue_truncated(data, records, list(spans(data, records)), walker, selected, walked, limits):
-        walked.columns = walker.stacks.columns()
 
 
 def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":
@@ -277,6 +269,7 @@ class _Walk:
 
     def __init__(self, data: PerfData, records: Records, walkers: list[Walker], progress: Progress | None) -> None:
         self._data = data
+        self._records = records
         self._windows = spans(data, records)
         self._walkers = walkers
         self._progress = progress
@@ -285,6 +278,7 @@ class _Walk:
         self._stack = zeros("I", self._count)
         self._stop = zeros("B", self._count)
         self._stop_image = zeros("I", self._count)
+        self._logged = zeros("I", self._count if walkers[0].log is not None else 0)
         self._walked_by: list[list[tuple[int, int]]] = [[] for _ in walkers]
         self._lock = threading.Lock()
         self._failures: list[BaseException] = []
@@ -315,7 +309,7 @@ class _Walk:
                     return
                 position, length, first, end = span
                 with self._data.window(position, length) as view:
-                    walker.walk(view, position, first, end, self._stack, self._stop, self._stop_image)
+                    walker.walk(view, position, first, end, self._stack, self._stop, self._stop_image, self._logged)
                 with self._lock:
                     self._walked_by[number].append((first, end))
                     self._done += end - first
@@ -334,18 +328,27 @@ class _Walk:
             for thread in self._others:
                 thread.start()
 
-    def result(self, later: dict[str, int]) -> Walked:
+    def result(self, later: dict[str, int], limits: Limits) -> Walked:
         """The stacks of all walkers, which are gone then; ``later`` is what became of deferred chains."""
         without_chain = sum(walker.deferred for walker in self._walkers)
         damaged = sum(walker.damaged for walker in self._walkers)
+        first = self._walkers[0]
         stacks, *others = [walker.stacks for walker in self._walkers]
+        log, *other_logs = [walker.log for walker in self._walkers]
         # What walkers know of images is not needed to merge their stacks, and takes as much memory.
         self._walkers.clear()
         for spans_walked in self._walked_by[1:]:
-            mapping = stacks.adopt(others.pop(0))
-            if not len(mapping):
+            nodes, frames = stacks.adopt(others.pop(0))
+            moved = log.adopt(other_logs.pop(0), frames) if log is not None else 0
+            if not len(frames):
                 # No sample of this thread was selected.
                 continue
-            for first, end in spans_walked:
-                remap(self._stack, first, end, mapping)
+            for begin, end in spans_walked:
+                remap(self._stack, begin, end, nodes)
+                if log is not None:
+                    move(self._logged, begin, end, moved)
+        if log is not None and not CUT.isdisjoint(bytes(self._stop)):
+            from undwarf.unwind.other_dumps import continue_truncated
+
+            continue_truncated(self._records, first, log, self._logged, self._stack, self._stop, limits)
         return Walked(self._stack, self._stop, self._stop_image, stacks.columns(), without_chain, damaged, later)

@@ -1,5 +1,6 @@
 cimport cython
 
+from undwarf.unwind.frame_log cimport FrameLog
 from undwarf.unwind.steps cimport Steps
 
 
@@ -26,9 +27,13 @@ cdef class UserFrames(Steps):
     cdef Py_ssize_t memo_at
     cdef unsigned long long memo_equal
     cdef bint memo_compared
-    # How many frames of it this stack ends with, and the innermost one's node.
+    # How many frames of it this stack ends with, the innermost one's node and its place in this window's log.
     cdef Py_ssize_t tail_count
     cdef unsigned int tail_node
+    cdef unsigned int tail_place
+    # Where frames were, if that is kept.
+    cdef readonly FrameLog log
+    cdef bint logs
 
     cdef Py_ssize_t user_part(self, Py_ssize_t count, Py_ssize_t depth, bint second_look) except? -1 nogil
     @cython.final
@@ -40,6 +45,8 @@ cdef class UserFrames(Steps):
     @cython.final
     cdef bint joins_last_stack(self, Py_ssize_t depth, bint exact) except? -1 nogil
     cdef long long remember(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
+    @cython.final
+    cdef Py_ssize_t log_stack(self, Py_ssize_t first, Py_ssize_t count) except? -2 nogil
     @cython.final
     cdef unsigned long long same_memory(
         self, unsigned long long equal, unsigned long long down_to

@@ -19,7 +19,7 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 STATE = cython.declare(cython.Py_ssize_t, 10)
 """Words of a frame's state: address, stack pointer, rbx, rbp, r12 to r15, what is known of the registers that functions
-give back (all ones where the address is exact), stack node."""
+give back (all ones where the address is exact), stack node with the place in the log above 32 bits."""
 
 # A rule's words (undwarf.tables.model), and what there is in place of a rule.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
@@ -36,6 +36,7 @@ STOP_LOOP = cython.declare(cython.int, 6)
 STOP_DEPTH = cython.declare(cython.int, 7)
 STOP_NO_FILE = cython.declare(cython.int, 9)
 STOP_TRUNCATED = cython.declare(cython.int, 2)
+STOP_ABSENT_PAGE = cython.declare(cython.int, 21)
 STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
@@ -62,6 +63,8 @@ CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 
 class UserFrames(Steps):
     """Walks one dump at a time; its frames go to ``chain``, from the innermost on."""
 
+    log: Any
+
     def __init__(
         self,
         source: Places,
@@ -80,6 +83,8 @@ class UserFrames(Steps):
         self.memo_count = 0
         self.memo_space = NOTHING
         self.memo_top = 0
+        self.log = None
+        self.logs = False
 
     @cython.cfunc
     @cython.nogil
@@ -291,6 +296,7 @@ class UserFrames(Steps):
     def see_last_stack(self) -> cython.int:
         """Compare with the last whole stack from its innermost frame on, if this one could join it."""
         self.tail_count = 0
+        self.tail_place = NOTHING
         self.memo_at = -1
         self.memo_compared = False
         if self.memo_count and self.memo_space == self.space and self.high >= self.memo_top:
@@ -335,14 +341,16 @@ class UserFrames(Steps):
         if self.memo_equal >= sp + 8:
             return False
         self.tail_count = self.memo_at + 1
-        self.tail_node = cython.cast(cython.uint, state[STATE - 1])
+        self.tail_node = cython.cast(cython.uint, state[STATE - 1] & NOTHING)
+        self.tail_place = cython.cast(cython.uint, state[STATE - 1] >> 32)
         return True
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def remember(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.longlong:
-        """Intern the user frames of the chain, and keep their states for the next stack; returns the innermost node."""
+        """Intern the user frames of the chain, and keep their states for the next stack; returns the innermost node,
+        0xffffffff where that is put off (`frame_log.py`)."""
         node: cython.uint = self.tail_node
         keep: cython.bint = self.stop == STOP_ROOT and not self.odd and self.fresh_count == count - first
         i: cython.Py_ssize_t = count - 1
@@ -350,6 +358,11 @@ class UserFrames(Steps):
         at: cython.Py_ssize_t = self.tail_count
         state: cython.p_ulonglong
         kept: cython.p_ulonglong
+        place: cython.Py_ssize_t = self.log_stack(first, count) if self.logs else -1
+        if place >= 0 and self.stop in (STOP_TRUNCATED, STOP_ABSENT_PAGE):
+            self.memo_count = 0
+            self.log.put_off(self.chain, count)
+            return NOTHING
         while i >= first:
             node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
             if keep:
@@ -359,6 +372,7 @@ class UserFrames(Steps):
                 for k in range(STATE - 1):
                     kept[k] = state[k]
                 kept[STATE - 1] = node
+                kept[STATE - 1] |= cython.cast(cython.ulonglong, place + i - first if place >= 0 else NOTHING) << 32
                 at += 1
             i -= 1
         if not keep:
@@ -371,6 +385,41 @@ class UserFrames(Steps):
         self.memo_dump = self.dump
         self.memo_low = self.low
         return node
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def log_stack(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Log where the frames are; returns where in the window's log they begin. -1 if the stack is not kept there:
+        it is not one stack upwards from its innermost frame to the root or the dump's end."""
+        n: cython.Py_ssize_t = count - first
+        i: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        step: cython.ulonglong = 0
+        if self.stop not in (STOP_ROOT, STOP_TRUNCATED, STOP_ABSENT_PAGE) or not n or self.fresh_count != n:
+            return -1
+        if self.tail_count and self.tail_place == NOTHING:
+            return -1
+        place = self.log.keep(n, self.fresh[1], first)
+        if place < 0:
+            return -1
+        for i in range(n):
+            if i < n - 1:
+                step = self.fresh[STATE * (i + 1) + 1] - self.fresh[STATE * i + 1]
+            elif self.tail_count:
+                step = self.memo[STATE * (self.tail_count - 1) + 1] - self.fresh[STATE * i + 1]
+            # A leaf function may have no frame of its own where calls put their return addresses in a register.
+            if step >= 0xFFFF or (step == 0 and i > 0):
+                self.log.forget(place)
+                return -1
+            self.log.steps[place + i] = cython.cast(cython.ushort, step)
+        self.log.end(
+            place + n,
+            place + n - self.log.start - cython.cast(cython.Py_ssize_t, self.tail_place) if self.tail_count else 0,
+        )
+        place -= self.log.start
+        return place
 
     @cython.final
     @cython.cfunc

@@ -44,9 +44,8 @@ LONGEST_CALL = cython.declare(cython.ulonglong, 8)
 
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
 FROM_OTHER_DUMP = cython.declare(cython.int, 24)
-"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 STATE = cython.declare(cython.Py_ssize_t, 10)
-"""Words of a frame's state (undwarf.unwind.user_frames)."""
+"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 
 # x86-64: DWARF register numbers.
 REGISTERS = cython.declare(cython.int, 17)
@@ -155,7 +154,21 @@ class Walker(SampledChains):
         self.deferred = other.deferred
         self.damaged = other.damaged
 
-    @cython.locals(results="unsigned int[::1]", stops="unsigned char[::1]", stop_images="unsigned int[::1]")
+    def keep_frames(self, log: Any) -> None:
+        """Log where frames are."""
+        self.log = log
+        self.logs = True
+
+    def forget_frames(self) -> None:
+        """Log no frames from here on: every stack becomes one of nodes."""
+        self.logs = False
+
+    @cython.locals(
+        results="unsigned int[::1]",
+        stops="unsigned char[::1]",
+        stop_images="unsigned int[::1]",
+        logged="unsigned int[::1]",
+    )
     def walk(
         self,
         window: memoryview,
@@ -165,10 +178,12 @@ class Walker(SampledChains):
         results: memoryview,
         stops: memoryview,
         stop_images: memoryview,
+        logged: Any = None,
     ) -> None:
         """Walk samples ``first`` to ``last - 1``, whose records lie in ``window`` (stream position ``base``).
 
-        Writes each sample's stack node, stop reason and the image where it stopped (0xffffffff: none).
+        Writes each sample's stack node, stop reason and the image where it stopped (0xffffffff: none), and if frames
+        are logged the number of its stack there, as one more (0: none).
         """
         i: cython.Py_ssize_t
         begin: cython.Py_ssize_t = first
@@ -176,11 +191,15 @@ class Walker(SampledChains):
         self.window = window
         self.base = base
         self.memo_count = 0
+        if self.logs:
+            self.log.begin_window()
         with cython.nogil:
             for i in range(begin, end):
                 if not self.selected[i]:
                     continue
                 self.sample(i)
+                if self.logs:
+                    logged[i] = self.log.last
                 stops[i] = cython.cast(cython.uchar, self.stop)
                 results[i] = self.result
                 stop_images[i] = self.stop_image
@@ -236,19 +255,10 @@ class Walker(SampledChains):
     def inferred(self, parent: int, frame: int) -> int:
         """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff where no call
         stands before its address."""
-        number: cython.Py_ssize_t = frame
-        if self.stacks.frame_provenance[number] != FROM_OTHER_DUMP:
-            self.found_image = self.stacks.frame_image[number]
-            self.found_frame = cython.cast(cython.uint, number)
-            if self.found_image == NOTHING or self.call_proof() != 1:
-                return 0xFFFFFFFF
-            number = self.stacks.frame(
-                self.stacks.frame_image[number],
-                self.stacks.frame_address[number],
-                self.stacks.frame_runtime[number],
-                FROM_OTHER_DUMP,
-            )
-        return self.stacks.node(parent, cython.cast(cython.uint, number))
+        here: cython.uint = frame
+        if self.stacks.frame_provenance[here] != FROM_OTHER_DUMP:
+            here = self.inferred_frame(here)
+        return 0xFFFFFFFF if here == NOTHING else self.stacks.node(parent, here)
 
     def place(self, frame: int) -> tuple[int, int]:
         """A frame's image and its address there; 0xffffffff as the image for none."""
@@ -319,6 +329,8 @@ class Walker(SampledChains):
             count = 1
         kernel_count = count
         self.tail_node = NOTHING
+        if self.logs:
+            self.log.last = 0
         walked = self.open_dump(s, record, mode)
         if walked:
             count = self.dumped_part(s, record, mode, count)
@@ -352,7 +364,7 @@ class Walker(SampledChains):
             self.traced_first = kernel_count
             self.traced_end = count
             node = cython.cast(cython.uint, self.remember(kernel_count, count))
-            count = kernel_count
+            count = kernel_count if node != NOTHING else 0
         while count > 0:
             count -= 1
             node = cython.cast(cython.uint, self.stacks.node(node, self.chain[count]))
