@@ -75,14 +75,40 @@ def watched() -> Iterator[Watched]:
 
 @pytest.fixture
 def deep(watched: Watched) -> Iterator[DeepStacks]:
+    made = DeepStacks(Clock(), watched.open, infer=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def inferring(watched: Watched) -> Iterator[DeepStacks]:
     made = DeepStacks(Clock(), watched.open)
     yield made
     made.close()
 
 
-def ask(deep: DeepStacks, stack: Stack, moment: int, tid: int = 77) -> tuple[int, bytes] | None:
-    deep.next_round(SimpleNamespace(pid=[os.getpid()], tid=[tid], time=[moment]))
-    return deep.beyond(0, stack.slots, stack.values, stack.low, stack.high)
+class Dumps:
+    """Dumps of other samples of the thread, before the one at hand and behind it."""
+
+    def __init__(self, before: list[tuple[int, memoryview]], after: list[tuple[int, memoryview]]) -> None:
+        self.before, self.after = before, after
+
+    def near(self, _sample: int, _most: int) -> Iterator[Iterator[tuple[int, memoryview]]]:
+        yield iter(self.before)
+        yield iter(self.after)
+
+
+def ask(
+    deep: DeepStacks, stack: Stack, moment: int, tid: int = 77, dumps: Dumps | None = None
+) -> tuple[int, bytes | memoryview] | None:
+    given: Any = dumps
+    deep.next_round(SimpleNamespace(pid=[os.getpid()], tid=[tid], time=[moment]), given)
+    return deep.beyond(0, stack.slots, stack.values, stack.low, stack.high, stack.high + 512)
+
+
+def word(found: tuple[int, bytes | memoryview] | None, address: int) -> int:
+    assert found is not None
+    return int.from_bytes(found[1][address - found[0] : address - found[0] + 8], "little")
 
 
 def begin(deep: DeepStacks, stack: Stack) -> int:
@@ -132,6 +158,7 @@ def test_another_return_address_at_the_place_gets_nothing(deep: DeepStacks, watc
     stack = Stack()
     moment = begin(deep, stack)
     watched.tell_all(0, 200)
+    watched.tell(stack.high + 512, 1, 200)
     stack.values = [value + 64 for value in stack.values]
     assert ask(deep, stack, moment) is None
 
@@ -164,8 +191,8 @@ def test_memory_is_read_as_far_as_a_trial_asks(deep: DeepStacks):
     found = ask(deep, stack, 5)
     assert found is not None
     start, block = found
-    assert deep.more(start - 8) is None
-    more = deep.more(start + len(block) + 8)
+    assert deep.more(start - 8, stack.slots, stack.values) is None
+    more = deep.more(start + len(block) + 8, stack.slots, stack.values)
     assert more is None or len(more) >= len(block) + 16
 
 
@@ -215,6 +242,108 @@ def test_so_many_schedulers_are_watched(deep: DeepStacks, watched: Watched):
         assert scheduled(deep, stack, 5, tid) is not None
         deep.tried_scheduler(True, stack.slots[-1], stack.values[-1])
     assert len(deep._schedulers) == MOST_WATCHED
+
+
+def test_a_frame_that_stays_while_it_calls_others_is_proven(deep: DeepStacks, watched: Watched):
+    stack = Stack()
+    stack.put(stack.high + 512, 0xABCDEF)
+    moment = begin(deep, stack)
+    watched.tell_all(1, 200)
+    watched.tell(stack.high + 512, 0, 200)
+    # Others are called, and all below is written to.
+    stack.values = [value + 64 for value in stack.values]
+    found = ask(deep, stack, moment)
+    assert word(found, stack.high + 512) == 0xABCDEF
+    assert not deep.trial
+
+
+def test_what_agrees_with_a_dump_is_inferred_from(inferring: DeepStacks):
+    stack = Stack()
+    stack.put(stack.high + 64, 0xABCDEF)
+    begin(inferring, stack)
+    # Older than what was read, so that nothing is proven.
+    assert word(ask(inferring, stack, 6), stack.high + 64) == 0xABCDEF
+    assert inferring.trial
+    assert inferring.alike
+
+
+def test_what_was_read_in_an_earlier_round_is_inferred_from(inferring: DeepStacks):
+    stack = Stack()
+    stack.put(stack.high + 64, 0xABCDEF)
+    begin(inferring, stack)
+    assert ask(inferring, stack, 6) is not None
+    for slot in stack.slots:
+        stack.put(slot, 1)
+    assert word(ask(inferring, stack, 6), stack.high + 64) == 0xABCDEF
+    assert inferring.alike
+
+
+@pytest.mark.parametrize("number", range(1, deep_stacks.ALIKE + 1))
+def test_nothing_is_inferred_where_a_return_address_differs(inferring: DeepStacks, number: int):
+    stack = Stack()
+    begin(inferring, stack)
+    stack.put(stack.slots[-number], 1)
+    assert ask(inferring, stack, 6) is None
+    assert not inferring.trial
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_another_dump_of_the_round_that_agrees_is_taken(inferring: DeepStacks, before: bool):
+    stack = Stack()
+    stack.put(stack.high + 64, 0xABCDEF)
+    other = (stack.low, memoryview(ctypes.string_at(stack.low, 32 << 10)))
+    begin(inferring, stack)
+    for slot in stack.slots:
+        stack.put(slot, 1)
+    found = ask(inferring, stack, 6, dumps=Dumps([other], []) if before else Dumps([], [other]))
+    assert word(found, stack.high + 64) == 0xABCDEF
+    assert inferring.alike
+
+
+def test_a_dump_in_between_with_another_call_ends_the_search(inferring: DeepStacks):
+    stack = Stack()
+    agrees = (stack.low, memoryview(ctypes.string_at(stack.low, 32 << 10)))
+    begin(inferring, stack)
+    for slot in stack.slots:
+        stack.put(slot, 1)
+    differs = (stack.low, memoryview(ctypes.string_at(stack.low, 16 << 10)))
+    assert ask(inferring, stack, 6, dumps=Dumps([differs, agrees], [])) is None
+
+
+def test_dumps_are_joined_where_they_agree(inferring: DeepStacks):
+    stack = Stack()
+    begin(inferring, stack)
+    end = stack.high + (4 << 10)
+    slots = [*stack.slots, *range(stack.high + 1000, end, 1024)]
+    for i, slot in enumerate(slots):
+        stack.put(slot, VALUE + i)
+    stack.put(end + 64, 0xABCDEF)
+    further = (stack.low, memoryview(ctypes.string_at(stack.low, 32 << 10)))
+    shorter = (stack.low, further[1][: end - stack.low])
+    for slot in slots:
+        stack.put(slot, 1)
+    found = ask(inferring, stack, 6, dumps=Dumps([shorter, further], []))
+    assert found is not None
+    joined = inferring.more(end + 64, slots, [VALUE + i for i in range(len(slots))])
+    assert joined is not None
+    assert word((found[0], joined), end + 64) == 0xABCDEF
+
+
+def test_memory_of_few_rounds_is_kept(inferring: DeepStacks):
+    stack = Stack()
+    begin(inferring, stack)
+    for _ in range(2 * deep_stacks.READS):
+        assert ask(inferring, stack, 6) is not None
+    assert len(inferring._kept[77]) == deep_stacks.READS
+
+
+def test_memory_that_is_kept_has_a_bound(inferring: DeepStacks, monkeypatch: pytest.MonkeyPatch):
+    stack = Stack()
+    begin(inferring, stack)
+    assert ask(inferring, stack, 6) is not None
+    monkeypatch.setattr(deep_stacks, "MOST_KEPT", 1000)
+    inferring.next_round(SimpleNamespace(pid=[], tid=[], time=[]))
+    assert not inferring._kept
 
 
 def test_the_kernel_tells_of_a_write():

@@ -24,7 +24,7 @@ from undwarf.live.record_settings import Settings
 from undwarf.live.record_unwind import LiveUnwinder
 from undwarf.live.sampler import FEWEST, SOON, Sampler
 from undwarf.perfdata import SampleField
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop import Provenance, StopReason
 
 PROGRAM = """
 #include <stdio.h>
@@ -163,6 +163,61 @@ def test_no_stack_is_followed_to_callers_of_another_moment(tmp_path: Path):
     # The two calls take turns, so that the same return addresses stand at the same places below either.
     assert not any({"leaf_a", "from_b"} <= stack or {"leaf_b", "from_a"} <= stack for stack in stacks)
     assert any({"leaf_a", "down"} <= stack for stack in stacks)
+
+
+STAYS = """
+volatile unsigned long sink;
+__attribute__((noinline)) void leaf(void) { for (int i = 0; i < 3000; i++) sink += i; }
+#define CALLS(name, next) \\
+    __attribute__((noinline)) int name(int n) { volatile char pad[1200]; pad[0] = 1; next; return pad[0] + n; }
+CALLS(eight, leaf())
+CALLS(seven, eight(n))
+CALLS(six, seven(n))
+CALLS(five, six(n))
+CALLS(four, five(n))
+CALLS(three, four(n))
+CALLS(two, three(n))
+CALLS(one, two(n))
+int main(void) { for (int i = 0; i < 60000; i++) one(i); return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def stays(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Nine functions deep for some hundreds of milliseconds of CPU, and never for long at a time."""
+    folder = tmp_path_factory.mktemp("stays")
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    (folder / "stays.c").write_text(STAYS)
+    command = [compiler, "-O1", "-g", "-fno-optimize-sibling-calls", "-o", folder / "stays", folder / "stays.c"]
+    subprocess.run(command, check=True)
+    return str(folder / "stays")
+
+
+def test_inferred_callers_are_marked_in_the_recording(stays: str, tmp_path: Path, capsys):
+    path = tmp_path / "perf.data"
+    assert run(["record", "-e", "cpu-clock", "--stack-size", "8192", "-o", str(path), "--", stays]) == 0
+    assert "are inferred" in capsys.readouterr().err
+    with undwarf.open(path) as recording:
+        found = recording.profile()
+        inferred = [sample for sample in found.samples if sample.stop == StopReason.INFERRED_ROOT]
+        marked = [
+            [frame.name for frame in sample.stack if frame.provenance == Provenance.OTHER_DUMP] for sample in inferred
+        ]
+    assert inferred
+    assert all(functions[-1] == "_start" and "main" in functions for functions in marked)
+    assert not any("leaf" in functions for functions in marked)
+
+
+def test_nothing_is_inferred_with_no_other_dumps(stays: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    command = ["record", "-q", "-e", "cpu-clock", "--stack-size", "8192", "--no-other-dumps", "-o", str(path)]
+    assert run([*command, "--", stays]) == 0
+    with undwarf.open(path) as recording:
+        stops = [sample.stop for sample in recording.profile().samples]
+    assert StopReason.TRUNCATED in stops
+    assert StopReason.INFERRED_ROOT not in stops
 
 
 def test_small_buffers_are_emptied_into_large_ones(program: str, tmp_path: Path, monkeypatch):

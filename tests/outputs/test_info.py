@@ -72,7 +72,7 @@ def test_advice_is_given_once() -> None:
 
 def test_stacks_with_inferred_callers_are_counted_apart() -> None:
     found = {**FOUND, "wholeness": {**FOUND["wholeness"], "inferred": 7}}
-    assert "7  more reach it with callers inferred from other dumps of their thread\n" in text(found)
+    assert "7  more reach it with callers inferred from other dumps or memory of their thread\n" in text(found)
     assert "inferred" not in text()
 
 

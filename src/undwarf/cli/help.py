@@ -14,7 +14,7 @@ _READING = (
 _SAMPLING = (
     ("What to sample", ("pids", "tids", "everything", "cpus", "events", "filters", "no_inherit")),
     ("How often, how long", ("frequency", "period", "delay", "seconds")),
-    ("Stacks", ("mode", "graph", "call_graph", "dump", "off_cpu", "least")),
+    ("Stacks", ("mode", "graph", "call_graph", "dump", "other_dumps", "off_cpu", "least")),
 )
 """The same of commands that sample."""
 _FIRST = "Options"

@@ -155,6 +155,9 @@ SAMPLING = (
     click.option("--strict-freq", "strict", is_flag=True, help="Fail where the kernel does not allow so high a rate."),
     click.option("--stack-size", "dump", metavar="BYTES", callback=_size, default=None,
                  help="Stack that a sample brings along; at most, and where it fits, 65528."),
+    click.option("--other-dumps/--no-other-dumps", default=True, show_default=True,
+                 help="Continue stacks larger than their dump, where the running process does not prove what called "
+                      "them, with callers inferred from other dumps of the thread and from its memory."),
     click.option("-D", "--delay", metavar="MS", type=Number(0), default=0,
                  help="Take samples only after that long."),
     click.option("--buffer", "--mmap-pages", "-m", metavar="BYTES", callback=_ring, default=None,
@@ -198,6 +201,7 @@ def settings_of(options: dict[str, Any]) -> "Settings":
         mode=options["mode"],
         inherit=not options["no_inherit"],
         dump=dump,
+        other_dumps=options["other_dumps"],
         buffer=options["buffer"],
         seconds=options["seconds"],
         cpus=options["cpus"],
@@ -499,6 +503,11 @@ def _tell(summary: "Summary", settings: "Settings", quiet: bool) -> None:
         notes.append(
             f"stacks deeper than {summary.dump:,} bytes that were followed to their root in the running process, where "
             f"nothing had changed: {summary.completed:,}"
+        )
+    if summary.inferred:
+        notes.append(
+            f"stacks deeper than {summary.dump:,} bytes whose outer callers are inferred from other dumps of the "
+            f"thread and from its memory, and marked so: {summary.inferred:,}"
         )
     if summary.unproven:
         notes.append(

@@ -106,6 +106,7 @@ class Recorder:
             assert self._emitter is not None
             self.summary.shortened, self.summary.dropped = self._emitter.shortened, self._emitter.dropped
             self.summary.completed, self.summary.unproven = self._unwinder.completed, self._unwinder.unproven
+            self.summary.inferred = self._unwinder.inferred
         else:
             self.summary.samples = self.samples
         self.end_file()

@@ -37,6 +37,8 @@ class Settings:
     period: int | None = None
     mode: str = "live"
     """``live``, ``fp``, ``dump``, or kinds of unwind information (:mod:`undwarf.tables.sources`)."""
+    other_dumps: bool = True
+    """Stacks deeper than their dump are continued with callers that are not proven, and marked."""
     off_cpu: bool = False
     off_cpu_least: int = 0
     """Shortest wait, in ns, that makes a sample."""
@@ -80,7 +82,8 @@ class Settings:
 class Summary:
     """What was recorded, and what could not be.
 
-    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``unproven``: those
+    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``inferred``: those
+    that were although it may not have been any more what it had been; ``unproven``: those
     where it may not have been any more what it had been, which end with their dump. ``wakeups``: rounds.
     """
 
@@ -90,6 +93,7 @@ class Summary:
     throttled: int = 0
     exits: int = 0
     completed: int = 0
+    inferred: int = 0
     unproven: int = 0
     shortened: int = 0
     dropped: int = 0

@@ -18,6 +18,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
 from undwarf.live.deep_stacks import DeepStacks
 from undwarf.live.record_system import threads_of
+from undwarf.live.round_dumps import RoundDumps
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.assemble import identity_of
 from undwarf.perfdata.decode import RARE, Decoder
@@ -70,7 +71,8 @@ class LiveUnwinder:
     """Takes the records of all CPUs up to one moment, a round, and gives its stacks.
 
     ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live`` lets the walk go on in the
-    memory of the running process where a dump ends; ``runtime`` keeps the absolute address of each frame. ``disk`` is
+    memory of the running process where a dump ends, ``infer`` also where nothing proves that it was the same at the
+    sample; ``runtime`` keeps the absolute address of each frame. ``disk`` is
     where rows of tables are kept from run to run.
     """
 
@@ -82,6 +84,7 @@ class LiveUnwinder:
         *,
         order: str | None = None,
         live: bool = True,
+        infer: bool = True,
         switches: bool = False,
         runtime: bool = True,
         disk: Store | None = None,
@@ -92,7 +95,7 @@ class LiveUnwinder:
         self.identities: list[FileIdentity] = []
         self.keys: list[tuple[int, int]] = []
         self.store = ImageStore(self.names, self.identities, features, finder)
-        self.deep = DeepStacks()
+        self.deep = DeepStacks(infer=infer)
         self.replay = Replay()
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
         self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
@@ -149,7 +152,7 @@ class LiveUnwinder:
         ones = self._ones[: len(samples)]
         if len(samples):
             walker = self._walker_for(samples, spaces, ones)
-            self.deep.next_round(samples)
+            self.deep.next_round(samples, RoundDumps(samples, order, spans, self._slots))
             for view, position, first, end in spans:
                 if end > first:
                     walker.walk(view, position, first, end, stack, stop, stop_image)
@@ -196,6 +199,11 @@ class LiveUnwinder:
     def completed(self) -> int:
         """Stacks deeper than their dump that were followed to their root in the process's own memory."""
         return self._walker.completed if self._walker is not None else 0
+
+    @property
+    def inferred(self) -> int:
+        """Stacks deeper than their dump that were followed to their root in memory as it was later."""
+        return self._walker.guessed if self._walker is not None else 0
 
     @property
     def unproven(self) -> int:

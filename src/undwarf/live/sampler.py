@@ -459,6 +459,7 @@ class Sampler:
             finder,
             features,
             order=order,
+            infer=self.settings.other_dumps,
             switches=self.off_cpu is not None,
             runtime=runtime,
             disk=Store.from_environment(self.limits),

@@ -103,7 +103,7 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
         (whole["reasons"].get("fiber_root", 0), "of these reach the root of a fiber"),
         (whole["reasons"].get("signal_stack", 0), "of these that of an alternate signal stack; the rest is elsewhere"),
         (whole["reasons"].get("entered_stack", 0), "of these that of a stack entered from another one"),
-        (whole["inferred"], "more reach it with callers inferred from other dumps of their thread"),
+        (whole["inferred"], "more reach it with callers inferred from other dumps or memory of their thread"),
         (whole["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
         (whole["without_chain"], "have no call chains: they were recorded without --call-graph"),
         (whole["without_user"], "have no user part (kernel threads, the idle task)"),

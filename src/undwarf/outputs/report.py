@@ -110,7 +110,8 @@ def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: P
     if whole.unwound:
         text = f"{percent(whole.share)} of {whole.unwound:,} user stacks are whole"
         if whole.inferred:
-            text += f"; {percent(whole.inferred / whole.unwound)}: with callers inferred from other dumps of the thread"
+            share = percent(whole.inferred / whole.unwound)
+            text += f"; {share}: with callers inferred from other dumps or memory of the thread"
         rest = [gap for gap in whole.gaps if gap.samples >= 0.01 * whole.unwound]
         for gap in rest[:2]:
             text += f"; {percent(gap.samples / whole.unwound)}: {gap.description} ({printable(gap.image)})"

@@ -20,7 +20,8 @@ NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
 CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
 KERNEL_CHAIN = cython.declare(cython.uint, 16)
-"""Provenance of kernel frames (undwarf.unwind.stop.Provenance)."""
+OTHER_DUMP = cython.declare(cython.uint, 24)
+"""Provenance of kernel frames, and of inferred ones (undwarf.unwind.stop.Provenance)."""
 LARGEST = cython.declare(cython.Py_ssize_t, 65528)
 ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
 """Bytes that must be free before one record is made; no record is larger."""
@@ -130,17 +131,18 @@ class Emitter:
         left: cython.Py_ssize_t = most
         frame: cython.uint
         context: cython.int = 0
-        kernel: cython.int
+        kind: cython.int
         self.put(0)
         while node != NOTHING:
             if left < 2:
                 self.shortened += 1
                 break
             frame = self.frames[node]
-            kernel = 1 if self.provenances[frame] == KERNEL_CHAIN else 2
-            if kernel != context:
-                self.put(CONTEXT_KERNEL if kernel == 1 else CONTEXT_USER)
-                context = kernel
+            # Inferred frames have a marker of their own, the second one of user frames.
+            kind = 1 if self.provenances[frame] == KERNEL_CHAIN else 3 if self.provenances[frame] == OTHER_DUMP else 2
+            if kind != context:
+                self.put(CONTEXT_KERNEL if kind == 1 else CONTEXT_USER)
+                context = kind
                 count += 1
                 left -= 1
             self.put(self.addresses[frame])

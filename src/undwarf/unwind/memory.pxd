@@ -22,7 +22,9 @@ cdef class Memory(Lookup):
     cdef object deep
     cdef unsigned long long[::1] proof_slots
     cdef unsigned long long[::1] proof_values
+    # Not proven (trial), and with the dump's outermost return address still in its place (alike).
     cdef bint trial
+    cdef bint alike
     cdef const unsigned char[::1] live_block
     cdef unsigned long long live_low
     cdef unsigned long long live_high
@@ -37,10 +39,11 @@ cdef class Memory(Lookup):
     cdef bint read_live(self, unsigned long long start, unsigned long long end) except? -1 nogil
     cdef bint _live_bytes(self, unsigned long long start, unsigned long long end) except? -1
     cdef unsigned long long live_word(self, unsigned long long address) except? -1 nogil
-    cdef int open_live(self) except? -1 nogil
+    cdef int open_live(self, unsigned long long address) except? -1 nogil
+    cdef Py_ssize_t proofs(self) except? -1 nogil
     cdef int read_scheduler(self, unsigned long long start, unsigned long long scheduler) except? -1 nogil
     cdef int _scheduler_bytes(self, unsigned long long start, unsigned long long scheduler) except? -1
     cdef unsigned long long load_live(self, unsigned long long address) except? -1 nogil
-    cdef bint _deep_bytes(self, Py_ssize_t count) except? -1
+    cdef bint _deep_bytes(self, Py_ssize_t count, unsigned long long address) except? -1
     cdef bint _more_bytes(self, unsigned long long address) except? -1
     cdef int _end_trial(self, bint root) except? -1

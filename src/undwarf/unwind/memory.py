@@ -58,6 +58,7 @@ class Memory(Lookup):
         self.live = None
         self.deep = None
         self.trial = False
+        self.alike = False
         self.live_block = zeros("B", 0)
         self.live_state = LIVE_UNUSED
         self.live_whole = False
@@ -108,7 +109,7 @@ class Memory(Lookup):
             if self.live_state == LIVE_UNUSED:
                 self.live_state = LIVE_REFUSED
                 if self.deep is not None and self.high > self.low:
-                    self.open_live()
+                    self.open_live(address)
             if self.live_state == LIVE_OPEN:
                 return self.load_live(address)
         entry = self.mapping(self.space, address)
@@ -171,32 +172,14 @@ class Memory(Lookup):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def open_live(self) -> cython.int:
-        """Ask for the process's stack behind the dump, with the return addresses in the dump that prove it."""
-        i: cython.Py_ssize_t
-        count: cython.Py_ssize_t = 0
-        slot: cython.ulonglong
+    def open_live(self, address: cython.ulonglong) -> cython.int:
+        """Ask for the process's stack behind the dump, where the word at ``address`` is wanted first, with the return
+        addresses in the dump that prove it."""
+        count: cython.Py_ssize_t = self.proofs()
         done: cython.bint = False
-        for i in range(1, self.fresh_count):
-            slot = self.fresh[STATE * i + 1] - 8
-            # Frames entered by signals, and those on other stacks, have no such place.
-            if slot < self.low or slot >= self.high or self.high - slot < 8:
-                continue
-            if count and slot <= self.proof_slots[count - 1]:
-                continue
-            if (
-                cython.cast(
-                    cython.p_ulonglong,
-                    cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, slot - self.low)]),
-                )[0]
-                == self.fresh[STATE * i]
-            ):
-                self.proof_slots[count] = slot
-                self.proof_values[count] = self.fresh[STATE * i]
-                count += 1
         if count:
             with cython.gil:
-                done = self._deep_bytes(count)
+                done = self._deep_bytes(count, address)
         if done:
             self.live_state = LIVE_OPEN
         return 0
@@ -229,6 +212,33 @@ class Memory(Lookup):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def proofs(self) -> cython.Py_ssize_t:
+        """Collect the return addresses of the frames so far, and their places; returns how many."""
+        i: cython.Py_ssize_t
+        count: cython.Py_ssize_t = 0
+        slot: cython.ulonglong
+        word: cython.ulonglong
+        for i in range(1, self.fresh_count):
+            slot = self.fresh[STATE * i + 1] - 8
+            # Frames entered by signals, and those on other stacks, have no such place.
+            if slot < self.low or (count and slot <= self.proof_slots[count - 1]):
+                continue
+            if slot < self.high and self.high - slot >= 8:
+                word = cython.cast(
+                    cython.p_ulonglong,
+                    cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, slot - self.low)]),
+                )[0]
+            else:
+                word = self.live_word(slot)
+            if word and word == self.fresh[STATE * i]:
+                self.proof_slots[count] = slot
+                self.proof_values[count] = self.fresh[STATE * i]
+                count += 1
+        return count
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def load_live(self, address: cython.ulonglong) -> cython.ulonglong:
         """A word of the process's own memory behind the dump."""
         inside: cython.bint = self.live_low <= address and address < self.live_high and self.live_high - address >= 8
@@ -242,7 +252,7 @@ class Memory(Lookup):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _deep_bytes(self, count: cython.Py_ssize_t) -> cython.bint:
+    def _deep_bytes(self, count: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
         """Have memory behind the dump, for which ``count`` return addresses in the dump stand; False without."""
         found = self.deep.beyond(
             self.number,
@@ -250,6 +260,7 @@ class Memory(Lookup):
             memoryview(self.proof_values)[:count],
             self.low,
             self.high,
+            address,
         )
         if found is None:
             return False
@@ -257,13 +268,15 @@ class Memory(Lookup):
         self.live_block = found[1]
         self.live_high = self.live_low + cython.cast(cython.ulonglong, self.live_block.shape[0])
         self.trial = self.deep.trial
+        self.alike = self.deep.alike
         return True
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _more_bytes(self, address: cython.ulonglong) -> cython.bint:
         """During a trial, have more of it, up to behind ``address``; False without."""
-        found = self.deep.more(address)
+        count: cython.Py_ssize_t = self.proofs()
+        found = self.deep.more(address, memoryview(self.proof_slots)[:count], memoryview(self.proof_values)[:count])
         if found is None:
             return False
         self.live_block = found

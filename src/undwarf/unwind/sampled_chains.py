@@ -22,11 +22,13 @@ STOP_NONE = cython.declare(cython.int, 0)
 STOP_ROOT = cython.declare(cython.int, 1)
 STOP_UNMAPPED = cython.declare(cython.int, 4)
 STOP_NO_DUMP = cython.declare(cython.int, 8)
+STOP_INFERRED_ROOT = cython.declare(cython.int, 20)
 
 # Provenance of a frame (undwarf.unwind.stop.Provenance).
 FROM_USER_CHAIN = cython.declare(cython.int, 17)
 FROM_DEFERRED_CHAIN = cython.declare(cython.int, 20)
 FROM_BRANCH_STACK = cython.declare(cython.int, 21)
+FROM_OTHER_DUMP = cython.declare(cython.int, 24)
 
 # Bits of `branch_sample_type` (include/uapi/linux/perf_event.h).
 BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
@@ -144,22 +146,27 @@ class SampledChains(UserFrames):
         that cannot be code; or, where we unwound it before it was written, all with the reason ``why`` they end."""
         ip: cython.ulonglong
         i: cython.Py_ssize_t
+        provenance: cython.int = FROM_USER_CHAIN
         if not self.stitched:
             why = STOP_NONE
         self.stop = why if why else STOP_NO_DUMP
         for i in range(min(self.user_chain_count, self.max_chain)):
             ip = self.word(self.user_chain_at + 8 * i)
+            if ip == CONTEXT_USER and why == STOP_INFERRED_ROOT:
+                # What comes behind a second marker was not in the sample's own dump (undwarf.perfdata.emit).
+                provenance = FROM_OTHER_DUMP
+                continue
             if ip >= MARKERS:
                 break
             if ip == 0:
                 break
-            self.resolve(ip if i == 0 or why else ip - 1, ip, FROM_USER_CHAIN)
+            self.resolve(ip if i == 0 or why else ip - 1, ip, provenance)
             if self.found_rule == RULE_UNMAPPED and i > 0 and not why:
                 self.stop = STOP_UNMAPPED
                 break
             self.chain[count] = self.found_frame
             count += 1
-            if why and why != STOP_ROOT:
+            if why and why != STOP_ROOT and why != STOP_INFERRED_ROOT:
                 self.stop_image = self.found_image
         return count
 

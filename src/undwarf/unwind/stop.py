@@ -6,9 +6,10 @@ from enum import IntEnum
 class StopReason(IntEnum):
     """The end of a sample's user part. Only those in WHOLE are whole stacks; NONE has no user part at all.
 
-    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`). ABSENT_PAGE: as TRUNCATED,
-    where the kernel gave up before the size that was asked for, at a page: it copies the stack without waiting, so it
-    ends at the first page that is not in memory (perf_output_sample_ustack), as in a large frame not all used."""
+    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`), or from memory of the
+    process at another time (:mod:`undwarf.live.deep_stacks`). ABSENT_PAGE: as TRUNCATED, where the kernel stopped at a
+    page boundary before the size that was asked for: it copies the stack without waiting and ends at the first page
+    that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used."""
 
     NONE = 0
     ROOT = 1
@@ -51,7 +52,7 @@ DESCRIPTIONS = {
     StopReason.BAD_RULE: "the unwind rule cannot be used",
     StopReason.UNKNOWN_REGISTER: "a register the rule needs was not recorded",
     StopReason.DEFERRED: "the user chain was to come later and never came",
-    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of other samples of the thread",
+    StopReason.INFERRED_ROOT: "the stack dump ended; its outer callers are those of the thread at another time",
     StopReason.ABSENT_PAGE: "the stack dump ended early, at a page of the stack that was not in memory",
     StopReason.OTHER_STACK: "it goes on on another stack, which was not recorded",
     StopReason.FIBER_ROOT: "root of a fiber reached",

@@ -35,6 +35,7 @@ STOP_DEFERRED = cython.declare(cython.int, 14)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
 STOP_ENTERED_STACK = cython.declare(cython.int, 19)
+STOP_INFERRED_ROOT = cython.declare(cython.int, 20)
 
 BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
 BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
@@ -94,6 +95,7 @@ class Walker(SampledChains):
     # Of samples that have an address only: where it was, its snapshot and the stack it is (3 a place).
     bare = cython.declare("unsigned long long[::1]")
     completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    guessed = cython.declare(cython.Py_ssize_t, visibility="readonly")
     unproven = cython.declare(cython.Py_ssize_t, visibility="readonly")
     deferred = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
@@ -150,6 +152,7 @@ class Walker(SampledChains):
         if other.deep is not None:
             self.see_deep(other.deep)
         self.completed = other.completed
+        self.guessed = other.guessed
         self.unproven = other.unproven
         self.deferred = other.deferred
         self.damaged = other.damaged
@@ -278,6 +281,25 @@ class Walker(SampledChains):
     def missing_scheduler(self) -> int:
         """The stack pointer of the scheduler of the Haskell code that the last walk ended in; 0 where it did not."""
         return self.scheduler_at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def infer_callers(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
+        """Mark the frames of the chain whose return addresses are not in the dump; False where one follows no call."""
+        k: cython.Py_ssize_t
+        frame: cython.uint
+        if self.fresh_count != count - first:
+            return False
+        for k in range(1, self.fresh_count):
+            if self.fresh[STATE * k + 1] > self.high:
+                frame = self.chain[first + k]
+                if self.stacks.frame_provenance[frame] != FROM_OTHER_DUMP:
+                    frame = self.inferred_frame(frame)
+                if frame == NOTHING:
+                    return False
+                self.chain[first + k] = frame
+        return True
 
     def continued(self, node: int) -> int:
         """The stack of the sample that was traced last, with ``node`` as the caller of its outermost frame."""
@@ -470,10 +492,14 @@ class Walker(SampledChains):
             self.completed += self.is_whole()
         elif self.live_state != LIVE_UNUSED:
             if self.trial:
-                # Nothing says yet that these are the sample's own callers; those of later ones they may be.
+                # Nothing proves yet that these are the sample's own callers; those of later ones they may be.
                 with cython.gil:
                     self._end_trial(self.is_whole())
                 self.trial = False
+                if self.alike and self.is_whole() and self.infer_callers(first, count):
+                    self.stop = STOP_INFERRED_ROOT
+                    self.guessed += 1
+                    return count
                 self.live_state = LIVE_REFUSED
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
