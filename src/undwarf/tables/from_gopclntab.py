@@ -13,7 +13,7 @@ from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
 from undwarf.tables import go_stacks, x86_64_signals
 from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
-from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, UNDEFINED
+from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, IS_EXPRESSION, UNDEFINED
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -81,6 +81,8 @@ class GoSource:
         rows = [(at, self._number(depth, name in _OUTERMOST, name in (_FROM_C, _INTERRUPTED))) for at, depth in depths]
         for stretch in go_stacks.stretches(name, self._code(piece), self._system):
             rows = self._with_stretch(piece, stretch, depths, rows)
+        if name == go_stacks.NEW_STACK:
+            rows = self._with_preemption(piece, depths, rows)
         if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, x86_64_signals.RETURN):
             rows = [(self.starts[piece], x86_64_signals.add_rule(self._rules, GOPCLNTAB))]
         # Callers are looked up by the byte before the return address, which is where that function begins.
@@ -105,11 +107,35 @@ class GoSource:
             rule = self._add_rule((CFA_DEREF, 7, stretch.word, size))
         elif expression:
             number = self._rules.expressions.add(expression)
-            rule = self._add_rule((CFA_EXPRESSION, 0, 0, number)) if number >= 0 else NO_RULE
+            caller = self._rules.expressions.add(go_stacks.CALLER_UNLESS_PREEMPTED) if stretch.preempts else 0
+            place = {16: (IS_EXPRESSION, caller, 0)} if stretch.preempts else None
+            rule = self._add_rule((CFA_EXPRESSION, 0, 0, number), place) if min(number, caller) >= 0 else NO_RULE
         else:
             rule = self._add_rule((CFA_REGISTER, 7, 8, 0), {16: (UNDEFINED, 0, 0)})
+        return self._between(rows, low, high, self.ends[piece], rule)
+
+    def _with_preemption(
+        self, piece: int, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """The rows of :data:`go_stacks.NEW_STACK`: in calls that preempt the goroutine, its caller has none."""
+        start, code = self.starts[piece], self._code(piece)
+        numbers = [self._functions.named(name) for name in go_stacks.PREEMPTING]
+        targets = {self.starts[number] - start for number in numbers if number is not None}
+        mark = self._rules.expressions.add(go_stacks.PREEMPTED)
+        for back in go_stacks.never_returns(code, targets) if mark >= 0 else ():
+            # Callers are looked up by the byte before the return address.
+            at = bisect_right(depths, start + back - 1, key=lambda one: one[0]) - 1
+            if at >= 0:
+                place = {14: (IS_EXPRESSION, mark, 0), 16: (AT_CFA, -8, 0)}
+                rule = self._add_rule((CFA_REGISTER, 7, depths[at][1] + 8, 0), place)
+                rows = self._between(rows, start + back - 1, start + back, self.ends[piece], rule)
+        return rows
+
+    @staticmethod
+    def _between(rows: list[tuple[int, int]], low: int, high: int, end: int, rule: int) -> list[tuple[int, int]]:
+        """Rows up to ``end`` with another rule from ``low`` to ``high``."""
         before = [row for row in rows if row[0] <= high]
-        after = [(high, before[-1][1])] if before and high < self.ends[piece] else []
+        after = [(high, before[-1][1])] if before and high < end else []
         return sorted([row for row in rows if not low <= row[0] <= high] + [(low, rule)] + after)
 
     def _code(self, piece: int) -> bytes:

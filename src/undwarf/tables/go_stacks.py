@@ -8,7 +8,7 @@ runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgoca
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from undwarf.dwarf.operations import BRA, BREG0, DEREF, DROP, DUP, LIT0, MINUS, PLUS_UCONST, SKIP
@@ -20,6 +20,10 @@ TO_SYSTEM = "runtime.systemstack"
 """Calls a function of Go on the thread's stack."""
 MORE = "runtime.morestack"
 """Goes on on the thread's stack to make a goroutine's larger, for the function that called it."""
+NEW_STACK = "runtime.newstack"
+"""What :data:`MORE` calls: makes the stack larger, or calls one of :data:`PREEMPTING`."""
+PREEMPTING = ("runtime.gopreempt_m", "runtime.goschedImpl", "runtime.preemptPark")
+"""Take the goroutine off the thread, which then looks for other work; they never return (runtime/stack.go)."""
 NEVER_BACK = {
     "runtime.mcall": rb"\x49\x8b\x66[\x00-\x7f]",
     "runtime.clone": rb"\x48\x89\xf4",
@@ -73,6 +77,7 @@ _CURRENT = re.compile(
 )
 """From the thread's goroutine to the one it runs for, and where that left its stack."""
 
+_CALL = re.compile(rb"\xe8")
 _RDX, _RSP, _R14 = 1, 7, 14
 """Go keeps the running goroutine in r14."""
 
@@ -94,15 +99,21 @@ class Stretch(NamedTuple):
     current: tuple[int, int, int] | None = None
     register: int | None = None
     hidden: bool = False
+    preempts: bool = False
+    """Its frame has no caller if :data:`PREEMPTED` is in r14."""
 
     def expression(self, size: int) -> bytes:
         """The call frame address, ``size`` bytes above that stack pointer; empty where no expression is needed."""
+        found = self._expression(size)
+        return _unless_preempted(_register_plus(_RSP, 0), found) if self.preempts else found
+
+    def _expression(self, size: int) -> bytes:
         if self.goroutine is not None:
             holder, high, depth = self.goroutine
             end = _register(_RSP, holder) + _word_at(high)
             return end + _register(_RSP, depth) + bytes((MINUS,)) + _plus(size)
         if self.register is not None:
-            return bytes((BREG0 + self.register, *leb(size, signed=True)))
+            return _register_plus(self.register, size)
         if self.hidden:
             # No process has memory at 0: the stack pointer is unknown, on another stack.
             return bytes((LIT0, DEREF))
@@ -114,6 +125,16 @@ class Stretch(NamedTuple):
         # A thread that runs for nobody has 0 there: as good a return address as any that ends a stack.
         none = bytes((DROP,)) + _plus(8) + bytes((SKIP,)) + struct.pack("<h", len(found))
         return place + bytes((BRA,)) + struct.pack("<h", len(none)) + none + found
+
+
+PREEMPTED = bytes((LIT0 + 1,))
+"""An expression for r14, no goroutine's address, in frames that have taken their goroutine off the thread."""
+
+
+def never_returns(code: bytes, targets: Collection[int]) -> list[int]:
+    """Where calls of ``targets`` (offsets from where the code begins) would return to."""
+    calls = (found.start() + 5 for found in _CALL.finditer(code) if found.start() + 5 <= len(code))
+    return [back for back in calls if back + int.from_bytes(code[back - 4 : back], "little", signed=True) in targets]
 
 
 def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
@@ -130,10 +151,10 @@ def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
         return []
     current = _CURRENT.search(system)
     if current is None:
-        return [Stretch(switch.end(), len(code), hidden=True)]
+        return [Stretch(switch.end(), len(code), hidden=True, preempts=name == MORE)]
     places = current["m"][0], int.from_bytes(current["current"], "little"), current["sp"][0]
     high = current.end() if name == TO_SYSTEM else len(code)
-    return [Stretch(switch.end(), high, current=places)] if switch.end() < high else []
+    return [Stretch(switch.end(), high, current=places, preempts=name == MORE)] if switch.end() < high else []
 
 
 def _around_c(code: bytes) -> Iterator[Stretch]:
@@ -163,9 +184,20 @@ def _kept(code: bytes) -> Iterator[Stretch]:
             yield Stretch(found.start() + _MOVE, found.end() - _MOVE + 1, register=register)
 
 
+def _unless_preempted(then: bytes, other: bytes) -> bytes:
+    """The expression ``then`` if :data:`PREEMPTED` is in r14, else ``other``."""
+    then += bytes((SKIP,)) + struct.pack("<h", len(other))
+    return _register_plus(_R14, -1) + bytes((BRA,)) + struct.pack("<h", len(then)) + then + other
+
+
+def _register_plus(number: int, offset: int) -> bytes:
+    """A register plus an offset."""
+    return bytes((BREG0 + number, *leb(offset, signed=True)))
+
+
 def _register(number: int, offset: int) -> bytes:
     """The word at a register plus an offset."""
-    return bytes((BREG0 + number, *leb(offset, signed=True), DEREF))
+    return bytes((*_register_plus(number, offset), DEREF))
 
 
 def _word_at(offset: int) -> bytes:
@@ -176,3 +208,7 @@ def _word_at(offset: int) -> bytes:
 def _plus(value: int) -> bytes:
     """An operation that adds."""
     return bytes((PLUS_UCONST, *leb(value)))
+
+
+CALLER_UNLESS_PREEMPTED = _unless_preempted(bytes((DROP, LIT0)), bytes((LIT0 + 8, MINUS, DEREF)))
+"""The return address (an expression over the call frame address) in a stretch that ``preempts``: 0 ends a stack."""
