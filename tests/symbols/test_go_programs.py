@@ -237,6 +237,46 @@ def test_who_preempts_a_goroutine_is_called_by_nobody(tmp_path: Path) -> None:
     ]
 
 
+WORKER = "runtime.gcBgMarkWorker"
+
+
+@pytest.mark.parametrize(
+    ("starter", "calls", "stack", "stop"),
+    [
+        ("", 1, ["runtime.goexit"], StopReason.ROOT),
+        ("runtime.gcBgMarkStartWorkers.gowrap1", 1, ["runtime.gcBgMarkStartWorkers.gowrap1", "runtime.goexit"],
+         StopReason.ROOT),
+        ("", 2, [], StopReason.OTHER_STACK),
+    ],
+)  # fmt: skip
+def test_the_collectors_worker_is_known_by_what_it_calls(
+    tmp_path: Path, starter: str, calls: int, stack: list[str], stop: StopReason
+) -> None:
+    # call systemstack, once or twice; call the worker
+    code = bytes.fromhex("e87b000000" + "e876000000" * (calls - 1)) + b"\x90" * 50
+    functions = [
+        Function("runtime.goexit", top=True),
+        Function(WORKER, code=code, depths=[(0, 64)]),
+        Function(f"{WORKER}.func2", depths=[(0, 64)]),
+        Function("runtime.systemstack", code=SYSTEM, depths=[(0, 64)]),
+    ]
+    if starter:
+        functions.append(Function(starter, code=bytes.fromhex("e83bffffff 90"), depths=[(0, 64)]))
+    found = thread_of(tmp_path / "p", functions, TEXT + 128, struct.pack("<Q", TEXT + 192 + 6) + bytes(0x100), {})
+    assert found == ([f"{WORKER}.func2", "runtime.systemstack", *([WORKER] if calls == 1 else []), *stack], stop)
+
+
+def test_what_else_runs_on_the_threads_stack_has_no_known_caller(tmp_path: Path) -> None:
+    functions = [
+        Function("runtime.goexit", top=True),
+        Function(WORKER, code=bytes.fromhex("e87b000000") + b"\x90" * 50, depths=[(0, 64)]),
+        Function("runtime.newproc.func1", depths=[(0, 64)]),
+        Function("runtime.systemstack", code=SYSTEM, depths=[(0, 64)]),
+    ]
+    found = thread_of(tmp_path / "p", functions, TEXT + 128, struct.pack("<Q", TEXT + 192 + 6) + bytes(0x100), {})
+    assert found == (["runtime.newproc.func1", "runtime.systemstack"], StopReason.OTHER_STACK)
+
+
 SYSTEM_OF_PIE = bytes.fromhex(  # as above; mov $-8,%rcx; mov %fs:(%rcx),%rax; ...; mov %rax,%fs:(%rcx)
     "488b6238 ffd7 48c7c1f8ffffff 64488b01 488b5830 488b83b8000000 64488901 488b6038 c3"
 )

@@ -30,6 +30,7 @@ _MAX_FOUND = 8
 _MAX_NAME = 16384
 _MAX_INLINED = 100
 """Functions inlined in each other, of one address."""
+_RUNTIME = b"runtime."
 _TOP_FRAME = 1
 _OUTERMOST = frozenset({"runtime.goexit", "runtime.mstart", "runtime.rt0_go"})
 """Where stacks begin, of programs that do not mark them (before Go 1.17)."""
@@ -170,14 +171,17 @@ class GoFunctions:
         return self._text(self.names[function])
 
     def named(self, name: str) -> int | None:
-        """The number of the function of a name."""
-        for number, place in enumerate(self.names):
-            if self._begins(place, name.encode()):
-                return number
-        return None
+        """The number of the function of the run time of a name."""
+        return self._of_runtime.get(name)
 
-    def _begins(self, place: int, name: bytes) -> bool:
-        return bytes(self.data[place : place + len(name) + 1]) == name + b"\0"
+    @cached_property
+    def _of_runtime(self) -> dict[str, int]:
+        """The numbers of the run time's functions by name."""
+        found: dict[str, int] = {}
+        for number, place in enumerate(self.names):
+            if self.data[place : place + len(_RUNTIME)] == _RUNTIME:
+                found.setdefault(self.name(number), number)
+        return found
 
     def is_outermost(self, function: int) -> bool:
         """Whether no stack goes on beyond a function."""

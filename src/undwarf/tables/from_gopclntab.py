@@ -6,7 +6,8 @@ stripped programs, too.
 """
 
 from bisect import bisect_right
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
@@ -82,7 +83,15 @@ class GoSource:
         for stretch in go_stacks.stretches(name, self._code(piece), self._system):
             rows = self._with_stretch(piece, stretch, depths, rows)
         if name == go_stacks.NEW_STACK:
-            rows = self._with_preemption(piece, depths, rows)
+            targets = [self._functions.named(one) for one in go_stacks.PREEMPTING]
+            for back in self._returns(piece, targets):
+                rows = self._with_call(piece, back, depths, rows, partial(self._marked, go_stacks.PREEMPTED))
+        elif name.startswith(f"{go_stacks.WORKER}.func") and self._above_worker:
+            rows = [(at, self._marked(go_stacks.WORKING, depth)) for at, depth in depths]
+        elif name in (go_stacks.WORKER, go_stacks.WORKER_STARTED):
+            for back in self._above_worker:
+                if back in range(self.starts[piece], self.ends[piece]):
+                    rows = self._with_call(piece, back, depths, rows, partial(self._of_worker, back))
         if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, x86_64_signals.RETURN):
             rows = [(self.starts[piece], x86_64_signals.add_rule(self._rules, GOPCLNTAB))]
         # Callers are looked up by the byte before the return address, which is where that function begins.
@@ -107,29 +116,73 @@ class GoSource:
             rule = self._add_rule((CFA_DEREF, 7, stretch.word, size))
         elif expression:
             number = self._rules.expressions.add(expression)
-            caller = self._rules.expressions.add(go_stacks.CALLER_UNLESS_PREEMPTED) if stretch.preempts else 0
-            place = {16: (IS_EXPRESSION, caller, 0)} if stretch.preempts else None
-            rule = self._add_rule((CFA_EXPRESSION, 0, 0, number), place) if min(number, caller) >= 0 else NO_RULE
+            place = self._caller_if_marked(stretch.mark, next(iter(self._above_worker), 0)) if stretch.mark else {}
+            rule = NO_RULE
+            if number >= 0 and place is not None:
+                rule = self._add_rule((CFA_EXPRESSION, 0, 0, number), place or None)
         else:
             rule = self._add_rule((CFA_REGISTER, 7, 8, 0), {16: (UNDEFINED, 0, 0)})
         return self._between(rows, low, high, self.ends[piece], rule)
 
-    def _with_preemption(
-        self, piece: int, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
+    def _with_call(
+        self,
+        piece: int,
+        back: int,
+        depths: list[tuple[int, int]],
+        rows: list[tuple[int, int]],
+        rule_of: Callable[[int], int],
     ) -> list[tuple[int, int]]:
-        """The rows of :data:`go_stacks.NEW_STACK`: in calls that preempt the goroutine, its caller has none."""
-        start, code = self.starts[piece], self._code(piece)
-        numbers = [self._functions.named(name) for name in go_stacks.PREEMPTING]
-        targets = {self.starts[number] - start for number in numbers if number is not None}
-        mark = self._rules.expressions.add(go_stacks.PREEMPTED)
-        for back in go_stacks.never_returns(code, targets) if mark >= 0 else ():
-            # Callers are looked up by the byte before the return address.
-            at = bisect_right(depths, start + back - 1, key=lambda one: one[0]) - 1
-            if at >= 0:
-                place = {14: (IS_EXPRESSION, mark, 0), 16: (AT_CFA, -8, 0)}
-                rule = self._add_rule((CFA_REGISTER, 7, depths[at][1] + 8, 0), place)
-                rows = self._between(rows, start + back - 1, start + back, self.ends[piece], rule)
-        return rows
+        """The rows of a function with another rule, by the depth of the stack, for a call that returns to ``back``."""
+        # Callers are looked up by the byte before the return address.
+        at = bisect_right(depths, back - 1, key=lambda one: one[0]) - 1
+        if at < 0 or self._number(depths[at][1], False) == NO_RULE:
+            return rows
+        return self._between(rows, back - 1, back, self.ends[piece], rule_of(depths[at][1]))
+
+    def _marked(self, mark: int, depth: int) -> int:
+        """The rule for a depth of the stack, of a frame that marks itself to its callers."""
+        number = self._rules.expressions.add(go_stacks.mark(mark))
+        if number < 0 or self._number(depth, False) == NO_RULE:
+            return NO_RULE
+        return self._add_rule((CFA_REGISTER, 7, depth + 8, 0), {14: (IS_EXPRESSION, number, 0), 16: (AT_CFA, -8, 0)})
+
+    def _of_worker(self, back: int, depth: int) -> int:
+        """The rule for a depth of the stack, of a frame of the collector's worker that goes on at ``back``."""
+        place = self._caller_if_marked(go_stacks.WORKING, back)
+        return self._add_rule((CFA_REGISTER, 7, depth + 8, 0), place) if place is not None else NO_RULE
+
+    def _caller_if_marked(self, mark: int, back: int) -> "dict[int, tuple[int, int, int]] | None":
+        """Where the return address of a frame that goes on at ``back`` is; None where there is no expression for it."""
+        above = self._above_worker
+        ahead = None
+        if mark == go_stacks.WORKING:
+            if back not in above[:-1]:
+                return {16: (AT_CFA, -8, 0)}
+            ahead = above[above.index(back) + 1] - back
+        number = self._rules.expressions.add(go_stacks.caller_if_marked(mark, ahead))
+        return {16: (IS_EXPRESSION, number, 0)} if number >= 0 else None
+
+    def _returns(self, piece: int, targets: "list[int | None]") -> list[int]:
+        """Where a function's calls of others (by number) return to."""
+        start = self.starts[piece]
+        places = {self.starts[number] - start for number in targets if number is not None}
+        return [start + back for back in go_stacks.returns(self._code(piece), places)]
+
+    @cached_property
+    def _above_worker(self) -> list[int]:
+        """Return addresses above functions that the collector's worker has called on the thread's stack, each of which
+        is the only one: that of such a call, of the worker's, and so on; none where it is not as expected."""
+        named = self._functions.named
+        system, worker, outermost = named(go_stacks.TO_SYSTEM), named(go_stacks.WORKER), named(_OUTERMOST[0])
+        starter = named(go_stacks.WORKER_STARTED)
+        call = self._system.find(go_stacks.CALL_OF_FUNCTION)
+        if system is None or worker is None or outermost is None or call < 0:
+            return []
+        found = [[self.starts[system] + call + len(go_stacks.CALL_OF_FUNCTION)], self._returns(worker, [system])]
+        if starter is not None:
+            found.append(self._returns(starter, [worker]))
+        found.append([self.starts[outermost] + 1])
+        return [one[0] for one in found] if all(len(one) == 1 for one in found) else []
 
     @staticmethod
     def _between(rows: list[tuple[int, int]], low: int, high: int, end: int, rule: int) -> list[tuple[int, int]]:

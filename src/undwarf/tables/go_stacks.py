@@ -24,6 +24,9 @@ NEW_STACK = "runtime.newstack"
 """What :data:`MORE` calls: makes the stack larger, or calls one of :data:`PREEMPTING`."""
 PREEMPTING = ("runtime.gopreempt_m", "runtime.goschedImpl", "runtime.preemptPark")
 """Take the goroutine off the thread, which then looks for other work; they never return (runtime/stack.go)."""
+WORKER, WORKER_STARTED = "runtime.gcBgMarkWorker", "runtime.gcBgMarkStartWorkers.gowrap1"
+"""A goroutine of the collector that works on the thread's stack nearly always, and what it is called by, if anything
+(Go 1.23 and later). Only functions in it call :data:`TO_SYSTEM` with functions named after it (runtime/mgc.go)."""
 NEVER_BACK = {
     "runtime.mcall": rb"\x49\x8b\x66[\x00-\x7f]",
     "runtime.clone": rb"\x48\x89\xf4",
@@ -62,6 +65,8 @@ _KEPT = re.compile(
 )
 """A call of C for which the caller's stack pointer is kept in a register that C gives back (of the vDSO for the
 time and random numbers, of sanitizers)."""
+CALL_OF_FUNCTION = b"\xff\xd7"
+"""call *%rdi, in :data:`TO_SYSTEM`"""
 _ALIGN = b"\x48\x83\xe4\xf0"
 """and $-16,%rsp"""
 _TO_KEPT = {None: (3, b"\x48\x89\xdc")} | {0xE4 + i: (12 + i, bytes((0x4C, 0x89, 0xE4 + 8 * i))) for i in range(4)}
@@ -78,7 +83,7 @@ _CURRENT = re.compile(
 """From the thread's goroutine to the one it runs for, and where that left its stack."""
 
 _CALL = re.compile(rb"\xe8")
-_RDX, _RSP, _R14 = 1, 7, 14
+_RDX, _RSP, _R14, _RIP = 1, 7, 14, 16
 """Go keeps the running goroutine in r14."""
 
 
@@ -99,13 +104,13 @@ class Stretch(NamedTuple):
     current: tuple[int, int, int] | None = None
     register: int | None = None
     hidden: bool = False
-    preempts: bool = False
-    """Its frame has no caller if :data:`PREEMPTED` is in r14."""
+    mark: int = 0
+    """Where r14 has this value, the caller is not where the stack says (:data:`PREEMPTED`, :data:`WORKING`)."""
 
     def expression(self, size: int) -> bytes:
         """The call frame address, ``size`` bytes above that stack pointer; empty where no expression is needed."""
         found = self._expression(size)
-        return _unless_preempted(_register_plus(_RSP, 0), found) if self.preempts else found
+        return _if_marked(self.mark, _register_plus(_RSP, 0), found) if self.mark else found
 
     def _expression(self, size: int) -> bytes:
         if self.goroutine is not None:
@@ -127,12 +132,25 @@ class Stretch(NamedTuple):
         return place + bytes((BRA,)) + struct.pack("<h", len(none)) + none + found
 
 
-PREEMPTED = bytes((LIT0 + 1,))
-"""An expression for r14, no goroutine's address, in frames that have taken their goroutine off the thread."""
+PREEMPTED, WORKING = 1, 2
+"""Values of r14, no goroutine's addresses: in frames that have taken their goroutine off the thread, and in those that
+:data:`WORKER` has called on the thread's stack. Both are known without the goroutine's stack."""
 
 
-def never_returns(code: bytes, targets: Collection[int]) -> list[int]:
-    """Where calls of ``targets`` (offsets from where the code begins) would return to."""
+def mark(value: int) -> bytes:
+    """An expression for a mark in r14."""
+    return bytes((LIT0 + value,))
+
+
+def caller_if_marked(value: int, ahead: int | None) -> bytes:
+    """The return address, an expression over the call frame address: with that mark in r14 it is ``ahead`` of the
+    frame's own address, or 0, which ends a stack, for None."""
+    own = bytes((DROP, LIT0)) if ahead is None else _register_plus(_RIP, ahead)
+    return _if_marked(value, own, bytes((LIT0 + 8, MINUS, DEREF)))
+
+
+def returns(code: bytes, targets: Collection[int]) -> list[int]:
+    """Where calls of ``targets`` return to (offsets, as those, from where the code begins)."""
     calls = (found.start() + 5 for found in _CALL.finditer(code) if found.start() + 5 <= len(code))
     return [back for back in calls if back + int.from_bytes(code[back - 4 : back], "little", signed=True) in targets]
 
@@ -150,11 +168,12 @@ def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
     if switch is None:
         return []
     current = _CURRENT.search(system)
+    mark_here = PREEMPTED if name == MORE else WORKING
     if current is None:
-        return [Stretch(switch.end(), len(code), hidden=True, preempts=name == MORE)]
+        return [Stretch(switch.end(), len(code), hidden=True, mark=mark_here)]
     places = current["m"][0], int.from_bytes(current["current"], "little"), current["sp"][0]
     high = current.end() if name == TO_SYSTEM else len(code)
-    return [Stretch(switch.end(), high, current=places, preempts=name == MORE)] if switch.end() < high else []
+    return [Stretch(switch.end(), high, current=places, mark=mark_here)] if switch.end() < high else []
 
 
 def _around_c(code: bytes) -> Iterator[Stretch]:
@@ -184,10 +203,10 @@ def _kept(code: bytes) -> Iterator[Stretch]:
             yield Stretch(found.start() + _MOVE, found.end() - _MOVE + 1, register=register)
 
 
-def _unless_preempted(then: bytes, other: bytes) -> bytes:
-    """The expression ``then`` if :data:`PREEMPTED` is in r14, else ``other``."""
+def _if_marked(value: int, then: bytes, other: bytes) -> bytes:
+    """The expression ``then`` with that mark in r14, else ``other``."""
     then += bytes((SKIP,)) + struct.pack("<h", len(other))
-    return _register_plus(_R14, -1) + bytes((BRA,)) + struct.pack("<h", len(then)) + then + other
+    return _register_plus(_R14, -value) + bytes((BRA,)) + struct.pack("<h", len(then)) + then + other
 
 
 def _register_plus(number: int, offset: int) -> bytes:
@@ -208,7 +227,3 @@ def _word_at(offset: int) -> bytes:
 def _plus(value: int) -> bytes:
     """An operation that adds."""
     return bytes((PLUS_UCONST, *leb(value)))
-
-
-CALLER_UNLESS_PREEMPTED = _unless_preempted(bytes((DROP, LIT0)), bytes((LIT0 + 8, MINUS, DEREF)))
-"""The return address (an expression over the call frame address) in a stretch that ``preempts``: 0 ends a stack."""
