@@ -98,6 +98,7 @@ class GoFunctions:
         self._version = self._number(0, 4)
         self._steps: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._kept = 0
+        self._of_runtime: dict[str, int] = {}
         self._quantum = data[6] if len(data) > 8 else 1
         word = data[7] if len(data) > 8 else 8
         self._word = word
@@ -171,17 +172,20 @@ class GoFunctions:
         return self._text(self.names[function])
 
     def named(self, name: str) -> int | None:
-        """The number of the function of the run time of a name."""
+        """The number of the function of the run time of a name. Most come early, and are found before all are read."""
+        if name not in self._of_runtime:
+            for number, place in self._left:
+                if self.data[place : place + len(_RUNTIME)] == _RUNTIME:
+                    found = self.name(number)
+                    self._of_runtime.setdefault(found, number)
+                    if found == name:
+                        break
         return self._of_runtime.get(name)
 
     @cached_property
-    def _of_runtime(self) -> dict[str, int]:
-        """The numbers of the run time's functions by name."""
-        found: dict[str, int] = {}
-        for number, place in enumerate(self.names):
-            if self.data[place : place + len(_RUNTIME)] == _RUNTIME:
-                found.setdefault(self.name(number), number)
-        return found
+    def _left(self) -> Iterator[tuple[int, int]]:
+        """Numbers and places of names that were not looked at by :meth:`named`."""
+        return iter(enumerate(self.names))
 
     def is_outermost(self, function: int) -> bool:
         """Whether no stack goes on beyond a function."""
