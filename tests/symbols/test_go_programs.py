@@ -143,6 +143,10 @@ def test_a_call_to_c_on_the_threads_own_stack() -> None:
     assert rule_of("runtime.asmcgocall", code, 1, depths=[(0, 64)]).cfa == "*(rsp+40)+8"
 
 
+RBP = 4
+"""A word of a thread's registers."""
+
+
 def stack_in_c(path: Path, memory: dict[int, bytes]) -> tuple[list[str], StopReason]:
     """A thread that has just returned from C to a goroutine's code, and has that memory."""
     back = bytes.fromhex("488b7c2430 488b7708 482b742428 4889f4 c3")
@@ -155,13 +159,14 @@ def stack_in_c(path: Path, memory: dict[int, bytes]) -> tuple[list[str], StopRea
 
 
 def thread_of(
-    path: Path, functions: list[Function], address: int, stack: bytes, memory: dict[int, bytes]
+    path: Path, functions: list[Function], address: int, stack: bytes, memory: dict[int, bytes], frame: int = 0
 ) -> tuple[list[str], StopReason]:
-    """The functions of a thread at that address of a program, and why its stack ends."""
+    """The functions of a thread at that address of a program, with that frame pointer, and why its stack ends."""
     path.write_bytes(Program(functions).build())
     elf = ElfFile.open(path)
     words = [0] * X86_64.words
     words[X86_64.sp], words[X86_64.ip] = 0x7F0000, address
+    words[RBP] = frame
 
     def read(start: int, end: int) -> bytes:
         return next((data[start - at : end - at] for at, data in memory.items() if at <= start < at + len(data)), b"")
@@ -235,6 +240,16 @@ def test_who_preempts_a_goroutine_is_called_by_nobody(tmp_path: Path) -> None:
         (["runtime.gopreempt_m", "runtime.newstack", "runtime.morestack"], StopReason.ROOT),
         (["runtime.gopreempt_m", "runtime.newstack", "runtime.morestack"], StopReason.OTHER_STACK),
     ]
+
+
+def test_a_missing_register_does_not_hide_that_another_stack_follows(tmp_path: Path) -> None:
+    functions = [
+        Function("nobody", depths=[(4, 64)]),
+        Function("runtime.systemstack", code=SYSTEM, depths=[(0, 64)]),
+    ]
+    stack = struct.pack("<QQ", 0x7F0100, TEXT + 64 + 6) + bytes(0x200)
+    found = thread_of(tmp_path / "p", functions, TEXT, stack, {}, frame=0x7F0000)
+    assert found == (["nobody", "runtime.systemstack"], StopReason.OTHER_STACK)
 
 
 WORKER = "runtime.gcBgMarkWorker"

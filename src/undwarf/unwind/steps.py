@@ -60,6 +60,7 @@ STOP_NO_RULE = cython.declare(cython.int, 3)
 STOP_BAD_CFA = cython.declare(cython.int, 5)
 STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
 STOP_BAD_RULE = cython.declare(cython.int, 12)
+STOP_UNKNOWN_REGISTER = cython.declare(cython.int, 13)
 STOP_OTHER_STACK = cython.declare(cython.int, 15)
 STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_REPLACED = cython.declare(cython.int, 18)
@@ -82,7 +83,11 @@ CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 
 @cython.exceptval(-1)
 def beyond(reason: cython.int, elsewhere: cython.bint) -> cython.int:
     """A stop reason (0: none) as it is where the caller is ``elsewhere``, on a stack that may not be recorded."""
-    return STOP_OTHER_STACK if elsewhere and reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY) else reason
+    return (
+        STOP_OTHER_STACK
+        if elsewhere and reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY, STOP_UNKNOWN_REGISTER)
+        else reason
+    )
 
 
 @cython.cclass
