@@ -151,6 +151,14 @@ def test_without_dumps_nobody_is_advised_to_record_larger_ones() -> None:
 
 
 @pytest.mark.parametrize(
+    ("recorder", "option"), [("perf", "perf record --call-graph fp"), ("undwarf", "undwarf record --unwind fp")]
+)
+def test_frame_pointers_reach_a_stack_that_no_dump_has(recorder: str, option: str) -> None:
+    assert advice(R.OTHER_STACK, IMAGES["app"], 8192, recorder=recorder).endswith(option)
+    assert advice(R.OTHER_STACK, IMAGES["app"], 0, recorder=recorder) == ""
+
+
+@pytest.mark.parametrize(
     ("order", "option"),
     [((), "-fasynchronous-unwind-tables"), (("sframe",), "-Wa,--gsframe"), (("fp",), "leave out --unwind")],
 )

@@ -121,6 +121,9 @@ def advice(
             return "a program's own format has no unwind information that is known here; frame pointers are followed"
         if reason is StopReason.NO_RULE:
             return _without_rule(order, stitched)
+    if reason is StopReason.OTHER_STACK and dump:
+        again = "undwarf record --unwind fp" if recorder == "undwarf" else "perf record --call-graph fp"
+        return f"where code keeps frame pointers, as Go's does, the kernel follows them to that stack: {again}"
     return {
         StopReason.DEPTH: "" if stitched else "raise --max-stack",
         # The kernel stops copying at the first page that was never touched.
