@@ -53,6 +53,12 @@ class Limits:
     """Size of a function that a runtime copies for each of its own functions."""
     copies: int = 1 << 18
     """Copies of such a function that are known in one process."""
+    template_files: int = 1 << 14
+    """Files of running processes of which is remembered whether they have such a function."""
+    process_maps_bytes: int = 16 << 20
+    """Bytes of a running process's list of mappings in which such files are looked for."""
+    fork_parents: int = 64
+    """Processes from a fork to the one that started its program."""
     rules: int = 1 << 18
     """Distinct unwind rules of one run; each costs 640 bytes."""
     store_bytes: int = 512 << 20

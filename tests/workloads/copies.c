@@ -2,12 +2,14 @@
 // memory, through which evaluate() is called, and a perf map says which function each copy stands for.
 //
 // main -> evaluate -> copy of first -> evaluate -> copy of second -> evaluate -> copy of third -> evaluate -> burn
+// The environment's COPIES_FILE is the file that the map says the functions are of.
 // Usage: copies [MILLISECONDS] [0: with a map; 1: with one whose code has another length; 2: without]
 // -DPOINTER: the template keeps a frame pointer, as CPython's does from 3.14 on.
 #define _DEFAULT_SOURCE
 #include "workload.h"
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -45,6 +47,7 @@ int main(int argc, char **argv) {
     int map = workload_number(argc, argv, 0);
     size_t size = (size_t)(_Py_trampoline_func_end - _Py_trampoline_func_start), step = (size + 31) & ~(size_t)31;
     char *memory = mmap(NULL, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const char *source = getenv("COPIES_FILE");
     char path[64];
     snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
     FILE *file = map == 2 ? NULL : fopen(path, "w");
@@ -53,7 +56,8 @@ int main(int argc, char **argv) {
         memcpy(here, _Py_trampoline_func_start, size);
         memcpy(&copies[i], &here, sizeof here);
         if (file)
-            fprintf(file, "%lx %lx py::%s:made.py\n", (unsigned long)here, (unsigned long)size + (map == 1), names[i]);
+            fprintf(file, "%lx %lx py::%s:%s\n", (unsigned long)here, (unsigned long)size + (map == 1), names[i],
+                    source ? source : "made.py");
     }
     if (file)
         fclose(file);

@@ -14,11 +14,6 @@ from undwarf.symbols.kernel import read_text
 from undwarf.tables.from_copies import CopiesInMemory, template_of
 from undwarf.tables.rule_set import RuleSet
 
-_MAPS_BYTES = 16 << 20
-"""Of /proc/PID/maps, at most."""
-_MOST_FILES = 1 << 14
-"""Files whose templates are remembered."""
-
 
 class LiveCopies:
     """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of."""
@@ -40,7 +35,7 @@ class LiveCopies:
         pid = self._known[image]
         if pid is None or pid <= 0:
             return None
-        template = next(filter(None, map(self._template, _files(pid))), None)
+        template = next(filter(None, map(self._template, _files(pid, self._limits.process_maps_bytes))), None)
         if template is None:
             return None
 
@@ -54,7 +49,7 @@ class LiveCopies:
             status = os.stat(path)  # noqa: PTH116
             key = (status.st_dev, status.st_ino, status.st_mtime_ns)
             if key not in self._templates:
-                if len(self._templates) >= _MOST_FILES:
+                if len(self._templates) >= self._limits.template_files:
                     self._templates.clear()
                 self._templates[key] = template_of(self._finder.open(path), self._limits)
             return self._templates[key]
@@ -62,11 +57,11 @@ class LiveCopies:
             return None
 
 
-def _files(pid: int) -> Iterator[str]:
-    """Where the files are that a process has mapped executably, each once."""
+def _files(pid: int, most_bytes: int) -> Iterator[str]:
+    """Where the files are that a process has mapped executably, each once; none if its list of mappings is longer."""
     text = b""
     with suppress(OSError, ValueError):
-        text = read_text(f"/proc/{pid}/maps", _MAPS_BYTES)
+        text = read_text(f"/proc/{pid}/maps", most_bytes)
     lines = [line.split(None, 5) for line in text.splitlines()]
     names = dict.fromkeys(parts[5] for parts in lines if len(parts) == 6 and b"x" in parts[1])
     for name in names:

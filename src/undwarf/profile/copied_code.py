@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 PREFIX = b"py::"
 """How CPython's names of functions begin in a perf map."""
-_MOST_PARENTS = 64
-"""Processes from a fork to the one that started the program."""
 
 
 class CopiedCode:
@@ -77,7 +75,7 @@ class CopiedCode:
 
         if self._files is None:
             self._files = self._read_sideband()
-        for _ in range(_MOST_PARENTS):
+        for _ in range(self._limits.fork_parents):
             for key in sorted(self._files.get(pid, ())):
                 if key not in self._templates:
                     image = self._store.image(key)

@@ -1,0 +1,27 @@
+"""Which process's files have the template of copied code."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from undwarf.diagnostics import Defects
+from undwarf.images import ImageKind
+from undwarf.limits import DEFAULT
+from undwarf.perfdata.records import SidebandKind
+from undwarf.profile.added_rows import EXEC, USER
+from undwarf.profile.copied_code import CopiedCode
+
+
+@pytest.mark.parametrize(("parents", "found"), [(4, [b"template"]), (3, [])])
+def test_only_so_many_parents_are_gone_through(monkeypatch, parents: int, found: list[bytes]) -> None:
+    """Process 1 maps a file; each process forks the next one."""
+    kind = [SidebandKind.MMAP] + [SidebandKind.FORK] * 3
+    side = SimpleNamespace(
+        kind=kind, pid=[1, 2, 3, 4], a=[0, 1, 2, 3], d=[EXEC, 0, 0, 0], misc=[USER] * 4, name=[0] * 4, identity=[0] * 4
+    )
+    store = SimpleNamespace(image=lambda _key: SimpleNamespace(elf=b"elf", kind=ImageKind.FILE))
+    monkeypatch.setattr("undwarf.tables.from_copies.template_of", lambda _elf, _limits: b"template")
+    limits = replace(DEFAULT, fork_parents=parents)
+    code = CopiedCode(SimpleNamespace(sideband=side), store, lambda: [4], limits, Defects(), lambda _start, _end: b"")
+    assert list(code._templates_of(4)) == found
