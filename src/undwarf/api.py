@@ -177,7 +177,12 @@ class Recording:
             from undwarf.profile.jit import with_jit_code
 
             records = with_jit_code(self.data, records, self.images)
-        return replay_spaces(records)
+        spaces = replay_spaces(records)
+        if spaces.replay.images_over_files():
+            from undwarf.profile.moved_code import keep_what_is_proven
+
+            keep_what_is_proven(self.data, records, spaces, self.images, self._limits)
+        return spaces
 
     @cached_property
     def images(self) -> ImageStore:

@@ -57,6 +57,8 @@ class Limits:
     """Files of running processes of which is remembered whether they have such a function."""
     process_maps_bytes: int = 16 << 20
     """Bytes of a running process's list of mappings in which such files are looked for."""
+    moved_code_samples: int = 256
+    """Samples in which evidence is looked for that a program copied its code to anonymous memory, of each mapping."""
     fork_parents: int = 64
     """Processes from a fork to the one that started its program."""
     rules: int = 1 << 18

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2
+PT_INTERP: Final = 3
 PT_NOTE: Final = 4
 PF_X: Final = 1
 PF_W: Final = 2

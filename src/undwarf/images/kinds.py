@@ -45,15 +45,17 @@ def without_reference(name: bytes) -> bytes:
     return found[1] if found else name
 
 
-PRIVATE, VDSO, UNASKED = 1, 2, 4
+PRIVATE, VDSO, UNASKED, MAPPED_FILE = 1, 2, 4, 8
 """Bits of :func:`bits_of_name`."""
+
+
+_BITS_OF_KIND = {ImageKind.ANON: PRIVATE, ImageKind.VDSO: VDSO, ImageKind.FILE: MAPPED_FILE}
 
 
 def bits_of_name(name: bytes) -> int:
     """What the replay of address spaces must know of a mapping's name: memory without a file, whose code is each
-    process's own; the vdso; what the kernel maps unasked."""
-    kind = kind_of_name(name)
-    bits = PRIVATE if kind is ImageKind.ANON else VDSO if kind is ImageKind.VDSO else 0
+    process's own; the vdso; what the kernel maps unasked; a file."""
+    bits = _BITS_OF_KIND.get(kind_of_name(name), 0)
     return bits | (UNASKED if name.startswith(b"[") else 0)
 
 

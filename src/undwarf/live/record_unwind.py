@@ -97,6 +97,8 @@ class LiveUnwinder:
         self.store = ImageStore(self.names, self.identities, features, finder)
         self.deep = DeepStacks(infer=infer)
         self.replay = Replay()
+        # Evidence for it is in many stacks, and these are walked as they come.
+        self.replay.over_files = False
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
         self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
         self.decoder = Decoder(limits.records, switches)

@@ -49,4 +49,5 @@ cdef class Mappings:
         unsigned int image,
         unsigned char flags,
     ) except? -1 nogil
+    cdef Py_ssize_t entry_at(self, Py_ssize_t process, unsigned long long address) except? -2 nogil
     cdef int cut(self, Py_ssize_t process, unsigned long long start, unsigned long long end) except? -1 nogil

@@ -372,6 +372,21 @@ class Mappings:
                     k = 0
         return 0
 
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def entry_at(self, process: cython.Py_ssize_t, address: cython.ulonglong) -> cython.Py_ssize_t:
+        """The entry of the mapping that holds ``address`` now, or -1."""
+        chunk: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        if self._process_count[process] == 0:
+            return -1
+        chunk = self._work[self._process_at[process] + self.chunk_for(process, address)]
+        for at in range(chunk * CHUNK, chunk * CHUNK + self._chunk_count[chunk]):
+            if self._starts[at] <= address < self._ends[at]:
+                return at
+        return -1
+
     # -- what came of it ----------------------------------------------------------------------------------------
 
     @cython.locals(

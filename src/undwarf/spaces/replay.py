@@ -6,6 +6,12 @@ fork (which starts from the parent's). perf itself does not empty the space at e
 precedes the new image's mappings, doing so is right. But until the new program runs, samples inside of execve still
 carry the registers of the old one: what they see is the new mappings, and the old ones where there is nothing new. The
 last thing the kernel maps is the vdso (``load_elf_binary`` in ``fs/binfmt_elf.c``).
+
+A program may copy its own code to large pages: it maps anonymous memory over its code, writes there what was there
+before, and makes it executable (node's ``--use-largepages``, BOLT's ``-hugify``, HHVM). Where such a mapping lies within
+the code of one file, it becomes a mapping of that file, flagged ``OVER_FILE`` and with an image number of its own. A
+just-in-time compiler may be given the addresses of a library that was unloaded, too, which no record tells: whoever
+replays must look for evidence in the stacks and :meth:`Replay.reject` what has none.
 """
 
 from typing import Any
@@ -30,6 +36,9 @@ CPUMODE_KERNEL = cython.declare(cython.uint, 1)
 EXECUTABLE = cython.declare(cython.uchar, 1)
 """Bit of a mapping's flags: it may hold code."""
 
+OVER_FILE = cython.declare(cython.uchar, 2)
+"""Bit of a mapping's flags: anonymous memory over a file's code; its image and offsets are those of the file."""
+
 KERNEL_PID = cython.declare(cython.longlong, -1)
 BEFORE = cython.declare(cython.longlong, 1 << 40)
 """Bit of the number under which a process's mappings from before its exec are kept; pids have 32 bits."""
@@ -42,7 +51,8 @@ EXEC_MAPPED = cython.declare(cython.uint, 3)
 PRIVATE_NAME = cython.declare(cython.uchar, 1)
 VDSO_NAME = cython.declare(cython.uchar, 2)
 KERNEL_NAME = cython.declare(cython.uchar, 4)
-"""Bits of what a name is: memory without a file, the vdso, anything in brackets."""
+FILE_NAME = cython.declare(cython.uchar, 8)
+"""Bits of what a name is: memory without a file, the vdso, anything in brackets, a file."""
 
 
 @cython.final
@@ -69,6 +79,12 @@ class Replay(Mappings):
     _key_pids = cython.declare("unsigned int[::1]")
     _key_names = cython.declare("unsigned int[::1]")
     _key_identities = cython.declare("unsigned int[::1]")
+    # By image: for anonymous memory over a file's code the image of the file and that of the memory.
+    _key_files = cython.declare("unsigned int[::1]")
+    _key_memories = cython.declare("unsigned int[::1]")
+    _over_of: IntMap
+    over_files = cython.declare(cython.bint, visibility="public")
+    """Whether anonymous memory over a file's code is looked for."""
     keyed: cython.Py_ssize_t
 
     def __cinit__(self) -> None:
@@ -84,6 +100,10 @@ class Replay(Mappings):
         self._key_pids = zeros("I", 64)
         self._key_names = zeros("I", 64)
         self._key_identities = zeros("I", 64)
+        self._key_files = zeros("I", 64)
+        self._key_memories = zeros("I", 64)
+        self._over_of = IntMap()
+        self.over_files = True
 
     # -- processes and images -----------------------------------------------------------------------------------
 
@@ -147,20 +167,82 @@ class Replay(Mappings):
             found = self._image_of.get(key)
         if found >= 0:
             return found
+        found = self.new_image(name, identity, cython.cast(cython.uint, pid) if private else NOTHING)
+        if private:
+            self._private_of.put(key, cython.cast(cython.uint, found))
+        else:
+            self._image_of.put(key, cython.cast(cython.uint, found))
+        return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def new_image(self, name: cython.uint, identity: cython.uint, pid: cython.uint) -> cython.Py_ssize_t:
+        """The number of one image more; ``pid`` is NOTHING where it is no private memory."""
         if self.keyed >= self._key_names.shape[0]:
             with cython.gil:
                 self._key_names = doubled(self._key_names, self.keyed)
                 self._key_identities = doubled(self._key_identities, self.keyed)
                 self._key_pids = doubled(self._key_pids, self.keyed)
+                self._key_files = doubled(self._key_files, self.keyed)
+                self._key_memories = doubled(self._key_memories, self.keyed)
         self._key_names[self.keyed] = name
         self._key_identities[self.keyed] = identity
-        self._key_pids[self.keyed] = cython.cast(cython.uint, pid) if private else NOTHING
-        if private:
-            self._private_of.put(key, cython.cast(cython.uint, self.keyed))
-        else:
-            self._image_of.put(key, cython.cast(cython.uint, self.keyed))
+        self._key_pids[self.keyed] = pid
+        self._key_files[self.keyed] = self._key_memories[self.keyed] = NOTHING
         self.keyed += 1
         return self.keyed - 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def over_file(self, file: cython.uint, memory: cython.uint) -> cython.Py_ssize_t:
+        """The number of the image of anonymous memory (image ``memory``) over the code of a file (image ``file``)."""
+        key: cython.ulonglong = cython.cast(cython.ulonglong, file) << 32 | memory
+        found: cython.longlong = self._over_of.get(key)
+        if found < 0:
+            found = self.new_image(self._key_names[file], self._key_identities[file], NOTHING)
+            self._key_files[found] = file
+            self._key_memories[found] = memory
+            self._over_of.put(key, cython.cast(cython.uint, found))
+        return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def code_below(
+        self, process: cython.Py_ssize_t, start: cython.ulonglong, end: cython.ulonglong
+    ) -> cython.Py_ssize_t:
+        """The first entry of the mappings that hold [start, end) if all of that is code of one file in its order, be it
+        still mapped or under anonymous memory; else -1."""
+        first: cython.Py_ssize_t = self.entry_at(process, start)
+        at: cython.Py_ssize_t = first
+        file: cython.uint
+        if first < 0:
+            return -1
+        file = self.file_of(first)
+        while file != NOTHING:
+            if self._ends[at] >= end:
+                return first
+            at = self.entry_at(process, self._ends[at])
+            if at < 0 or self.file_of(at) != file:
+                return -1
+            if self._starts[at] - self._offsets[at] != self._starts[first] - self._offsets[first]:
+                return -1
+        return -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def file_of(self, entry: cython.Py_ssize_t) -> cython.uint:
+        """The image of the file whose code an entry maps, or is mapped over; NOTHING where there is none."""
+        image: cython.uint = self._images[entry]
+        name: cython.uint = self._key_names[image]
+        if self._flags[entry] & OVER_FILE:
+            return self._key_files[image]
+        if not self._flags[entry] & EXECUTABLE or name >= self._name_bits.shape[0]:
+            return NOTHING
+        return image if self._name_bits[name] & FILE_NAME else NOTHING
 
     # -- the replay ---------------------------------------------------------------------------------------------
 
@@ -289,6 +371,8 @@ class Replay(Mappings):
         found: cython.longlong
         end: cython.ulonglong
         flag: cython.uchar
+        image: cython.Py_ssize_t
+        below: cython.Py_ssize_t = -1
         if kind == SidebandKind.MMAP:
             if (misc & 7) == CPUMODE_KERNEL:
                 pid = KERNEL_PID
@@ -304,6 +388,22 @@ class Replay(Mappings):
                 self.mapped_by_exec(process, pid, name)
                 if self._exec[process]:
                     self.cut(self.process(BEFORE | pid), a, end)
+            if (
+                self.over_files
+                and d & (PROT_EXEC | PROT_WRITE)
+                and name < self._name_bits.shape[0]
+                and self._name_bits[name] & PRIVATE_NAME
+            ):
+                below = self.code_below(process, a, end)
+            if below >= 0:
+                c = a - self._starts[below] + self._offsets[below]
+                image = self.over_file(
+                    self.file_of(below), cython.cast(cython.uint, self.image(name, identity, pid))
+                )
+                flag = OVER_FILE | EXECUTABLE if d & PROT_EXEC else OVER_FILE
+                self.cut(process, a, end)
+                self.insert(process, a, end, c, cython.cast(cython.uint, image), flag)
+                return 0
             self.cut(process, a, end)
             # Only code and read-only file data are ever looked up; a writable mapping just covers what was there.
             if pid == KERNEL_PID or d & PROT_EXEC or not d & PROT_WRITE:
@@ -443,6 +543,20 @@ class Replay(Mappings):
                     for at in range(chunk * CHUNK, chunk * CHUNK + self._chunk_count[chunk])
                 ]
         return found
+
+    def images_over_files(self) -> dict[int, int]:
+        """The images of anonymous memory over code of a file, each with the image of the memory alone."""
+        return {i: self._key_memories[i] for i in range(self.keyed) if self._key_files[i] != NOTHING}
+
+    @cython.locals(at=cython.Py_ssize_t, chunk=cython.Py_ssize_t)
+    def reject(self, images: set[int]) -> None:
+        """Let what is mapped over code of files be memory alone where it has one of these images; in all snapshots."""
+        for chunk in range(self.chunks):
+            for at in range(chunk * CHUNK, chunk * CHUNK + self._chunk_count[chunk]):
+                if self._flags[at] & OVER_FILE and self._images[at] in images:
+                    self._images[at] = self._key_memories[self._images[at]]
+                    self._offsets[at] = self._starts[at]
+                    self._flags[at] &= EXECUTABLE
 
     def key_pids(self) -> list[int | None]:
         """The process of each image that is private memory, None for the others."""

@@ -26,6 +26,9 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 CHUNK = cython.declare(cython.Py_ssize_t, 32)
 """Mappings in one chunk of an address space (undwarf.spaces.replay)."""
 
+EXECUTABLE = cython.declare(cython.int, 1)
+"""Bit of a mapping's flags (undwarf.spaces.replay)."""
+
 # A rule's words; undwarf.tables.model describes them.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
 # What there is in place of a rule.
@@ -364,7 +367,7 @@ class Lookup:
         site: cython.Py_ssize_t = -1
         key: cython.ulonglong = 0
         asked: cython.ulonglong
-        if entry < 0 or not self.flags[entry]:
+        if entry < 0 or not self.flags[entry] & EXECUTABLE:
             self.found_rule = RULE_UNMAPPED
             self.found_image = NOTHING if entry < 0 else self.images[entry]
             self.found_frame = cython.cast(

@@ -1,0 +1,117 @@
+"""Code that programs copied to anonymous memory at its own addresses: whether it is that of the file mapped before.
+
+Nothing in a recording has the bytes of that memory, and no record tells that a file was unmapped. So a just-in-time
+compiler may use the addresses of a library that was unloaded. Evidence is in the stacks: what points into the memory is
+mostly return addresses, and in the file a call ends at each of these. In other code at most one address of 20 follows
+what looks like a call. Where nothing points there, only the program itself, which is never unloaded, is believed.
+"""
+
+from collections.abc import Iterator
+
+from undwarf.elf.headers import ET_EXEC, PT_INTERP
+from undwarf.images import ImageStore
+from undwarf.limits import Limits
+from undwarf.perfdata import PerfData, Records
+from undwarf.spaces.replay import Replay
+from undwarf.spaces.replayed import Spaces
+from undwarf.unwind.places import Places
+from undwarf.unwind.stop import Provenance
+
+__all__ = ["keep_what_is_proven", "mark_frames"]
+
+_CHUNK = 32
+"""Mappings of a chunk of an address space (undwarf.spaces.replay)."""
+_NONE = 0xFFFFFFFF
+_RUNNING = 3
+"""Flags of executable memory over a file's code (undwarf.spaces.replay)."""
+_CONTEXTS = (1 << 64) - 4096
+"""Entries of a call chain from here on say whose code the next ones are (PERF_CONTEXT_MAX)."""
+
+Mapping = tuple[int, int, int, int]
+"""Start, end, file offset of the start, image."""
+
+
+def keep_what_is_proven(data: PerfData, records: Records, spaces: Spaces, store: ImageStore, limits: Limits) -> None:
+    """Take memory over files' code for the file's code only where the stacks of the recording support it."""
+    over = spaces.replay.images_over_files()
+    if not over:
+        return
+    keys = spaces.replay.keys()
+    places = Places(store, keys)
+    returns: dict[int, set[int]] = {}
+    for mapping, sample in _samples_with(records, spaces, limits.moved_code_samples):
+        start, end, offset, image = mapping
+        found = returns.setdefault(image, set())
+        found.update(word - start + offset for word in _words(data, records, sample) if start <= word < end)
+    rejected = set()
+    for image in over:
+        calls = others = 0
+        file = store.image(keys[image])
+        for offset in returns.get(image, ()):
+            address = file.address_of_offset(offset)
+            after_call = address is not None and places.call_before(image, address) == 1
+            calls += after_call
+            others += not after_call
+        if not calls > others and not (calls == others == 0 and _is_program(store, keys[image])):
+            rejected.add(image)
+    spaces.replay.reject(rejected)
+
+
+def mark_frames(replay: Replay, images: memoryview, provenance: memoryview) -> None:
+    """Let the frames that are in memory over files' code have ``Provenance.MOVED_CODE``. ``images`` are the numbers of
+    the replay by frame."""
+    over = replay.images_over_files()
+    if over:
+        for frame, image in enumerate(images):
+            if image in over:
+                provenance[frame] = Provenance.MOVED_CODE
+
+
+def _samples_with(records: Records, spaces: Spaces, most: int) -> Iterator[tuple[Mapping, int]]:
+    """Samples of processes that run in memory over a file's code, ``most`` for each mapping, spread over time."""
+    columns = spaces.replay.columns()
+    chunks: dict[int, list[Mapping]] = {}
+    for chunk, count in enumerate(columns["chunk_count"]):
+        for row in range(chunk * _CHUNK, chunk * _CHUNK + count):
+            if columns["flags"][row] == _RUNNING:
+                mapping = columns["starts"][row], columns["ends"][row], columns["offsets"][row], columns["images"][row]
+                chunks.setdefault(chunk, []).append(mapping)
+    in_space: dict[int, list[Mapping]] = {_NONE: []}
+    samples: dict[Mapping, list[int]] = {}
+    for sample in records.sample_order:
+        space = spaces.space_of[sample]
+        if space not in in_space:
+            first = columns["snapshot_at"][space]
+            held = columns["lists"][first : first + columns["snapshot_count"][space]]
+            in_space[space] = [mapping for chunk in held if chunk in chunks for mapping in chunks[chunk]]
+        for mapping in in_space[space]:
+            samples.setdefault(mapping, []).append(sample)
+    for mapping, found in samples.items():
+        for sample in found[:: -(-len(found) // most)]:
+            yield mapping, sample
+
+
+def _words(data: PerfData, records: Records, sample: int) -> "list[int]":
+    """The words of a sample's stack dump, and the callers of its call chain."""
+    samples = records.samples
+    position = samples.position[sample]
+    chain, dump = samples.callchain_at[sample], samples.stack_at[sample]
+    with data.window(position, 1 << 16) as view:
+        found = _numbers(view, dump, 1)
+        entries = _numbers(view, chain, 8)
+    # The first entry of each context is where it was interrupted.
+    return found + [now for before, now in zip(entries, entries[1:], strict=False) if before < _CONTEXTS > now]
+
+
+def _numbers(view: memoryview, at: int, size: int) -> list[int]:
+    """The 64-bit words behind a count, which is in units of ``size`` bytes; none where ``at`` is 0."""
+    if not at:
+        return []
+    count = int.from_bytes(view[at : at + 8], "little") * size // 8
+    return memoryview(bytes(view[at + 8 : at + 8 + 8 * count])).cast("Q").tolist()
+
+
+def _is_program(store: ImageStore, key: tuple[int, int]) -> bool:
+    """Whether a file is a program, not a library that may be unloaded."""
+    elf = store.image(key).elf
+    return elf is not None and (elf.kind == ET_EXEC or any(segment.type == PT_INTERP for segment in elf.segments))
