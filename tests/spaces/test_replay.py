@@ -73,7 +73,7 @@ class Seen:
                     columns["ends"][entry],
                     columns["offsets"][entry],
                     keys[columns["images"][entry]][0],
-                    bool(columns["flags"][entry]),
+                    bool(columns["flags"][entry] & 1),
                 )
                 for entry in range(32 * chunk, 32 * chunk + columns["chunk_count"][chunk])
             )
@@ -245,3 +245,56 @@ def test_mapping_that_wraps_around_the_address_space_is_bounded() -> None:
     story.record(MMAP, 7, 0xFFFFFFFFFFFFF000, 0xFFFFFFFFFFFFFFFF, 0, CODE, name=1)
     story.sample(7)
     assert story.replay().of(0)[0][1] == 0xFFFFFFFFFFFFFFFF
+
+
+TEXT, ANONYMOUS = 1, 2
+NAMES = bytes([0, 8, 1, 8])
+"""Names: none, a file, anonymous memory, another file."""
+
+
+def over_text(*mappings: tuple[int, int, int]) -> "Seen":
+    """Anonymous mappings (start, size, protection) over pages 0x10 to 0x20 of a file, whose file offset is 0x3000."""
+    story = Story()
+    story.record(MMAP, 7, 0x10000, 0x10000, 0x3000, CODE, name=TEXT)
+    for start, size, protection in mappings:
+        story.record(MMAP, 7, start, size, start, protection, name=ANONYMOUS)
+    story.sample(7)
+    return story.replay(NAMES)
+
+
+@pytest.mark.parametrize(
+    "before", [[], [(0x12000, 0x4000, WRITABLE)], [(0x12000, 0x2000, WRITABLE), (0x14000, 0x2000, CODE)]]
+)
+def test_executable_memory_over_code_is_code_of_the_file(before: list[tuple[int, int, int]]) -> None:
+    seen = over_text(*before, (0x12000, 0x4000, CODE))
+    assert len(seen.replay.images_over_files()) == 1
+    assert (0x12000, 0x16000, 0x5000, TEXT, True) in seen.of(0)
+
+
+def test_memory_over_code_that_is_only_written_is_no_code() -> None:
+    assert [(start, code) for start, _end, _offset, _image, code in over_text((0x12000, 0x4000, WRITABLE)).of(0)] == [
+        (0x10000, True),
+        (0x12000, False),
+        (0x16000, True),
+    ]
+
+
+@pytest.mark.parametrize(("start", "size"), [(0xF000, 0x4000), (0x1F000, 0x2000), (0x30000, 0x1000), (0x8000, 0x20000)])
+def test_memory_that_sticks_out_of_a_file_s_code_is_its_own(start: int, size: int) -> None:
+    assert over_text((start, size, CODE)).replay.images_over_files() == {}
+
+
+def test_memory_over_code_of_two_files_is_its_own() -> None:
+    story = Story()
+    story.record(MMAP, 7, 0x10000, 0x1000, 0, CODE, name=TEXT)
+    story.record(MMAP, 7, 0x11000, 0x1000, 0, CODE, name=3)
+    story.record(MMAP, 7, 0x10000, 0x2000, 0, CODE, name=ANONYMOUS)
+    story.sample(7)
+    assert story.replay(NAMES).replay.images_over_files() == {}
+
+
+def test_memory_over_code_that_is_rejected_is_its_own() -> None:
+    seen = over_text((0x12000, 0x4000, CODE))
+    seen.replay.reject(set(seen.replay.images_over_files()))
+    again = Seen(seen.replay, seen.spaces, seen.kernels, seen.comms)
+    assert (0x12000, 0x16000, 0x12000, ANONYMOUS, True) in again.of(0)

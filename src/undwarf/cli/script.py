@@ -44,7 +44,11 @@ Examples:
     "May be given more than once. Fields: " + ", ".join(_NAMES) + ".",
 )
 @click.option("--ns", "nanoseconds", is_flag=True, help="Times with nine digits after the point.")
-@click.option("--why", is_flag=True, help="After a stack that is not whole, a line that says why it ends there.")
+@click.option(
+    "--why",
+    is_flag=True,
+    help="After a stack that is not whole, a line that says why it ends there; frames that are inferred are marked.",
+)
 @click.option(
     "--perf-names", is_flag=True, help="Functions without a symbol are [unknown], as in perf, not FILE+0xSTART."
 )

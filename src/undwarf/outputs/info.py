@@ -104,6 +104,7 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
         (whole["reasons"].get("signal_stack", 0), "of these that of an alternate signal stack; the rest is elsewhere"),
         (whole["reasons"].get("entered_stack", 0), "of these that of a stack entered from another one"),
         (whole["inferred"], "more reach it with callers inferred from other dumps or memory of their thread"),
+        (whole["copied_code"], "pass through code copied to memory without a file, found by the file it is from"),
         (whole["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
         (whole["without_chain"], "have no call chains: they were recorded without --call-graph"),
         (whole["without_user"], "have no user part (kernel threads, the idle task)"),

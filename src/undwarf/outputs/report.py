@@ -112,6 +112,8 @@ def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: P
         if whole.inferred:
             share = percent(whole.inferred / whole.unwound)
             text += f"; {share}: with callers inferred from other dumps or memory of the thread"
+        if whole.copied_code:
+            text += f"; {percent(whole.copied_code / whole.samples)}: in code copied to memory without a file"
         rest = [gap for gap in whole.gaps if gap.samples >= 0.01 * whole.unwound]
         for gap in rest[:2]:
             text += f"; {percent(gap.samples / whole.unwound)}: {gap.description} ({printable(gap.image)})"

@@ -39,6 +39,7 @@ CHAIN = cython.declare(cython.uint, 1 << 16)
 NANOSECONDS = cython.declare(cython.uint, 1 << 17)
 WHY = cython.declare(cython.uint, 1 << 18)
 FROM_OTHER_DUMP = cython.declare(cython.int, 24)
+MOVED_CODE = cython.declare(cython.int, 25)
 """A frame's provenance (undwarf.unwind.stop.Provenance)."""
 DUMPED = cython.declare(cython.uint, 1 << 19)
 """Samples of the event bring pieces of the stack, not chains."""
@@ -144,7 +145,7 @@ class ScriptText:
     pid: cython.longlong
     fields: Any
     offsets = cython.declare("const unsigned long long[::1]")
-    # Where among the reasons the word for frames from another dump is.
+    # Where among the reasons the words for frames from another dump and in copied code are.
     inferred: cython.Py_ssize_t
 
     def __init__(
@@ -203,7 +204,7 @@ class ScriptText:
         self.function_names = Names(*pack(functions))
         self.image_names = Names(*pack(images))
         self.short_names = Names(*pack(short))
-        self.reasons = Names(*pack([*reasons, "inferred"]))
+        self.reasons = Names(*pack([*reasons, "inferred", "copied code"]))
         self.inferred = len(reasons)
         self.file_names = Names(*pack(files))
         self.event_width = event_width
@@ -442,7 +443,7 @@ class ScriptText:
             left -= 1
             frame = self.frames[node]
             self.line(frame, mode, 0)
-            if mode & WHY and self.provenances[frame] == FROM_OTHER_DUMP:
+            if mode & WHY and FROM_OTHER_DUMP <= self.provenances[frame] <= MOVED_CODE:
                 text = self.text
                 text.room(ROOM)
                 # In place of the line's end.
@@ -450,7 +451,7 @@ class ScriptText:
                 text.put(32)
                 text.put(35)
                 text.put(32)
-                text.name(self.reasons, self.inferred, 0)
+                text.name(self.reasons, self.inferred + (self.provenances[frame] - FROM_OTHER_DUMP), 0)
                 text.put(10)
             node = self.parents[node]
         return 0

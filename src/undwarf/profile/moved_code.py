@@ -7,6 +7,7 @@ what looks like a call. Where nothing points there, only the program itself, whi
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from undwarf.elf.headers import ET_EXEC, PT_INTERP
 from undwarf.images import ImageStore
@@ -100,7 +101,7 @@ def _words(data: PerfData, records: Records, sample: int) -> "list[int]":
         found = _numbers(view, dump, 1)
         entries = _numbers(view, chain, 8)
     # The first entry of each context is where it was interrupted.
-    return found + [now for before, now in zip(entries, entries[1:], strict=False) if before < _CONTEXTS > now]
+    return found + [now for before, now in pairwise(entries) if before < _CONTEXTS > now]
 
 
 def _numbers(view: memoryview, at: int, size: int) -> list[int]:

@@ -8,10 +8,10 @@ carry the registers of the old one: what they see is the new mappings, and the o
 last thing the kernel maps is the vdso (``load_elf_binary`` in ``fs/binfmt_elf.c``).
 
 A program may copy its own code to large pages: it maps anonymous memory over its code, writes there what was there
-before, and makes it executable (node's ``--use-largepages``, BOLT's ``-hugify``, HHVM). Where such a mapping lies within
-the code of one file, it becomes a mapping of that file, flagged ``OVER_FILE`` and with an image number of its own. A
-just-in-time compiler may be given the addresses of a library that was unloaded, too, which no record tells: whoever
-replays must look for evidence in the stacks and :meth:`Replay.reject` what has none.
+before, and makes it executable (node's ``--use-largepages``, BOLT's ``-hugify``, HHVM). Where such a mapping lies
+within the code of one file, it becomes a mapping of that file, flagged ``OVER_FILE`` and with an image number of its
+own. A just-in-time compiler may be given the addresses of an unloaded library, too, and no record says that it was
+unloaded: whoever replays must look for evidence in the stacks and :meth:`Replay.reject` what has none.
 """
 
 from typing import Any
@@ -159,7 +159,7 @@ class Replay(Mappings):
         """The number of the image with this name and identity; memory without a file is another in each process."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, name) << 32 | identity
         found: cython.longlong
-        private: cython.bint = name < self._name_bits.shape[0] and self._name_bits[name] & PRIVATE_NAME != 0
+        private: cython.bint = self.name_has(name, PRIVATE_NAME)
         if private:
             key = cython.cast(cython.ulonglong, name) << 32 | cython.cast(cython.uint, pid)
             found = self._private_of.get(key)
@@ -237,12 +237,18 @@ class Replay(Mappings):
     def file_of(self, entry: cython.Py_ssize_t) -> cython.uint:
         """The image of the file whose code an entry maps, or is mapped over; NOTHING where there is none."""
         image: cython.uint = self._images[entry]
-        name: cython.uint = self._key_names[image]
         if self._flags[entry] & OVER_FILE:
-            return self._key_files[image]
-        if not self._flags[entry] & EXECUTABLE or name >= self._name_bits.shape[0]:
-            return NOTHING
-        return image if self._name_bits[name] & FILE_NAME else NOTHING
+            image = self._key_files[image]
+        elif not self._flags[entry] & EXECUTABLE or not self.name_has(self._key_names[image], FILE_NAME):
+            image = NOTHING
+        return image
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def name_has(self, name: cython.uint, bit: cython.uchar) -> cython.bint:
+        """Whether a name has a bit; one that is not known has none."""
+        return name < self._name_bits.shape[0] and self._name_bits[name] & bit != 0
 
     # -- the replay ---------------------------------------------------------------------------------------------
 
@@ -388,18 +394,11 @@ class Replay(Mappings):
                 self.mapped_by_exec(process, pid, name)
                 if self._exec[process]:
                     self.cut(self.process(BEFORE | pid), a, end)
-            if (
-                self.over_files
-                and d & (PROT_EXEC | PROT_WRITE)
-                and name < self._name_bits.shape[0]
-                and self._name_bits[name] & PRIVATE_NAME
-            ):
+            if self.over_files and d & (PROT_EXEC | PROT_WRITE) and self.name_has(name, PRIVATE_NAME):
                 below = self.code_below(process, a, end)
             if below >= 0:
                 c = a - self._starts[below] + self._offsets[below]
-                image = self.over_file(
-                    self.file_of(below), cython.cast(cython.uint, self.image(name, identity, pid))
-                )
+                image = self.over_file(self.file_of(below), cython.cast(cython.uint, self.image(name, identity, pid)))
                 flag = OVER_FILE | EXECUTABLE if d & PROT_EXEC else OVER_FILE
                 self.cut(process, a, end)
                 self.insert(process, a, end, c, cython.cast(cython.uint, image), flag)

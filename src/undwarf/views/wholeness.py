@@ -53,6 +53,8 @@ class Wholeness:
     inferred: int = 0
     """Stacks larger than their dump that reach the root with callers from another dump of their thread; among
     ``unwound``, never among ``whole``."""
+    copied_code: int = 0
+    """Samples with frames in code that a program copied to memory without a file, found by the file that it is from."""
 
     @property
     def share(self) -> float:
@@ -200,7 +202,22 @@ def wholeness(profile: Profile, dump: int = DEFAULT_DUMP) -> Wholeness:
         {reason.name.lower(): count for reason, count in sorted(reasons.items())},
         gaps,
         reasons.get(StopReason.INFERRED_ROOT, 0),
+        _in_copied_code(profile),
     )
+
+
+def _in_copied_code(profile: Profile) -> int:
+    """Samples that have a frame in code that a program copied to memory without a file."""
+    provenance = bytes(profile.frames.provenance)
+    if Provenance.MOVED_CODE not in provenance:
+        return 0
+    copied = {frame for frame, one in enumerate(provenance) if one == Provenance.MOVED_CODE}
+    nodes: set[int] = set()
+    # A node stands behind its caller's.
+    for node, (frame, parent) in enumerate(zip(profile.stacks.frame, profile.stacks.parent, strict=True)):
+        if frame in copied or parent in nodes:
+            nodes.add(node)
+    return sum(node in nodes for node in profile.samples.columns.stack)
 
 
 def _followed(profile: Profile) -> set[int]:
