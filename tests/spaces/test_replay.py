@@ -263,7 +263,9 @@ def over_text(*mappings: tuple[int, int, int]) -> "Seen":
 
 
 @pytest.mark.parametrize(
-    "before", [[], [(0x12000, 0x4000, WRITABLE)], [(0x12000, 0x2000, WRITABLE), (0x14000, 0x2000, CODE)]]
+    "before",
+    [[], [(0x12000, 0x4000, WRITABLE)], [(0x12000, 0x2000, WRITABLE), (0x14000, 0x2000, CODE)]],
+    ids=["at-once", "written", "halves"],
 )
 def test_executable_memory_over_code_is_code_of_the_file(before: list[tuple[int, int, int]]) -> None:
     seen = over_text(*before, (0x12000, 0x4000, CODE))

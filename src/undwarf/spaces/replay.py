@@ -248,7 +248,8 @@ class Replay(Mappings):
     @cython.exceptval(check=False)
     def name_has(self, name: cython.uint, bit: cython.uchar) -> cython.bint:
         """Whether a name has a bit; one that is not known has none."""
-        return name < self._name_bits.shape[0] and self._name_bits[name] & bit != 0
+        found: cython.bint = name < self._name_bits.shape[0] and self._name_bits[name] & bit != 0
+        return found
 
     # -- the replay ---------------------------------------------------------------------------------------------
 
