@@ -12,12 +12,14 @@ from undwarf.errors import UsageError
 from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers
 from undwarf.images.kinds import kind_of_name
+from undwarf.images.replaced import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.perfdata.event_stops import EventStops, event_stops
 from undwarf.profile import model
 from undwarf.profile.build import Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
+from undwarf.profile.code_extents import code_extents
 from undwarf.profile.filters import Filters, select
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
@@ -190,6 +192,9 @@ class Recording:
         host = self.header.hostname
         if not host or host == os.uname().nodename:
             self._finder.containers = Containers(lambda: sorted({pid for pid in self.records.sideband.pid if pid > 0}))
+        self._finder.recorded = Recorded(
+            written_at(self.path), host == os.uname().nodename, lambda: code_extents(self.records)
+        )
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
 
     @cached_property

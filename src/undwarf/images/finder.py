@@ -19,6 +19,7 @@ from undwarf.images import build_ids
 from undwarf.images.containers import Containers
 from undwarf.images.paths import confined, usable
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
+from undwarf.images.replaced import Recorded
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Finder:
         self.debuginfod_cache = debuginfod.settings.cache if debuginfod is not None else debuginfod_cache()
         self.mapped: Mapped | None = None
         """Who knows the mapped files themselves."""
+        self.recorded: Recorded | None = None
+        """What tells files from those that replaced them, where there is no build-id."""
         self.containers: Containers | None = None
         """Where else binaries may be: set by whoever knows the recording's processes."""
         self.defects = Defects() if defects is None else defects
@@ -104,7 +107,8 @@ class Finder:
         """The ELF file that was mapped as ``recorded``, else None and the reason.
 
         With a build-id, only a file that carries it is taken: at the path, then from perf's cache. Without
-        one, the file at the path is trusted, unless the name says that it was deleted or :attr:`mapped` knows better.
+        one, the file at the path is trusted, unless the name says that it was deleted, or :attr:`mapped` or
+        :attr:`recorded` know better.
         """
         mapped = self.mapped
         if mapped is None:
@@ -132,6 +136,11 @@ class Finder:
             else:
                 if not build_id and self.mapped is not None and not self.mapped.fits(elf, recorded, build_id, place):
                     return None, "the file at its path is not the one that was mapped"
+                if not build_id and self.recorded is not None and not self.symfs:
+                    problem = self.recorded.contradiction(path, recorded, place)
+                    if problem:
+                        self.defects.add("file replaced after the recording", recorded, detail=problem)
+                        return None, problem + ", and no build-id was recorded"
                 if not build_id or build_ids.same(elf.build_id, build_id):
                     return elf, ""
                 problem = "its build-id differs from the recorded one"
