@@ -183,7 +183,7 @@ class Recording:
         if spaces.replay.images_over_files():
             from undwarf.profile.moved_code import keep_what_is_proven
 
-            keep_what_is_proven(self.data, records, spaces, self.images, self._limits)
+            keep_what_is_proven(self.data, records, spaces, self.images, self._machine, self._limits)
         return spaces
 
     @cached_property

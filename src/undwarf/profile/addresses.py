@@ -20,6 +20,8 @@ KERNEL_HALF = 1 << 63
 NONE = 0xFFFFFFFF
 _CHUNK = 32
 """Mappings of a chunk of an address space (undwarf.spaces.replay)."""
+OVER_FILE = 2
+"""Flags of what is no mapping yet, but memory over a file's code (undwarf.spaces.replay)."""
 _KEPT = 1 << 20
 
 
@@ -139,7 +141,7 @@ class Addresses:
         chunk = columns["lists"][first + low - 1]
         rows = range(_CHUNK * chunk, _CHUNK * chunk + columns["chunk_count"][chunk])
         row = max((row for row in rows if starts[row] <= address), default=-1)
-        return row if row >= 0 and address < columns["ends"][row] else -1
+        return row if row >= 0 and address < columns["ends"][row] and columns["flags"][row] != OVER_FILE else -1
 
 
 class _DataMaps:

@@ -22,7 +22,6 @@ from undwarf.profile.model import (
     SampleColumns,
     StackColumns,
 )
-from undwarf.profile.moved_code import mark_frames
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
@@ -85,7 +84,10 @@ def build_profile(
     if progress is not None:
         progress("naming frames", 0, len(columns["address"]))
     pids = frame_pids(columns["image"], spaces.replay.key_pids())
-    mark_frames(spaces.replay, columns["image"], columns["provenance"])
+    if spaces.replay.images_over_files():
+        from undwarf.profile.moved_code import mark_frames
+
+        mark_frames(spaces.replay, columns["image"], columns["provenance"])
     _take_numbers_of_store(walked, spaces.replay, store)
     used = set(columns["image"])
     if naming.lines_of is not None and walking.jobs != 1:

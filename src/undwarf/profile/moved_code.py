@@ -15,6 +15,7 @@ from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
+from undwarf.unwind.machines import Machine
 from undwarf.unwind.places import Places
 from undwarf.unwind.stop import Provenance
 
@@ -32,20 +33,22 @@ Mapping = tuple[int, int, int, int]
 """Start, end, file offset of the start, image."""
 
 
-def keep_what_is_proven(data: PerfData, records: Records, spaces: Spaces, store: ImageStore, limits: Limits) -> None:
+def keep_what_is_proven(
+    data: PerfData, records: Records, spaces: Spaces, store: ImageStore, machine: Machine, limits: Limits
+) -> None:
     """Take memory over files' code for the file's code only where the stacks of the recording support it."""
-    over = spaces.replay.images_over_files()
-    if not over:
+    mappings = _running(spaces)
+    if not mappings:
         return
     keys = spaces.replay.keys()
-    places = Places(store, keys)
+    places = Places(store, keys, machine)
     returns: dict[int, set[int]] = {}
-    for mapping, sample in _samples_with(records, spaces, limits.moved_code_samples):
+    for mapping, sample in _samples_with(mappings, records, spaces, limits.moved_code_samples):
         start, end, offset, image = mapping
         found = returns.setdefault(image, set())
         found.update(word - start + offset for word in _words(data, records, sample) if start <= word < end)
     rejected = set()
-    for image in over:
+    for image in {mapping[3] for found in mappings.values() for mapping in found}:
         calls = others = 0
         file = store.image(keys[image])
         for offset in returns.get(image, ()):
@@ -62,21 +65,30 @@ def mark_frames(replay: Replay, images: memoryview, provenance: memoryview) -> N
     """Let the frames that are in memory over files' code have ``Provenance.MOVED_CODE``. ``images`` are the numbers of
     the replay by frame."""
     over = replay.images_over_files()
-    if over:
-        for frame, image in enumerate(images):
-            if image in over:
-                provenance[frame] = Provenance.MOVED_CODE
+    for frame, image in enumerate(images):
+        if image in over:
+            provenance[frame] = Provenance.MOVED_CODE
 
 
-def _samples_with(records: Records, spaces: Spaces, most: int) -> Iterator[tuple[Mapping, int]]:
-    """Samples of processes that run in memory over a file's code, ``most`` for each mapping, spread over time."""
+def _running(spaces: Spaces) -> dict[int, list[Mapping]]:
+    """The executable memory over files' code, by the chunk of address spaces that maps it."""
     columns = spaces.replay.columns()
-    chunks: dict[int, list[Mapping]] = {}
+    found: dict[int, list[Mapping]] = {}
+    if _RUNNING not in bytes(columns["flags"]):
+        return found
     for chunk, count in enumerate(columns["chunk_count"]):
         for row in range(chunk * _CHUNK, chunk * _CHUNK + count):
             if columns["flags"][row] == _RUNNING:
                 mapping = columns["starts"][row], columns["ends"][row], columns["offsets"][row], columns["images"][row]
-                chunks.setdefault(chunk, []).append(mapping)
+                found.setdefault(chunk, []).append(mapping)
+    return found
+
+
+def _samples_with(
+    mappings: dict[int, list[Mapping]], records: Records, spaces: Spaces, most: int
+) -> Iterator[tuple[Mapping, int]]:
+    """Samples of processes that run in memory over a file's code, ``most`` for each mapping, spread over time."""
+    columns = spaces.replay.columns()
     in_space: dict[int, list[Mapping]] = {_NONE: []}
     samples: dict[Mapping, list[int]] = {}
     for sample in records.sample_order:
@@ -84,7 +96,7 @@ def _samples_with(records: Records, spaces: Spaces, most: int) -> Iterator[tuple
         if space not in in_space:
             first = columns["snapshot_at"][space]
             held = columns["lists"][first : first + columns["snapshot_count"][space]]
-            in_space[space] = [mapping for chunk in held if chunk in chunks for mapping in chunks[chunk]]
+            in_space[space] = [mapping for chunk in held for mapping in mappings.get(chunk, ())]
         for mapping in in_space[space]:
             samples.setdefault(mapping, []).append(sample)
     for mapping, found in samples.items():

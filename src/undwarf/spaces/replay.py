@@ -37,7 +37,8 @@ EXECUTABLE = cython.declare(cython.uchar, 1)
 """Bit of a mapping's flags: it may hold code."""
 
 OVER_FILE = cython.declare(cython.uchar, 2)
-"""Bit of a mapping's flags: anonymous memory over a file's code; its image and offsets are those of the file."""
+"""Bit of a mapping's flags: anonymous memory over a file's code; its image and offsets are those of the file. Alone it
+stands for no mapping: the memory is written, and may become code."""
 
 KERNEL_PID = cython.declare(cython.longlong, -1)
 BEFORE = cython.declare(cython.longlong, 1 << 40)
@@ -550,13 +551,13 @@ class Replay(Mappings):
 
     @cython.locals(at=cython.Py_ssize_t, chunk=cython.Py_ssize_t)
     def reject(self, images: set[int]) -> None:
-        """Let what is mapped over code of files be memory alone where it has one of these images; in all snapshots."""
+        """Let executable memory over files' code that has one of these images be memory alone, in all snapshots."""
         for chunk in range(self.chunks):
             for at in range(chunk * CHUNK, chunk * CHUNK + self._chunk_count[chunk]):
-                if self._flags[at] & OVER_FILE and self._images[at] in images:
+                if self._flags[at] == OVER_FILE | EXECUTABLE and self._images[at] in images:
                     self._images[at] = self._key_memories[self._images[at]]
                     self._offsets[at] = self._starts[at]
-                    self._flags[at] &= EXECUTABLE
+                    self._flags[at] = EXECUTABLE
 
     def key_pids(self) -> list[int | None]:
         """The process of each image that is private memory, None for the others."""

@@ -26,8 +26,8 @@ ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 CHUNK = cython.declare(cython.Py_ssize_t, 32)
 """Mappings in one chunk of an address space (undwarf.spaces.replay)."""
 
-EXECUTABLE = cython.declare(cython.int, 1)
-"""Bit of a mapping's flags (undwarf.spaces.replay)."""
+OVER_FILE = cython.declare(cython.int, 2)
+"""Flags of what is no mapping yet, but memory over a file's code (undwarf.spaces.replay)."""
 
 # A rule's words; undwarf.tables.model describes them.
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
@@ -231,7 +231,7 @@ class Lookup:
                 low = middle + 1
             else:
                 high = middle
-        if low == first or self.ends[low - 1] <= address:
+        if low == first or self.ends[low - 1] <= address or self.flags[low - 1] == OVER_FILE:
             return -1
         return low - 1
 
@@ -367,7 +367,7 @@ class Lookup:
         site: cython.Py_ssize_t = -1
         key: cython.ulonglong = 0
         asked: cython.ulonglong
-        if entry < 0 or not self.flags[entry] & EXECUTABLE:
+        if entry < 0 or not self.flags[entry]:
             self.found_rule = RULE_UNMAPPED
             self.found_image = NOTHING if entry < 0 else self.images[entry]
             self.found_frame = cython.cast(

@@ -13,8 +13,6 @@ from undwarf.unwind.places import Places
 # Stop reasons (undwarf.unwind.stop.StopReason).
 STOP_TRUNCATED = cython.declare(cython.int, 2)
 STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
-OVER_FILE = cython.declare(cython.int, 2)
-"""Flags of a mapping (undwarf.spaces.replay): anonymous memory over a file's code, which is not executable yet."""
 
 STATE = cython.declare(cython.Py_ssize_t, 10)
 """Words of a frame's state (undwarf.unwind.user_frames)."""
@@ -115,7 +113,7 @@ class Memory(Lookup):
             if self.live_state == LIVE_OPEN:
                 return self.load_live(address)
         entry = self.mapping(self.space, address)
-        if entry < 0 or self.flags[entry] == OVER_FILE:
+        if entry < 0:
             self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE_MEMORY
             return 0
         image = self.images[entry]
