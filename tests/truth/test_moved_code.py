@@ -1,6 +1,8 @@
 """Programs whose code is in anonymous memory at its own addresses, and run-time code where a library once was."""
 
 import platform
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,3 +67,28 @@ def test_run_time_code_where_a_library_was_is_not_the_library(
     assert sum(stack.names[-1:] == (name,) for stack in found) > 20
     assert not any("of_library" in stack.names for stack in found)
     assert any("//anon" in stack.dsos for stack in found)
+
+
+@pytest.mark.parametrize("how", ["1", "2"], ids=["executable-at-once", "executable-later"])
+def test_copied_code_is_unwound_while_it_is_recorded(build: Build, perf: str, tmp_path: Path, how: str) -> None:
+    program, target = build("gcc", "moved_code.c", "-O2"), tmp_path / "live.data"
+    command = [sys.executable, "-m", "undwarf", "record", "-q", "-e", "cpu-clock", "-o", str(target), "--"]
+    done = subprocess.run([*command, program, str(MILLISECONDS), how], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"recording is not possible here: {done.stderr}")
+    found = burning(stacks_of(target))
+    assert len(found) > 20
+    # A busy machine may end the program before the last samples are walked.
+    assert sum(stack.of(program)[-4:] == ["main", "first", "second", "burn"] for stack in found) >= 0.9 * len(found)
+
+
+def test_run_time_code_where_a_library_was_is_its_own_while_recorded(build: Build, perf: str, tmp_path: Path) -> None:
+    build("gcc", "reused_library.c", "-O2", "-shared", "-fPIC", output="reused.so")
+    program, target = build("gcc", "reused.c", "-O2", "-ldl"), tmp_path / "live.data"
+    command = [sys.executable, "-m", "undwarf", "record", "-q", "-e", "cpu-clock", "-o", str(target), "--"]
+    done = subprocess.run([*command, program, str(MILLISECONDS), "0", str(tmp_path)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"recording is not possible here: {done.stderr}")
+    found = burning(stacks_of(target))
+    assert len(found) > 20
+    assert not any("of_library" in stack.names for stack in found)

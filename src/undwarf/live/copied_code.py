@@ -10,6 +10,7 @@ from undwarf.images import Finder, ImageKind
 from undwarf.images.kinds import kind_of_name
 from undwarf.images.paths import confined
 from undwarf.limits import Limits
+from undwarf.live.process_memory import memory_of
 from undwarf.symbols.kernel import read_text
 from undwarf.tables.from_copies import CopiesInMemory, template_of
 from undwarf.tables.rule_set import RuleSet
@@ -40,7 +41,7 @@ class LiveCopies:
             return None
 
         def read(start: int, end: int) -> bytes:
-            return _memory(pid, start, end)
+            return memory_of(pid, start, end)
 
         return CopiesInMemory(template, read, rules, self._limits, self._defects, f"process {pid}")
 
@@ -67,14 +68,3 @@ def _files(pid: int, most_bytes: int) -> Iterator[str]:
     for name in names:
         if kind_of_name(name) is ImageKind.FILE:
             yield confined(f"/proc/{pid}/root", name.decode("utf-8", "surrogateescape")) or ""
-
-
-def _memory(pid: int, start: int, end: int) -> bytes:
-    """Memory of a running process from ``start`` to ``end``, as far as it can be read."""
-    with suppress(OSError, OverflowError):
-        file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.pread(file, end - start, start)
-        finally:
-            os.close(file)
-    return b""

@@ -17,6 +17,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
 from undwarf.live.deep_stacks import DeepStacks
+from undwarf.live.moved_code import LiveMovedCode
 from undwarf.live.record_system import threads_of
 from undwarf.live.round_dumps import RoundDumps
 from undwarf.perfdata import EventAttr, FileIdentity
@@ -97,10 +98,9 @@ class LiveUnwinder:
         self.store = ImageStore(self.names, self.identities, features, finder)
         self.deep = DeepStacks(infer=infer)
         self.replay = Replay()
-        # Evidence for it is in many stacks, and these are walked as they come.
-        self.replay.over_files = False
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
         self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
+        self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(limits.records, switches)
         self.decoder.set_events(*decoder_table(events))
         self.renewed: list[Callable[[], None]] = []
@@ -148,6 +148,7 @@ class LiveUnwinder:
         sideband = Sideband(decoder.sideband, **{name: take(column, side_order) for name, column in side.items()})
         self._see_names()
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
+        self._moved.keep_what_is_proven()
         stack, stop, stop_image = zeros("I", len(samples)), zeros("B", len(samples)), zeros("I", len(samples))
         if len(samples) > len(self._ones):
             self._ones = memoryview(bytearray(b"\1" * (2 * len(samples))))

@@ -104,16 +104,17 @@ def _samples_with(
             yield mapping, sample
 
 
-def _words(data: PerfData, records: Records, sample: int) -> "list[int]":
-    """The words of a sample's stack dump, and the callers of its call chain."""
+def _words(data: PerfData, records: Records, sample: int) -> list[int]:
+    """The words of a sample's stack dump, and the return addresses of its call chain."""
     samples = records.samples
     position = samples.position[sample]
     chain, dump = samples.callchain_at[sample], samples.stack_at[sample]
     with data.window(position, 1 << 16) as view:
         found = _numbers(view, dump, 1)
         entries = _numbers(view, chain, 8)
-    # The first entry of each context is where it was interrupted.
-    return found + [now for before, now in pairwise(entries) if before < _CONTEXTS > now]
+    # The first entry of each context is where it was interrupted. Chains that were unwound before have their calls.
+    callers = [now + data.stitched for before, now in pairwise(entries) if before < _CONTEXTS > now]
+    return found + callers
 
 
 def _numbers(view: memoryview, at: int, size: int) -> list[int]:

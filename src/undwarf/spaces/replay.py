@@ -84,8 +84,6 @@ class Replay(Mappings):
     _key_files = cython.declare("unsigned int[::1]")
     _key_memories = cython.declare("unsigned int[::1]")
     _over_of: IntMap
-    over_files = cython.declare(cython.bint, visibility="public")
-    """Whether anonymous memory over a file's code is looked for."""
     keyed: cython.Py_ssize_t
 
     def __cinit__(self) -> None:
@@ -104,7 +102,6 @@ class Replay(Mappings):
         self._key_files = zeros("I", 64)
         self._key_memories = zeros("I", 64)
         self._over_of = IntMap()
-        self.over_files = True
 
     # -- processes and images -----------------------------------------------------------------------------------
 
@@ -396,7 +393,7 @@ class Replay(Mappings):
                 self.mapped_by_exec(process, pid, name)
                 if self._exec[process]:
                     self.cut(self.process(BEFORE | pid), a, end)
-            if self.over_files and d & (PROT_EXEC | PROT_WRITE) and self.name_has(name, PRIVATE_NAME):
+            if d & (PROT_EXEC | PROT_WRITE) and self.name_has(name, PRIVATE_NAME):
                 below = self.code_below(process, a, end)
             if below >= 0:
                 c = a - self._starts[below] + self._offsets[below]
