@@ -45,6 +45,7 @@ FOUND: dict[str, Any] = {
         "whole": 950,
         "without_user": 30,
         "inferred": 0,
+        "copied_code": 0,
         "as_recorded": 20,
         "without_chain": 0,
         "reasons": {},
@@ -74,6 +75,12 @@ def test_stacks_with_inferred_callers_are_counted_apart() -> None:
     found = {**FOUND, "wholeness": {**FOUND["wholeness"], "inferred": 7}}
     assert "7  more reach it with callers inferred from other dumps or memory of their thread\n" in text(found)
     assert "inferred" not in text()
+
+
+def test_info_counts_samples_in_copied_code() -> None:
+    found = {**FOUND, "wholeness": {**FOUND["wholeness"], "copied_code": 9}}
+    assert "9  pass through code copied to memory without a file" in text(found)
+    assert "copied" not in text()
 
 
 def test_long_lists_say_how_much_is_left_out() -> None:

@@ -164,6 +164,16 @@ def test_why_marks_frames_of_another_dump() -> None:
     assert shown[3].startswith("\t# the stack dump ended; its outer callers are those of the thread")
 
 
+def test_why_marks_frames_in_copied_code() -> None:
+    profile = make_profile([S("main@app f@app")])
+    profile.frames.provenance = memoryview(bytes([Provenance.MOVED_CODE, Provenance.EH_FRAME]))
+    assert script(profile, "ip,sym", why=True).splitlines()[1:3] == [
+        "\t    7f0000002010 f",
+        "\t    7f0000001010 main # copied code",
+    ]
+    assert "#" not in script(profile, "ip,sym")
+
+
 def test_more_text_than_one_buffer_is_complete() -> None:
     profile = make_profile([S("a@app b@app c@app", time=n * 1000) for n in range(5000)])
     lines = script(profile).splitlines()

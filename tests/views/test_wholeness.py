@@ -22,6 +22,12 @@ def test_stacks_with_inferred_callers_are_counted_apart() -> None:
     assert (whole.unwound, whole.whole, whole.inferred, whole.gaps) == (3, 1, 2, [])
 
 
+def test_samples_with_a_frame_in_copied_code_are_counted() -> None:
+    profile = make_profile([S("main@app f@app"), S("main@app g@app"), S("h@app")])
+    profile.frames.provenance = memoryview(bytes([Provenance.MOVED_CODE] + [Provenance.EH_FRAME] * 3))
+    assert wholeness(profile).copied_code == 2
+
+
 def test_samples_of_events_without_chains_have_none_by_frame_pointers() -> None:
     profile = make_profile([S("f@app", stop=R.NO_DUMP), S("f@app", stop=R.NO_DUMP), S("f@kernel", stop=R.NONE)])
     profile.events[0].chains = False
