@@ -39,7 +39,7 @@ CHAIN = cython.declare(cython.uint, 1 << 16)
 NANOSECONDS = cython.declare(cython.uint, 1 << 17)
 WHY = cython.declare(cython.uint, 1 << 18)
 FROM_OTHER_DUMP = cython.declare(cython.int, 24)
-MOVED_CODE = cython.declare(cython.int, 25)
+MOVED_CODE = cython.declare(cython.int, 26)
 """A frame's provenance (undwarf.unwind.stop.Provenance)."""
 DUMPED = cython.declare(cython.uint, 1 << 19)
 """Samples of the event bring pieces of the stack, not chains."""
@@ -443,7 +443,7 @@ class ScriptText:
             left -= 1
             frame = self.frames[node]
             self.line(frame, mode, 0)
-            if mode & WHY and FROM_OTHER_DUMP <= self.provenances[frame] <= MOVED_CODE:
+            if mode & WHY and self.provenances[frame] in (FROM_OTHER_DUMP, MOVED_CODE):
                 text = self.text
                 text.room(ROOM)
                 # In place of the line's end.
@@ -451,7 +451,7 @@ class ScriptText:
                 text.put(32)
                 text.put(35)
                 text.put(32)
-                text.name(self.reasons, self.inferred + (self.provenances[frame] - FROM_OTHER_DUMP), 0)
+                text.name(self.reasons, self.inferred + (self.provenances[frame] == MOVED_CODE), 0)
                 text.put(10)
             node = self.parents[node]
         return 0

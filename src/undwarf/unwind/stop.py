@@ -88,6 +88,6 @@ class Provenance(IntEnum):
     """The function that entered code made at run time, which keeps one frame on the machine's stack."""
     OTHER_DUMP = 24
     """A caller outside of the sample's own dump, inferred from another dump of its thread."""
-    MOVED_CODE = 25
+    MOVED_CODE = 26
     """A frame in memory without a file, found by the file that was mapped there before: the program has copied its code
     there, as is done to have it on large pages (:mod:`undwarf.profile.moved_code`)."""
