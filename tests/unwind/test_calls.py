@@ -10,7 +10,7 @@ from undwarf.unwind.x86_64.registers import slots
 @pytest.mark.parametrize(
     "code",
     [
-        "e800000000",  # call rel32
+        "e801000000",  # call rel32
         "ffd0",  # call *%rax
         "41ffd4",  # call *%r12
         "ff5008",  # call *8(%rax)
@@ -25,7 +25,7 @@ def test_call_is_seen(code: str) -> None:
     assert ends_with_call(bytes(7) + bytes.fromhex(code))
 
 
-@pytest.mark.parametrize("code", ["c3", "4889e5", "ffe0", "ff2500100000", "90909090909090", ""])
+@pytest.mark.parametrize("code", ["c3", "4889e5", "ffe0", "e800000000", "ff2500100000", "90909090909090", ""])
 def test_other_code_is_not_a_call(code: str) -> None:
     assert not ends_with_call(b"\x90" * 7 + bytes.fromhex(code))
 

@@ -133,6 +133,35 @@ label behind_change
     .cfi_endproc
     finish change
 
+    function cold
+    .cfi_startproc
+    call abort
+    .cfi_endproc
+    finish cold
+    # no padding, as behind the cold parts of a library
+    .globl abort
+    .type abort, @function
+abort:
+    .cfi_startproc
+    push %rbp
+    .cfi_adjust_cfa_offset 8
+    call leaf
+    .cfi_endproc
+    finish abort
+
+    function first
+    .cfi_startproc
+    nop
+    .cfi_endproc
+    finish first
+
+    function sigreturn
+    .cfi_startproc
+    mov $15, %rax
+    syscall
+    .cfi_endproc
+    finish sigreturn
+
     function main
     .cfi_startproc
     call leaf
@@ -167,7 +196,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("gcc is not installed")
     folder = tmp_path_factory.mktemp("roots")
     (folder / "code.S").write_text(CODE)
-    line = ["gcc", "-nostdlib", "-static", "-no-pie", str(folder / "code.S"), "-o", str(folder / "program")]
+    line = ["gcc", "-nostdlib", "-static", "-no-pie", "-Wl,--eh-frame-hdr", str(folder / "code.S"), "-o", str(folder / "program")]
     done = subprocess.run(line, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"gcc cannot assemble for x86-64 here: {done.stderr.splitlines()[-1]}")
@@ -233,6 +262,34 @@ def test_dump_that_ends_early_at_a_page_was_not_too_small(
     program: Path, at: dict[str, int], valid: int, stop: StopReason
 ) -> None:
     assert walked(program, at["leaf"], [at["in_main"]] * 1024, valid=valid)[1] is stop
+
+
+def test_return_address_of_zero_is_the_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:
+    assert walked(program, at["leaf"], [0, 0x1234, 0x1234]) == (["leaf"], StopReason.FIBER_ROOT)
+
+
+def test_return_address_of_zero_in_the_entry_function_is_a_root(program: Path, at: dict[str, int]) -> None:
+    assert walked(program, at["_start"], [0, 0x1234]) == (["_start"], StopReason.ROOT)
+
+
+@pytest.mark.parametrize("back", ["abort", "first"])
+@pytest.mark.parametrize("above", [0, 0x1234])
+def test_start_of_a_function_that_nothing_calls_is_the_root_of_a_fiber(
+    program: Path, at: dict[str, int], back: str, above: int
+) -> None:
+    assert walked(program, at["leaf"], [at[back], above, above, above]) == (["leaf", back], StopReason.FIBER_ROOT)
+
+
+def test_what_returns_from_a_signal_is_no_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:
+    names, stop = walked(program, at["leaf"], [at["sigreturn"], 0x1234, 0x1234, 0x1234])
+    assert names[0] == "leaf"
+    assert stop in (StopReason.UNMAPPED, StopReason.TRUNCATED)
+
+
+def test_middle_of_a_function_that_nothing_calls_is_no_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:
+    names, stop = walked(program, at["leaf"], [at["abort"] + 1, 0x1234, 0x1234, 0x1234])
+    assert names[0] == "leaf"
+    assert stop in (StopReason.UNMAPPED, StopReason.TRUNCATED)
 
 
 def test_entry_function_is_a_root_at_its_first_instruction(program: Path, at: dict[str, int]) -> None:

@@ -3,6 +3,7 @@
 Source: LSB Core generic, 10.6.2. The table is only believed where entries confirm it.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from undwarf.elf import ElfFile
@@ -10,6 +11,8 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.pointers import OMITTED, Malformed, read_pointer
 
 _PT_GNU_EH_FRAME = 0x6474E550
+_PAIR = 8
+"""Bytes of an entry of the usual table: where a function starts, and its entry in `.eh_frame`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,21 @@ class EhFrameHeader:
             except Malformed:
                 return
             yield entry
+
+    def starts(self, address: int) -> bool:
+        """Whether a function starts at an address; False as well where the table is written in another way than the
+        usual one."""
+        if not self.is_usual:
+            return False
+        wanted = address - self.address
+
+        def start(entry: int) -> int:
+            at = self.table + _PAIR * entry
+            return int.from_bytes(self.data[at : at + 4], "little", signed=True)
+
+        count = min(self.count, (len(self.data) - self.table) // _PAIR)
+        found = bisect_left(range(count), wanted, key=start)
+        return found < count and start(found) == wanted
 
     def _pointer(self, at: int, end: int) -> tuple[int, int]:
         return read_pointer(

@@ -488,18 +488,19 @@ class Lookup:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def begins_fiber(self) -> cython.bint:
-        """Whether the return address found last is where the function at the root of a fiber would return to."""
+    def fiber_proof(self) -> cython.int:
+        """Whether the return address found last is where the function at the root of a fiber would return to, which no
+        call has put there: 1 its code says so, 3 it is the start of some function, 2 neither."""
         proof: cython.int
         frame: cython.uint = self.found_frame
         if self.found_image == NOTHING or self.call_proof() != 2:
-            return False
+            return 2
         proof = self.stacks.frame_proof[frame] >> 4 & 3
         if proof == 0:
             with cython.gil:
                 proof = self.source.fiber_root_at(self.found_image, self.stacks.frame_address[frame] + 1)
             self.stacks.frame_proof[frame] |= cython.cast(cython.uchar, proof << 4)
-        return proof == 1
+        return proof
 
     @cython.cfunc
     @cython.nogil

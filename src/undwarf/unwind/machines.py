@@ -47,6 +47,9 @@ if TYPE_CHECKING:
         def is_fiber_root(self, code: bytes) -> bool:
             """Whether code is where the first function of a fiber returns to, which no call has put there."""
 
+        def returns_from_signal(self, code: bytes) -> bool:
+            """Whether code starts with what returns from a signal."""
+
         def is_after_system_call(self, code: bytes) -> bool:
             """Whether code starts with a system call, behind which the rest only looks at the result."""
 

@@ -132,11 +132,20 @@ class Places:
         return 1 if code is not None and calls.is_return(bytes(code)) else 2
 
     def fiber_root_at(self, number: int, address: int) -> int:
-        """Whether the code at ``address`` ends a fiber whose first function returns to it: 1 yes, 2 no or not to be
-        read."""
+        """Whether the code at ``address`` ends a fiber whose first function returns to it: 1 it is known to, 3 it may,
+        since a function starts there that does not return from a signal, 2 no or not to be read."""
         calls = self.machine.calls
-        code = self.image(number).read(address, calls.FIBER_ROOT_LONGEST)
-        return 1 if code is not None and calls.is_fiber_root(bytes(code)) else 2
+        image = self.image(number)
+        code = image.read(address, calls.FIBER_ROOT_LONGEST)
+        if code is None:
+            return 2
+        if calls.is_fiber_root(bytes(code)):
+            return 1
+        elf = image.elf
+        from undwarf.tables.eh_frame_hdr import find_header  # not at the top: few stacks have such a root
+
+        header = find_header(elf) if elf is not None and not calls.returns_from_signal(bytes(code)) else None
+        return 3 if header is not None and header.starts(address) else 2
 
     def haskell_rule(self, number: int) -> int:
         """The rule of Haskell code whose stack pointer is where it stays; 0xffffffff for images that have no such

@@ -16,10 +16,11 @@ cdef class UserFrames(Steps):
     cdef bint innermost_only
     # Whether the innermost frame's rule is not right and its function's frame is above.
     cdef bint past_frame
-    # The last whole stack: states from the root inwards, and where its dump lies in the window.
+    # The last whole stack: its stop reason, states from the root inwards, and where its dump lies in the window.
     cdef unsigned long long[::1] memo
     cdef Py_ssize_t memo_count
     cdef unsigned int memo_space
+    cdef int memo_stop
     cdef Py_ssize_t memo_dump
     cdef unsigned long long memo_low
     cdef unsigned long long memo_top
@@ -38,6 +39,12 @@ cdef class UserFrames(Steps):
     cdef Py_ssize_t user_part(self, Py_ssize_t count, Py_ssize_t depth, bint second_look) except? -1 nogil
     @cython.final
     cdef long long entered_frame(self, Py_ssize_t number) except? -1 nogil
+    @cython.final
+    cdef int end_at_zero(self, unsigned int image, unsigned int frame) except? -1 nogil
+    @cython.final
+    cdef bint begins_fiber(self, unsigned int callee) except? -1 nogil
+    @cython.final
+    cdef Py_ssize_t cut_at_fiber_root(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
     @cython.final
     cdef int keep_state(self, Py_ssize_t depth, bint exact) except? -1 nogil
     @cython.final

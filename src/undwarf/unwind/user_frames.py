@@ -43,6 +43,10 @@ STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
 
 FROM_ENTRY = cython.declare(cython.int, 25)
 """A frame's provenance (undwarf.unwind.stop.Provenance)."""
+FALSE_FRAMES = cython.declare(cython.Py_ssize_t, 4)
+"""How many of a stack's last frames may be false ones, behind a fiber's root."""
+FROM_SFRAME = cython.declare(cython.int, 3)
+"""The last source of rules that are stated as such (:mod:`undwarf.tables.model`)."""
 FROM_CODE = cython.declare(cython.int, 5)
 """The source of rules that the code itself was analysed for (:mod:`undwarf.tables.model`)."""
 
@@ -81,6 +85,7 @@ class UserFrames(Steps):
         self.chain = zeros("I", self.max_frames + self.max_chain + 8)
         self.memo = zeros("Q", STATE * (self.max_frames + 1))
         self.memo_count = 0
+        self.memo_stop = STOP_ROOT
         self.memo_space = NOTHING
         self.memo_top = 0
         self.log = None
@@ -123,14 +128,14 @@ class UserFrames(Steps):
         while True:
             pc = self.regs[RIP]
             if self.memo_at >= 0 and self.joins_last_stack(depth, exact):
-                reason = STOP_ROOT
+                reason = self.memo_stop
                 break
             if exact:
                 self.find(pc, pc)
                 nowhere = self.found_rule == RULE_UNMAPPED and self.called_from()
             if pc == 0 and depth and not nowhere:
                 self.ended_at_zero = True
-                reason = STOP_ROOT
+                reason = self.end_at_zero(image, self.chain[count - 1])
                 break
             self.find(pc if exact else pc - 1, pc)
             called = depth == 0 and self.to_system_call(pc)
@@ -182,7 +187,7 @@ class UserFrames(Steps):
             elif (
                 not exact
                 and (rule == RULE_NO or (rule < RULE_LIMIT and self.words[STRIDE * rule + 5] == FROM_CODE))
-                and self.begins_fiber()
+                and self.begins_fiber(self.chain[count - 2] if depth > 1 else NOTHING)
             ):
                 # No call returns here: it is not the byte before that counts.
                 self.find(pc, pc)
@@ -247,8 +252,62 @@ class UserFrames(Steps):
         ):
             reason = STOP_SIGNAL_STACK
         self.stop = reason
-        if reason != STOP_ROOT:
+        if reason not in (STOP_ROOT, STOP_FIBER_ROOT):
             self.stop_image = image
+        return count
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def end_at_zero(self, image: cython.uint, frame: cython.uint) -> cython.int:
+        """Why a stack ends whose outermost frame, of code in ``image``, has a return address of zero.
+
+        On x86-64 threads begin in code without a rule, or one that says so: with a zero begin the stacks that programs
+        make themselves. Elsewhere the link register is zero where threads begin, too.
+        """
+        if image == NOTHING or self.link >= 0 or self.in_entry_function(image, self.stacks.frame_address[frame]):
+            return STOP_ROOT
+        return STOP_FIBER_ROOT
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def begins_fiber(self, callee: cython.uint) -> cython.bint:
+        """Whether the return address found last, to which frame ``callee`` returns (all ones: none), is the root of a
+        fiber: code that is known as one, or the start of a function in a place that unwind information gave. Nothing
+        calls just before a function, so that somebody has put it there by hand."""
+        proof: cython.int
+        if self.found_rule == RULE_UNMAPPED or (
+            self.found_rule < RULE_LIMIT and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL
+        ):
+            return False
+        proof = self.fiber_proof()
+        return proof == 1 or (proof == 3 and callee != NOTHING and self.stacks.frame_provenance[callee] <= FROM_SFRAME)
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def cut_at_fiber_root(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """End a stack, which is not whole and begins at entry ``first`` of the chain, where one of its last frames is
+        the root of a fiber. Returns the chain's length."""
+        i: cython.Py_ssize_t
+        back: cython.ulonglong
+        for i in range(max(1, self.fresh_count - FALSE_FRAMES), min(self.fresh_count, count - first)):
+            back = self.fresh[STATE * i]
+            if self.fresh[STATE * i + 8] == ALL_ONES:
+                continue
+            self.find(back - 1, back)
+            if not self.begins_fiber(self.chain[first + i - 1]):
+                continue
+            self.find(back, back)
+            self.chain[first + i] = self.found_frame
+            self.fresh_count = i + 1
+            self.stop = STOP_FIBER_ROOT
+            self.stop_image = NOTHING
+            return first + i + 1
         return count
 
     @cython.final
@@ -352,7 +411,9 @@ class UserFrames(Steps):
         """Intern the user frames of the chain, and keep their states for the next stack; returns the innermost node,
         0xffffffff where that is put off (`frame_log.py`)."""
         node: cython.uint = self.tail_node
-        keep: cython.bint = self.stop == STOP_ROOT and not self.odd and self.fresh_count == count - first
+        keep: cython.bint = (
+            self.stop in (STOP_ROOT, STOP_FIBER_ROOT) and not self.odd and self.fresh_count == count - first
+        )
         i: cython.Py_ssize_t = count - 1
         k: cython.Py_ssize_t
         at: cython.Py_ssize_t = self.tail_count
@@ -381,6 +442,7 @@ class UserFrames(Steps):
         if self.tail_count == 0 or self.top > self.memo_top:
             self.memo_top = self.top
         self.memo_count = at
+        self.memo_stop = self.stop
         self.memo_space = self.space
         self.memo_dump = self.dump
         self.memo_low = self.low

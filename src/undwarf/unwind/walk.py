@@ -504,6 +504,8 @@ class Walker(SampledChains):
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
             self.unproven += self.stop == STOP_TRUNCATED
+        if self.ended_at_zero or not self.is_whole():
+            count = self.cut_at_fiber_root(first, count)
         if self.stop == STOP_TRUNCATED and self.ended_early:
             self.stop = STOP_ABSENT_PAGE
         return count

@@ -65,6 +65,12 @@ def is_fiber_root(code: bytes) -> bool:
     return code[:4] in (b"\x00\x00\x80\xd2", b"\xe0\x03\x1f\xaa") and code[7:8] in (b"\x94", b"\x97")
 
 
+def returns_from_signal(code: bytes) -> bool:
+    """Whether code starts with `rt_sigreturn`, `mov x8, #139; svc #0`, to which handlers return though nothing called
+    them."""
+    return code.startswith(b"\x68\x11\x80\xd2\x01\0\0\xd4")
+
+
 def is_after_system_call(code: bytes) -> bool:
     """Never: the walk does not keep what a system call leaves in registers here."""
     return False

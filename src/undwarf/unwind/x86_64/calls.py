@@ -25,8 +25,12 @@ _SHORT_JUMPS = range(0x70, 0x80)
 
 
 def ends_with_call(code: bytes) -> bool:
-    """Whether the bytes before a return address can be a call instruction that ends there."""
-    if len(code) >= 5 and code[-5] == 0xE8:
+    """Whether the bytes before a return address can be a call instruction that ends there.
+
+    One of the function right behind it is none: nothing but that function returns there, and compilers put such calls
+    only where it never does (in glibc, of `abort`, which libcoro takes as the return address of its coroutines).
+    """
+    if len(code) >= 5 and code[-5] == 0xE8 and any(code[-4:]):
         return True
     for length in (2, 3, 4, 6, 7):
         if len(code) < length or code[-length] != 0xFF:
@@ -82,6 +86,11 @@ def is_fiber_root(code: bytes) -> bool:
             return True
     # mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi
     return code.startswith(b"\x48\x89\xdc\x48\x8b\x3c\x24\x48\x85\xff")
+
+
+def returns_from_signal(code: bytes) -> bool:
+    """Whether code starts with `rt_sigreturn`, to which handlers return though nothing called them."""
+    return code.startswith((b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", b"\xb8\x0f\0\0\0\x0f\x05"))
 
 
 def is_after_system_call(code: bytes) -> bool:
