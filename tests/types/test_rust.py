@@ -58,6 +58,23 @@ pub fn exchanged(all: &mut [Agent]) {
 }
 #[no_mangle] #[inline(never)]
 pub fn found(all: &[Point], id: &u32) -> Option<usize> { all.iter().position(|one| one.id == *id) }
+pub enum Shape { Circle(f64), Square(f64, f64), Poly(Vec<f64>, u32), Empty }
+#[no_mangle] #[inline(never)]
+pub fn area(shape: &Shape) -> f64 {
+    match shape {
+        Shape::Circle(r) => *r,
+        Shape::Square(a, b) => a * b,
+        Shape::Poly(points, n) => points.len() as f64 * *n as f64,
+        Shape::Empty => 0.0,
+    }
+}
+pub struct Link { next: Option<Box<Link>>, value: u64 }
+#[no_mangle] #[inline(never)]
+pub fn chained(mut link: &Link) -> u64 {
+    let mut sum = link.value;
+    while let Some(next) = &link.next { link = next; sum += link.value }
+    sum
+}
 #[inline(never)]
 pub fn pushed<T: Copy>(to: &mut Vec<T>, one: T) { if to.len() < to.capacity() { to.push(one) } }
 fn main() {
@@ -66,6 +83,9 @@ fn main() {
     pushed(&mut some, Point { x: 0.0, id: 3, tag: 1 });
     let still = Speed { x: 2.0, y: 0.0, z: 1.0 };
     println!("{:?}", found(&some, &2));
+    let shapes = [Shape::Circle(2.0), Shape::Square(1.0, 2.0), Shape::Poly(vec![1.0; others.len()], 3), Shape::Empty];
+    println!("{}", shapes.iter().map(area).sum::<f64>());
+    println!("{}", chained(&Link { next: Some(Box::new(Link { next: None, value: 3 })), value: 1 }));
     let mut agents: Vec<Agent> = (0..5).map(|id| Agent { id, pos: still, vel: still, energy: 3 }).collect();
     exchanged(&mut agents);
     println!("{} {}", agents[2].vel.x + agents[0].pos.y + still.z, agents[4].energy as u64 + agents[1].id);
@@ -111,6 +131,24 @@ def test_one_captured_variable_is_a_part_of_a_structure_as_well_wherever_that_is
     said = answers(tmp_path, "0", "found", "closure")
     captured = [one for one in said if str(one["type"]).endswith("::{closure_env#0}")]
     assert [(one["type"], one["field"]) for one in captured] == [("made::found::{closure_env#0}", "_ref__id")]
+
+
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_a_discriminant_in_a_capacity_is_the_discriminant(tmp_path: Path, level: str) -> None:
+    begin = [one for one in answers(tmp_path, level, " area") if (one["type"], one["offset"]) == ("made::Shape", 0)]
+    assert begin
+    for one in begin:
+        assert one["field"] == "discriminant"
+        assert [name.partition(".")[0] for name in one["candidates"]] == ["discriminant", "Poly"]
+
+
+@pytest.mark.parametrize("level", ["0", "2"])
+def test_a_pointer_that_may_be_none_is_a_pointer(tmp_path: Path, level: str) -> None:
+    said = answers(tmp_path, level, " chained")
+    begin = {
+        (one["field"], tuple(one["candidates"])) for one in said if one["type"] == "made::Link" and not one["offset"]
+    }
+    assert begin == {("next.Some.__0", ())}
 
 
 def test_bytes_that_are_exchanged_are_of_what_variables_say_is_there(tmp_path: Path) -> None:

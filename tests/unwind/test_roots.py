@@ -196,7 +196,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("gcc is not installed")
     folder = tmp_path_factory.mktemp("roots")
     (folder / "code.S").write_text(CODE)
-    line = ["gcc", "-nostdlib", "-static", "-no-pie", "-Wl,--eh-frame-hdr", str(folder / "code.S"), "-o", str(folder / "program")]
+    line = [
+        "gcc",
+        "-nostdlib",
+        "-static",
+        "-no-pie",
+        "-Wl,--eh-frame-hdr",
+        str(folder / "code.S"),
+        "-o",
+        str(folder / "program"),
+    ]
     done = subprocess.run(line, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"gcc cannot assemble for x86-64 here: {done.stderr.splitlines()[-1]}")

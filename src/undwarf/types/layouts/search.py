@@ -216,7 +216,7 @@ class Search:
                 if self._descend(member.type, within, begin + shape.rows[at], _join(path, member), here, depth + 1):
                     found = True
             if shape.variant:
-                self._prefer_values(known, _join(path, Member(DISCRIMINANT, 0, 0, 0, 0, VOID)))
+                self._prefer_values(known, shape.whole, _join(path, Member(DISCRIMINANT, 0, 0, 0, 0, VOID)))
             if found:
                 return True
             # Padding, or an aggregate whose members are not known.
@@ -232,12 +232,22 @@ class Search:
         self.found.append((score, _as_it_is(Field, (path, shape.type, offset, begin, shape.whole, (), here))))
         return True
 
-    def _prefer_values(self, known: int, path: str) -> None:
-        """A discriminant that a variant's own value stands in for is that value."""
+    def _prefer_values(self, known: int, whole: int, path: str) -> None:
+        """Put one before the other where a value of one variant stands in for the discriminant, at ``path``, of an enum
+        of ``whole`` bytes.
+
+        A pointer, or a value that is all there is, is what is wanted when it is read, and says which variant it is by
+        the way: it is that value. Of others, as the capacity of a vector with more variants beside it, it is mostly the
+        variant that is asked for.
+        """
         new = self.found[known:]
-        best = max((score for score, one in new if one.path != path), default=0)
-        if best >= 4:
-            self.found[known:] = [pair for pair in new if pair[1].path != path]
+        values = [one for score, one in new if score >= 4 and one.path != path]
+        if not values:
+            return
+        own = [pair for pair in new if pair[1].path == path]
+        others = [pair for pair in new if pair[1].path != path]
+        wanted = any(one.size == whole or self._graph.is_pointer(one.type) for one in values)
+        self.found[known:] = others if wanted else own + others
 
 
 def _same_unit(members: tuple[Member, ...], first: int, member: Member) -> bool:
