@@ -53,6 +53,7 @@ def test_too_few_bytes() -> None:
 def test_places_of_sampled_registers() -> None:
     places = slots((1 << 33) - 1)
     assert (places[6], places[7], places[8], places[16]) == (29, 31, 30, 32)
-    assert sorted(place for place in places if place != 255) == [*range(19, 33)]
+    # x0 and x8 are there for system calls; what else calls may change is not kept.
+    assert sorted(place for place in places if place != 255) == [0, 8, *range(19, 33)]
     assert slots(1 << 31 | 1 << 32)[7] == 0
     assert slots(1 << 31 | 1 << 32)[16] == 1

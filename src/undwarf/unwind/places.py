@@ -174,6 +174,14 @@ class Places:
         code = self.image(number).read(address - before, before + length)
         return code is not None and len(code) == before + length and calls.is_after_system_call(bytes(code))
 
+    def behind_system_call(self, number: int, address: int) -> int:
+        """Whether ``address`` is 1 right behind a system call, 2 there and in what tells a new thread from its parent;
+        else 0."""
+        calls = self.machine.calls
+        reach = calls.SYSTEM_CALL_REACH
+        code = self.image(number).read(address - reach, reach + 8)
+        return calls.behind_system_call(bytes(code)) if code is not None else 0
+
     def system_call_number(self, number: int, address: int) -> int:
         """The number of the system call whose instruction ends at ``address``; -1 where that is not to be seen."""
         calls = self.machine.calls

@@ -64,6 +64,10 @@ cdef class Steps(Expressions):
     @cython.final
     cdef bint to_system_call(self, unsigned long long pc) except? -1 nogil
     @cython.final
+    cdef bint to_system_call_by_number(self, unsigned long long pc) except? -1 nogil
+    @cython.final
+    cdef int stop_by_number(self, unsigned int frame, int reason) except? -1 nogil
+    @cython.final
     cdef bint at_signal_frame(self) except? -1 nogil
     @cython.final
     cdef int stop_at_system_call(

@@ -50,6 +50,14 @@ EXECVE = cython.declare(cython.int, 59)
 EXECVEAT = cython.declare(cython.int, 322)
 CLONE3 = cython.declare(cython.int, 435)
 """System calls of x86-64 by number (arch/x86/entry/syscalls/syscall_64.tbl)."""
+CLONE_AARCH64 = cython.declare(cython.ulonglong, 220)
+EXECVE_AARCH64 = cython.declare(cython.ulonglong, 221)
+EXECVEAT_AARCH64 = cython.declare(cython.ulonglong, 281)
+SIGRETURN_AARCH64 = cython.declare(cython.ulonglong, 139)
+"""System calls of AArch64 by number (include/uapi/asm-generic/unistd.h); that of clone3 is everywhere the same."""
+RESULT_AARCH64 = cython.declare(cython.int, 9)
+NUMBER_AARCH64 = cython.declare(cython.int, 10)
+"""Where x0 and x8 are (undwarf.unwind.aarch64.registers)."""
 NEAR_SYSTEM_CALL = cython.declare(cython.ulonglong, 8)
 """Bytes of code behind a system call that test its result at most: `test`, two short jumps."""
 
@@ -666,7 +674,11 @@ class Steps(Expressions):
         frame: cython.uint = self.found_frame
         image: cython.uint = self.found_image
         known: cython.bint = False
-        if self.link >= 0 or rule == RULE_UNMAPPED or not (near or self.in_kernel):
+        if rule == RULE_UNMAPPED:
+            return False
+        if self.link >= 0:
+            return self.to_system_call_by_number(pc)
+        if not (near or self.in_kernel):
             return False
         self.find(pc - 1, pc)
         if (
@@ -701,6 +713,51 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def to_system_call_by_number(self, pc: cython.ulonglong) -> cython.bint:
+        """As :meth:`to_system_call` on AArch64, where x8 has a system call's number, and nothing the address that it
+        returns to."""
+        rule: cython.uint = self.found_rule
+        frame: cython.uint = self.found_frame
+        image: cython.uint = self.found_image
+        number: cython.ulonglong = self.regs[NUMBER_AARCH64] if self.known >> NUMBER_AARCH64 & 1 else 0
+        if number == SIGRETURN_AARCH64 and self.in_kernel:
+            self.find(pc - 1, pc)
+            if (
+                self.found_rule < RULE_LIMIT
+                and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL
+                and self.found_rule != rule
+            ):
+                rule = self.found_rule
+                self.find(pc - 4, pc - 4)
+                self.found_rule = rule
+                return False
+            self.found_rule = rule
+            self.found_frame = frame
+            self.found_image = image
+        return number in (CLONE_AARCH64, CLONE3, EXECVE_AARCH64, EXECVEAT_AARCH64)
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def stop_by_number(self, frame: cython.uint, reason: cython.int) -> cython.int:
+        """As :meth:`stop_at_system_call` on AArch64. Registers are those of the next frame, but for x0 and x8."""
+        number: cython.ulonglong = self.regs[NUMBER_AARCH64]
+        child: cython.bint = number in (CLONE_AARCH64, CLONE3)
+        behind: cython.int
+        if self.stacks.frame_image[frame] == NOTHING or (self.regs[RESULT_AARCH64] != 0 if child else not reason):
+            return reason
+        with cython.gil:
+            behind = self.source.behind_system_call(self.stacks.frame_image[frame], self.stacks.frame_address[frame])
+        if child:
+            # A new thread or process, at the start of a stack of its own.
+            return STOP_ROOT if behind == 2 else reason
+        return STOP_REPLACED if self.in_kernel and behind else reason
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def at_signal_frame(self) -> cython.bint:
         """Whether the stack pointer is at a `struct ucontext` of x86-64, as the saved code segment, that of user mode,
         and the one of data say: while the kernel restores registers, rcx is no longer that of the call."""
@@ -722,6 +779,8 @@ class Steps(Expressions):
         """Why a stack ends whose innermost frame is ``skipped`` bytes behind a system call and whose next step gave
         ``reason`` (0: none); ``result`` is in rax."""
         number: cython.int
+        if self.link >= 0:
+            return self.stop_by_number(frame, reason)
         if reason == STOP_ROOT or (not reason and (result != 0 or self.follows_call(self.regs[RIP]))):
             return reason
         if self.stacks.frame_image[frame] == NOTHING:

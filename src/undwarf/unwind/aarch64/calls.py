@@ -18,8 +18,12 @@ STACK_CHANGE_LONGEST = 4
 SYSTEM_CALL_LENGTH = 4
 """Bytes of a system call instruction."""
 
-SYSTEM_CALL_REACH = 4
-"""Bytes of code in which a system call's number is looked for."""
+SYSTEM_CALL_REACH = 12
+"""Bytes of code in which a system call is looked for: glibc's `clone` branches twice behind it."""
+
+_SVC = 0xD4000001
+_COMPARE_ZERO = 0xF100001F
+"""`cmp x0, #0`."""
 
 
 BRANCH_WITH_LINK = 0b100101
@@ -79,3 +83,21 @@ def is_after_system_call(code: bytes) -> bool:
 def system_call_number(code: bytes) -> int:
     """Not to be seen, as :func:`is_after_system_call`."""
     return -1
+
+
+def behind_system_call(code: bytes) -> int:
+    """Where code ends: 1 right behind a system call, 2 behind one and whatever tests for the zero that a new thread or
+    process on a stack of its own gets (`cmp x0, #0`, `cbz x0`), 0 elsewhere.
+
+    What gives the child its parent's stack (`vfork`) only looks for errors. ``code`` is 8 bytes longer than
+    SYSTEM_CALL_REACH, for the test may be still to come.
+    """
+    words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) - 3, 4)]
+    end = SYSTEM_CALL_REACH // 4
+    for at in range(min(end, len(words) - 1) - 1, -1, -1):
+        if words[at] != _SVC:
+            continue
+        tests = words[at + 1] == _COMPARE_ZERO or words[at + 1] & 0xFF00001F == 0xB4000000
+        branches = all(word & 0xFF000010 == 0x54000000 for word in words[at + 2 : end])
+        return 2 if tests and branches else int(at == end - 1)
+    return 0
