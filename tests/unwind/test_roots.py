@@ -149,6 +149,21 @@ abort:
     .cfi_endproc
     finish abort
 
+    function interpreter
+    .cfi_startproc
+    .cfi_def_cfa_offset 48
+    call 1f
+label in_interpreter
+    call interpreter
+label in_recursion
+    nop
+1:
+label at_subroutine
+    nop
+    ret
+    .cfi_endproc
+    finish interpreter
+
     function first
     .cfi_startproc
     nop
@@ -287,6 +302,17 @@ def test_start_of_a_function_that_nothing_calls_is_the_root_of_a_fiber(
     program: Path, at: dict[str, int], back: str, above: int
 ) -> None:
     assert walked(program, at["leaf"], [at[back], above, above, above]) == (["leaf", back], StopReason.FIBER_ROOT)
+
+
+def test_subroutine_inside_of_a_function_has_a_caller_there(program: Path, at: dict[str, int]) -> None:
+    words = [at["in_interpreter"], *([0x1234] * 5), at["in_main"], at["in_start"]]
+    found = walked(program, at["at_subroutine"], words)
+    assert found == (["interpreter", "interpreter", "main", "_start"], StopReason.ROOT)
+
+
+def test_function_that_calls_itself_has_a_frame(program: Path, at: dict[str, int]) -> None:
+    words = [at["in_recursion"], *([0x1234] * 5), at["in_main"], at["in_start"]]
+    assert walked(program, at["at_subroutine"], words)[1] is StopReason.UNMAPPED
 
 
 def test_what_returns_from_a_signal_is_no_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:

@@ -3,7 +3,7 @@
 Source: LSB Core generic, 10.6.2. The table is only believed where entries confirm it.
 """
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from undwarf.elf import ElfFile
@@ -43,20 +43,19 @@ class EhFrameHeader:
                 return
             yield entry
 
-    def starts(self, address: int) -> bool:
-        """Whether a function starts at an address; False as well where the table is written in another way than the
-        usual one."""
+    def start_of(self, address: int) -> int | None:
+        """Where the last function starts that does so at an address or before; None for none, and where the table is
+        written in another way than the usual one."""
         if not self.is_usual:
-            return False
-        wanted = address - self.address
+            return None
 
         def start(entry: int) -> int:
             at = self.table + _PAIR * entry
-            return int.from_bytes(self.data[at : at + 4], "little", signed=True)
+            return self.address + int.from_bytes(self.data[at : at + 4], "little", signed=True)
 
         count = min(self.count, (len(self.data) - self.table) // _PAIR)
-        found = bisect_left(range(count), wanted, key=start)
-        return found < count and start(found) == wanted
+        found = bisect_right(range(count), address, key=start)
+        return start(found - 1) if found else None
 
     def _pointer(self, at: int, end: int) -> tuple[int, int]:
         return read_pointer(

@@ -131,6 +131,26 @@ class Places:
         code = image.read(address, calls.RETURN_LONGEST)
         return 1 if code is not None and calls.is_return(bytes(code)) else 2
 
+    def called_within(self, number: int, address: int, back: int) -> bool:
+        """Whether the call that ends at ``back`` is one of code at ``address`` or before, all of it inside of one
+        function as unwind information has it."""
+        from undwarf.tables.eh_frame_hdr import find_header  # not at the top: few stacks ask
+
+        image = self.image(number)
+        longest = self.machine.calls.LONGEST
+        code = image.read(back - longest, longest)
+        target = self.machine.calls.call_target(bytes(code), back) if code is not None else None
+        header = find_header(image.elf) if target is not None and image.elf is not None else None
+        if target is None or header is None:
+            return False
+        start = header.start_of(target)
+        # What calls a function from its begin on does have a frame of it.
+        return (
+            start is not None
+            and start < target <= address
+            and start == header.start_of(address) == header.start_of(back)
+        )
+
     def fiber_root_at(self, number: int, address: int) -> int:
         """Whether the code at ``address`` ends a fiber whose first function returns to it: 1 it is known to, 3 it may,
         since a function starts there that does not return from a signal, 2 no or not to be read."""
@@ -145,7 +165,7 @@ class Places:
         from undwarf.tables.eh_frame_hdr import find_header  # not at the top: few stacks have such a root
 
         header = find_header(elf) if elf is not None and not calls.returns_from_signal(bytes(code)) else None
-        return 3 if header is not None and header.starts(address) else 2
+        return 3 if header is not None and header.start_of(address) == address else 2
 
     def haskell_rule(self, number: int) -> int:
         """The rule of Haskell code whose stack pointer is where it stays; 0xffffffff for images that have no such

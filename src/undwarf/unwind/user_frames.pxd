@@ -40,6 +40,8 @@ cdef class UserFrames(Steps):
     @cython.final
     cdef long long entered_frame(self, Py_ssize_t number) except? -1 nogil
     @cython.final
+    cdef bint called_within(self, unsigned long long pc) except? -1 nogil
+    @cython.final
     cdef int end_at_zero(self, unsigned int image, unsigned int frame) except? -1 nogil
     @cython.final
     cdef bint begins_fiber(self, unsigned int callee) except? -1 nogil

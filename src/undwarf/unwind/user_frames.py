@@ -171,10 +171,13 @@ class UserFrames(Steps):
                 exact = False
                 nowhere = False
             elif (
-                depth == 1 and (second_look or (rule == RULE_NO and self.link < 0)) and self.is_return(self.found_frame)
+                depth == 1
+                and (second_look or (rule == RULE_NO and self.link < 0))
+                and (self.is_return(self.found_frame) or (second_look and self.called_within(pc)))
             ):
                 # Whatever its function did, at a return instruction it is done with. So do system calls wait in
-                # functions that nothing describes (musl's).
+                # functions that nothing describes (musl's), and subroutines in functions that are described as if
+                # there were none (LuaJIT's).
                 self.fault = 0
                 self.regs[RIP] = self.load(sp)
                 if self.fault:
@@ -255,6 +258,32 @@ class UserFrames(Steps):
         if reason not in (STOP_ROOT, STOP_FIBER_ROOT):
             self.stop_image = image
         return count
+
+    @cython.final
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def called_within(self, pc: cython.ulonglong) -> cython.bint:
+        """Whether the innermost code, found last, is a subroutine in a function, where the call that the stack pointer
+        has the return address of is another part of that function."""
+        image: cython.uint = self.found_image
+        frame: cython.uint = self.found_frame
+        back: cython.ulonglong
+        within: cython.bint = False
+        if self.link >= 0 or image == NOTHING:
+            return False
+        self.fault = 0
+        back = self.load(self.regs[RSP])
+        if not self.fault:
+            self.find(back - 1, back)
+            if self.found_image == image and self.found_rule < RULE_LIMIT:
+                with cython.gil:
+                    within = self.source.called_within(
+                        image, self.stacks.frame_address[frame], self.stacks.frame_address[self.found_frame] + 1
+                    )
+        self.fault = 0
+        self.find(pc, pc)
+        return within
 
     @cython.final
     @cython.cfunc
