@@ -8,7 +8,7 @@ import pytest
 from undwarf.diagnostics import Defects
 from undwarf.images import ImageKind
 from undwarf.limits import DEFAULT
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.added_rows import EXEC, USER
 from undwarf.profile.copied_code import CopiedCode
 

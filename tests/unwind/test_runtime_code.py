@@ -113,7 +113,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if done.returncode:
         pytest.skip(f"gcc cannot assemble for x86-64 here: {done.stderr.splitlines()[-1]}")
     # The byte before offset 0x20 ends a call, that before 0x40 none.
-    (folder / "lisp.core").write_bytes(bytes(0x1B) + b"\xe8\0\0\0\0" + bytes(PAGE))
+    (folder / "lisp.core").write_bytes(bytes(0x1B) + b"\xe8\x10\0\0\0" + bytes(PAGE))
     return folder / "program"
 
 

@@ -2,7 +2,7 @@
 
 from undwarf.images.replaced import Extents
 from undwarf.perfdata import Records
-from undwarf.perfdata.records import SidebandKind
+from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.added_rows import EXEC
 
 

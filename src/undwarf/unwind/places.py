@@ -137,11 +137,9 @@ class Places:
         from undwarf.tables.eh_frame_hdr import find_header  # not at the top: few stacks ask
 
         image = self.image(number)
-        longest = self.machine.calls.LONGEST
-        code = image.read(back - longest, longest)
-        target = self.machine.calls.call_target(bytes(code), back) if code is not None else None
-        header = find_header(image.elf) if target is not None and image.elf is not None else None
-        if target is None or header is None:
+        target = self.call_target(number, back)
+        header = find_header(image.elf) if target and image.elf is not None else None
+        if header is None:
             return False
         start = header.start_of(target)
         # What calls a function from its begin on does have a frame of it.
