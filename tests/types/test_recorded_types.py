@@ -39,7 +39,8 @@ def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]], p
             start = BASE + segment.address - segment.offset
             records.append(
                 b.mmap2(
-                    attr, str(binary).encode(), start=start + segment.offset // 4096 * 4096, length=0x10000,
+                    attr, str(binary).encode(), start=start + segment.offset // 4096 * 4096,
+                    length=(segment.offset % 4096 + segment.file_size + 4095) // 4096 * 4096,
                     pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id),
                 )
             )  # fmt: skip

@@ -42,6 +42,7 @@ STOP_FIBER_ROOT = cython.declare(cython.int, 16)
 STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
 
 FROM_ENTRY = cython.declare(cython.int, 25)
+FROM_GOPCLNTAB = cython.declare(cython.int, 6)
 """A frame's provenance (undwarf.unwind.stop.Provenance)."""
 FALSE_FRAMES = cython.declare(cython.Py_ssize_t, 4)
 """How many of a stack's last frames may be false ones, behind a fiber's root."""
@@ -295,7 +296,12 @@ class UserFrames(Steps):
         On x86-64 threads begin in code without a rule, or one that says so: with a zero begin the stacks that programs
         make themselves. Elsewhere the link register is zero where threads begin, too.
         """
-        if image == NOTHING or self.link >= 0 or self.in_entry_function(image, self.stacks.frame_address[frame]):
+        if (
+            image == NOTHING
+            or self.link >= 0
+            or self.stacks.frame_provenance[frame] == FROM_GOPCLNTAB
+            or self.in_entry_function(image, self.stacks.frame_address[frame])
+        ):
             return STOP_ROOT
         return STOP_FIBER_ROOT
 
