@@ -14,7 +14,7 @@ from collections import Counter
 
 from iced_x86 import Decoder
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
 from undwarf.tables.code.binary import Binary

@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.images.kernel_file import open_binary
 from undwarf.limits import DEFAULT

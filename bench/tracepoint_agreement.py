@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.perfdata import EventAttr, SampleField, feature_bytes
 from undwarf.perfdata.encode import RecordEncoder, finished_round, record
 from undwarf.perfdata.features import Feature

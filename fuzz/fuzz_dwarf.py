@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mutate import main
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.lines import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError

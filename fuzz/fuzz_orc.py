@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "elf"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "tables"))
 from orc_builder import HEADER_4, HEADER_LOONGARCH, linked, module
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.compression import CompressionError, unpack_file
 from undwarf.errors import UndwarfError

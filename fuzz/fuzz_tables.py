@@ -7,7 +7,7 @@ from pathlib import Path
 import mutate
 from fuzz_cfi import LIMITS
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import carrying, section_file
 from undwarf.errors import UndwarfError

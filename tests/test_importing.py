@@ -13,7 +13,7 @@ from undwarf.importing import Finder
 from undwarf.views.doctor import kernels
 
 ROOT = Path(undwarf.__file__).parent
-KERNELS = {f"undwarf.{name}" for name in kernels()} - {"undwarf.arenas", "undwarf.buffers", "undwarf.mapped_files"}
+KERNELS = {f"undwarf.{name}" for name in kernels()} - {"undwarf.arenas", "undwarf.column", "undwarf.mapped_files"}
 
 
 def test_the_kernels_that_are_linked_are_those_of_the_sources() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from undwarf.api import Profile, Recording, accesses
     from undwarf.api import open_recording as open
-    from undwarf.diagnostics import Defect, Defects
+    from undwarf.defects import Defect, Defects
     from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
     from undwarf.limits import Limits
     from undwarf.profile.filters import Filters
@@ -37,8 +37,8 @@ _HOMES = {
     "Access": "types.access",
     "CallTree": "views.tree",
     "DataTypes": "views.datatypes",
-    "Defect": "diagnostics",
-    "Defects": "diagnostics",
+    "Defect": "defects",
+    "Defects": "defects",
     "ElfError": "errors",
     "FieldRow": "views.datatypes",
     "Filters": "profile.filters",

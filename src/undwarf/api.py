@@ -7,7 +7,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from undwarf.diagnostics import CUT_SHORT, Defects
+from undwarf.defects import CUT_SHORT, Defects
 from undwarf.errors import UsageError
 from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers

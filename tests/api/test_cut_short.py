@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import undwarf
-from undwarf.diagnostics import CUT_SHORT, OWN_DEFECT
+from undwarf.defects import CUT_SHORT, OWN_DEFECT
 from undwarf.images import Finder
 from undwarf.unwind.sources import Sources as UnwindSources
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from outputs.synthetic import S, make_profile
-from undwarf.buffers import zeros
 from undwarf.cli.top import View, keys_in
+from undwarf.column import zeros
 from undwarf.live.record_top import Picture
 
 SAMPLES = [

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm.references import ADDRESS, CALL, References
 
 START = 0x401000

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.dwarf.info import Info
 from undwarf.dwarf.line import LineProgram
 from undwarf.dwarf.lines import DebugLines

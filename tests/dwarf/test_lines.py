@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.lines import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.dwarf.lines import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.images import Finder

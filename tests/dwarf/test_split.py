@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.split import Package
 from undwarf.dwarf.value_classes import ValueClass

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from elf_builder import BUILD_ID, program
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
 from undwarf.images.debuginfod import Debuginfod, Settings, _Failure, _redirected, servers

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jitdump_builder import CODE, Dump, frames
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.errors import ElfError
 from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers

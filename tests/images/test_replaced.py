@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from elf_builder import Elf, Section
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.images import Finder
 from undwarf.images.replaced import PAGE, Extents, Recorded
 

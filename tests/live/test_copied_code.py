@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.images import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import copied_code

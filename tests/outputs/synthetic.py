@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.profile.model import (
     NONE,
     EventInfo,

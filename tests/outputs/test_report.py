@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from outputs.synthetic import S, make_profile
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.outputs import report_json
 from undwarf.outputs.paint import Paint, cells, fit
 from undwarf.outputs.report import ReportOptions, percent, write

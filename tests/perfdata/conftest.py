@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, open_perf_data
 

@@ -6,7 +6,7 @@ import pytest
 
 from perfdata import build as b
 from perfdata.build import Attr, Build
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.ordering import take, time_order
 
 MAKE = Build()

@@ -7,7 +7,7 @@ import pytest
 from perfdata.build import Attr, Build
 from perfdata.conftest import Opener
 from perfdata.tracepoints import format_file
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.limits import DEFAULT
 from undwarf.perfdata import feature_bytes
 from undwarf.perfdata.features import Feature

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from perfdata import build as b
 from perfdata import writing
 from perfdata.build import Attr, Build
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.perfdata import EventAttr, FileIdentity, PerfData, SidebandKind, open_perf_data
 from undwarf.perfdata.emit import Emitter
 from undwarf.perfdata.encode import RecordEncoder

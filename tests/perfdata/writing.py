@@ -5,7 +5,7 @@ import os
 import struct
 from typing import Any, Literal
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_bytes as encode
 from undwarf.perfdata.emit import Emitter

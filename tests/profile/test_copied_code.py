@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.images import ImageKind
 from undwarf.limits import DEFAULT
 from undwarf.perfdata.sideband_kinds import SidebandKind

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.profile.expand import expand_frames, expand_stacks
 from undwarf.symbols.chains import Chains
 

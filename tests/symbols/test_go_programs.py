@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_go
 import mutate
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.limits import Limits

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.images import Finder, ImageStore
 from undwarf.limits import Limits
 from undwarf.symbols import Resolver

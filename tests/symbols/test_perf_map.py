@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.images import Finder, ImageStore
 from undwarf.images.containers import Containers
 from undwarf.symbols import Resolver

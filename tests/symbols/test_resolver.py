@@ -11,7 +11,7 @@ import pytest
 from elf_builder import BUILD_ID, Symbol, program
 from perf_recording import BASE, Mapping, write_recording
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
 from undwarf.symbols import Functions, Resolver, ResolverOptions

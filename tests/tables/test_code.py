@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from iced_x86 import Decoder
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from elf_builder import Elf, Section, Segment, Symbol
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
 from undwarf.tables.from_copies import PAGE, READ_BYTES, CopiesInMemory, CopySource, table_of_copies, template_of

@@ -17,7 +17,7 @@ from orc_builder import (
     value,
 )
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf.module_layout import code_addresses
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_orc import guess_layout, read_orc

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 import pytest
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.tables.pack import PackedRows, pack_rows, ranked
 from undwarf.tables.pack_rules import pack_rules, unpack_rules
 from undwarf.tables.rule_set import RuleSet

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_sframe
 import mutate
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_sframe import SFrameSource, source_of_section

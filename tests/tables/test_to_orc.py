@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_orc
 import mutate
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import carrying, section_file
 from undwarf.errors import UsageError

@@ -19,7 +19,7 @@ import fuzz_tables
 import mutate
 from elf_builder import Elf, Section, Segment, program
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import NewSection, carrying, section_file
 from undwarf.errors import ElfError, NothingUsable, UsageError

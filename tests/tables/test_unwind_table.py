@@ -13,7 +13,7 @@ import pytest
 from cfi_builder import CODE, CODE_END, Section, uleb
 from cfi_compare import compare
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError, UsageError
 from undwarf.tables.model import NO_RULE, UnwindTable

@@ -14,9 +14,9 @@ from test_recorded_types import place, recording
 from test_types_command import LIST, build
 
 from undwarf.cli.main import undwarf
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.disasm import Memory
-from undwarf.kept_files import KeptFiles
+from undwarf.disk_cache import DiskCache
 from undwarf.limits import Limits
 from undwarf.types import answers, opening
 from undwarf.types.access import Access, packed, unpacked
@@ -77,7 +77,7 @@ def test_what_unpacks_to_too_much_is_a_miss() -> None:
 
 def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> KeptAnswers:
     return KeptAnswers(
-        KeptFiles(folder, answers.SUFFIX, 1 << 20), f"a{answers.SUFFIX}", KEY, limits or Limits(), defects
+        DiskCache(folder, answers.SUFFIX, 1 << 20), f"a{answers.SUFFIX}", KEY, limits or Limits(), defects
     )
 
 

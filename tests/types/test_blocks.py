@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes import assemble, compiled
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm import Flow, scan
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE

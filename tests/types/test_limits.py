@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_types_command import build
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
 from undwarf.types.opening import open_resolver

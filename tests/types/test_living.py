@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from fakes import Fake, assemble
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.template_words import TARGETED

@@ -9,7 +9,7 @@ import pytest
 from tests.perfdata import build, writing
 
 import undwarf
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata import SampleField
 from undwarf.perfdata.encode import RecordEncoder, finished_round, record
 from undwarf.perfdata.sideband_kinds import SidebandKind

@@ -46,7 +46,7 @@ def command(
 
     Addresses are hexadecimal, as the ELF file states them; without any they are read from standard input.
     """
-    from undwarf.diagnostics import Defects
+    from undwarf.defects import Defects
     from undwarf.images import Finder
     from undwarf.outputs.addr2line import Addr2lineOptions, write, write_json
     from undwarf.symbols.addresses import Addresses

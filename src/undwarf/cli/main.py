@@ -137,7 +137,7 @@ def _warn_of_cut_files() -> None:
     mapped = sys.modules.get("undwarf.mapped_files")
     for path in mapped.cut_files() if mapped is not None else ():
         from undwarf.cli.common import talk
-        from undwarf.diagnostics import CUT_SHORT
+        from undwarf.defects import CUT_SHORT
 
         talk("warning", f"{CUT_SHORT}: {path}")
 

@@ -48,7 +48,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     UNSIGNED_SHORT,
 )
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm import scan
 from undwarf.disasm.actions import Action
 from undwarf.disasm.flows import Flow

@@ -6,7 +6,7 @@ those of the Intel SDM, volume 2.
 
 from typing import Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm.references_scan import find_references
 
 __all__ = ["ADDRESS", "CALL", "NONE", "References"]

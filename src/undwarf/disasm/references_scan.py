@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 
 __all__ = ["find_references"]
 

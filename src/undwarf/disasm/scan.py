@@ -22,7 +22,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     TARGETED,
 )
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 
 @cython.cfunc

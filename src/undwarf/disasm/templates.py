@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm.actions import Action
 from undwarf.disasm.flows import Flow
 from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Instruction

@@ -27,7 +27,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_WRITES,
 )
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.disasm.x86_opcodes import PREFIXES
 
 # Fields of an instruction, as bits, and the registers that stand in them in a form. Others than these are not encoded

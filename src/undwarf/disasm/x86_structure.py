@@ -11,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm import x86_opcodes as opcodes
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.disasm.x86_opcodes import PREFIXES, numbers, one_byte, two_bytes
 
 BAD = cython.declare(cython.longlong, -1)

@@ -9,7 +9,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, tags
 
-from undwarf.buffers import doubled, with_room, zeros
+from undwarf.column import doubled, with_room, zeros
 from undwarf.dwarf.forms import SIZES
 from undwarf.dwarf.units import Units
 

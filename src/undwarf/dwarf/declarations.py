@@ -9,7 +9,7 @@ from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, REF, STRP, STRP_ALT, UNSIGNED
 
-from undwarf.buffers import copied, zeros
+from undwarf.column import copied, zeros
 from undwarf.dwarf.functions import Functions
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)

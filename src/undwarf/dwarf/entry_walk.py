@@ -11,7 +11,7 @@ from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.value_classes import REF
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 from undwarf.dwarf.values import Values
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)

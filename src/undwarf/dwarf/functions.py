@@ -8,7 +8,7 @@ from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, REF, REF_ALT, REF_SIG8, STRP
 
-from undwarf.buffers import copied
+from undwarf.column import copied
 from undwarf.dwarf.ranges import Ranges
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)

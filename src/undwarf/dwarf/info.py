@@ -25,7 +25,7 @@ from cython.cimports.undwarf.dwarf.value_classes import (
     UNSIGNED,
 )
 
-from undwarf.buffers import with_room, zeros
+from undwarf.column import with_room, zeros
 from undwarf.dwarf.declarations import Declarations
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)

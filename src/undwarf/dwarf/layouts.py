@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.value_classes import REF, SIGNED, STRING, STRP, UNSIGNED
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 from undwarf.dwarf.entry_walk import EntryWalk
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)

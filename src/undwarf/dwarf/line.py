@@ -11,7 +11,7 @@ from cython.cimports.undwarf.dwarf import forms
 from cython.cimports.undwarf.dwarf import line_instructions as instructions
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)

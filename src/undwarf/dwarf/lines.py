@@ -9,8 +9,8 @@ from operator import neg
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from undwarf.buffers import absent, zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import absent, zeros
+from undwarf.defects import Defects
 from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
 from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile

@@ -10,7 +10,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 XINDEX = cython.declare(cython.uint, 0xFFFF)
 

@@ -13,7 +13,7 @@ from cython.cimports.undwarf.dwarf.root_places import Root
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, RNGLISTX
 
-from undwarf.buffers import copied, doubled, zeros
+from undwarf.column import copied, doubled, zeros
 from undwarf.dwarf.layouts import Layouts
 
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)

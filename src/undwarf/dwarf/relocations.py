@@ -7,7 +7,7 @@ kernel modules have in their code.
 
 from functools import cached_property
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.dwarf.patching import patch, symbol_values
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import (

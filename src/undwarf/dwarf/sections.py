@@ -4,7 +4,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.info import Info
 from undwarf.dwarf.root_places import PLACES, Root
 from undwarf.dwarf.strings import Text

@@ -6,7 +6,7 @@ Sources: DWARF 5, 3.1.2, 7.3.2 and 7.3.5 (packages); GCC's wiki, DebugFission an
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.unit_kinds import UnitKind

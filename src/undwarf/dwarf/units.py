@@ -11,7 +11,7 @@ from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)

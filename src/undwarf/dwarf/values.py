@@ -34,7 +34,7 @@ from cython.cimports.undwarf.dwarf.value_classes import (
     UNSIGNED,
 )
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.abbreviations import Abbreviations
 
 ROOT = cython.declare(cython.Py_ssize_t, 16)

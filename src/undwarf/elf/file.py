@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import notes
 from undwarf.elf.compression import (
     ELFCOMPRESS_ZLIB,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from itertools import islice
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf.file import ElfFile
 from undwarf.elf.headers import PF_W, PF_X, SHF_ALLOC, SHT_RELA
 

@@ -1,6 +1,6 @@
 """Where the sections of a file that is not linked would lie."""
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf.file import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_ALLOC, SHF_EXECINSTR
 

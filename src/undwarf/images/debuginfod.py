@@ -16,12 +16,12 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
+from undwarf.disk_cache import own_directory
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
-from undwarf.kept_files import own_directory
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf.source import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.limits import DEFAULT, Limits

@@ -3,7 +3,7 @@
 import os
 import struct
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.compression import CompressionError, packed_kind, unpack_file
 from undwarf.elf.source import map_regular_file

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.errors import ElfError
 from undwarf.images import Finder, ImageKind
 from undwarf.images.kinds import kind_of_name

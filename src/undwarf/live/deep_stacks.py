@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import UndwarfError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.live import perf_event as pe

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.live import perf_event as pe
 from undwarf.live import record_system as system
 from undwarf.live.record_unwind import LiveUnwinder, Round

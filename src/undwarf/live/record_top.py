@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.ring import Weights
 from undwarf.live.sampler import Sampler

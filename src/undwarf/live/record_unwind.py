@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
 from undwarf.images.kinds import bits_of_name

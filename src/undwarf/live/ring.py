@@ -12,7 +12,7 @@ import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 HEAD = cython.declare(cython.Py_ssize_t, 1024)
 TAIL = cython.declare(cython.Py_ssize_t, 1032)

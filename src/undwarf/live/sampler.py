@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from undwarf.diagnostics import OWN_DEFECT, Defects
+from undwarf.defects import OWN_DEFECT, Defects
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.images.containers import Containers
 from undwarf.images.finder import Finder

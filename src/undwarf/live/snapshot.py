@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from undwarf.api import Recording, open_recording
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
 from undwarf.lazy_dataclasses import dataclass

@@ -7,7 +7,7 @@ from array import array
 from importlib.resources import files
 from typing import Any, BinaryIO, Literal
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.profile.model import NONE, ImageInfo, Profile

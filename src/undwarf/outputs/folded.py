@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import BinaryIO, Literal
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import pack
 from undwarf.outputs.folded_text import FoldedText

@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 
 @cython.cclass

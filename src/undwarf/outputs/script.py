@@ -6,7 +6,7 @@ The shape is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, pr
 from collections.abc import Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits

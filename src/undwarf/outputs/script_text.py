@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.outputs.escape import pack
 from undwarf.outputs.text_buffer import Names, Text
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from undwarf.kept_files import KeptFiles
+from undwarf.disk_cache import DiskCache
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.escape import printable
 from undwarf.outputs.json_text import dump
@@ -19,7 +19,7 @@ class CacheOptions:
     directory: str
     limit: int
     json: bool = False
-    answers: KeptFiles | None = None
+    answers: DiskCache | None = None
 
 
 def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None:

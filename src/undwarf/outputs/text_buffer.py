@@ -8,7 +8,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 
-from undwarf.buffers import with_room, zeros
+from undwarf.column import with_room, zeros
 
 ROOM = cython.declare(cython.Py_ssize_t, 320)
 """Bytes that there is room for behind a name: everything but names takes no more in one line."""

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Sequence
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.perfdata.decode import Decoder
 from undwarf.perfdata.events import OPTIONAL_COLUMNS, EventAttr, has_column
 from undwarf.perfdata.ordering import take, time_order

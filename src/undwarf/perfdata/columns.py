@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.interner import Interner
 
 # Columns of 64-bit words, samples first, then side band.

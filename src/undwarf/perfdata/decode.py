@@ -12,7 +12,7 @@ import cython
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.side_records import SideRecords
 
 # What scan() stopped for.

@@ -14,7 +14,7 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)

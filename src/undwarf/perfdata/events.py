@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import sample_columns as columns
 from undwarf.perfdata.columns import SAMPLE_SHORTS, SAMPLE_WORDS

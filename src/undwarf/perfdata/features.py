@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.events import SMALLEST, EventAttr, parse_attr
 from undwarf.perfdata.header import ByteOrder, order_mark

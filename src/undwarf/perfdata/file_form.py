@@ -5,7 +5,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.errors import UnreadableInput
 from undwarf.perfdata.events import LARGEST, SMALLEST, EventAttr, attr_bytes, parse_attr
 from undwarf.perfdata.features import Features, feature_name, is_parsed, parse_feature

@@ -6,7 +6,7 @@ Source: ``tools/perf/util/header.h`` (struct perf_file_header, struct perf_pipe_
 import struct
 from typing import Literal, NamedTuple
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.errors import UnreadableInput
 
 ByteOrder = Literal["little", "big"]

@@ -7,7 +7,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcmp, memcpy
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 
 
 @cython.final

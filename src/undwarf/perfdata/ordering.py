@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 DIGIT = cython.declare(cython.int, 11)
 BUCKETS = cython.declare(cython.Py_ssize_t, 2048)

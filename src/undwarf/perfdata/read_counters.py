@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.perfdata import sample_columns as columns
 from cython.cimports.undwarf.perfdata.native import u64
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.sample_events import SampleEvents
 
 READ_GROUP = cython.declare(cython.ulonglong, 8)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import BinaryIO, Literal
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import file_form

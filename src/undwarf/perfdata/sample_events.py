@@ -9,7 +9,7 @@ from cython.cimports.undwarf.perfdata import sample_columns as columns
 from cython.cimports.undwarf.perfdata.native import u64
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.columns import Columns
 
 READ_ID = cython.declare(cython.ulonglong, 4)

@@ -15,7 +15,7 @@ from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.sample_records import SampleRecords
 
 # By kind, bytes of a record without what stands at its end.

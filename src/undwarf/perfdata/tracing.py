@@ -8,7 +8,7 @@ import re
 import struct
 from dataclasses import field
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata.header import ByteOrder, order_mark

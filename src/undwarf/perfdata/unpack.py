@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import zstandard
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.limits import Limits
 from undwarf.perfdata.byteorder import Swapper
 from undwarf.perfdata.events import EventAttr

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.perfdata.ordering import take, time_order
 
 MMAP = 1

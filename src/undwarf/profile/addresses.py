@@ -5,7 +5,7 @@ Stacks are named all at once (undwarf.profile.build); what is here is for addres
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undwarf.buffers import absent, zeros
+from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.perfdata import Records
 from undwarf.perfdata.sideband_kinds import SidebandKind

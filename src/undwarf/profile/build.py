@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import absent, zeros
+from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kinds import bits_of_name
 from undwarf.lazy_dataclasses import dataclass

@@ -8,7 +8,7 @@ long they are, and that they stand for functions of the runtime.
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.images import ImageKind, ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import Records

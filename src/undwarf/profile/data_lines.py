@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 PLAN_WORDS = cython.declare(cython.Py_ssize_t, 6)

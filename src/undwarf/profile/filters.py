@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Records

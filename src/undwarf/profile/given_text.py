@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.images import ImageKind
 from undwarf.images.kinds import kind_of_name
 from undwarf.perfdata import Records

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.images import ImageKind, ImageStore
 from undwarf.images.kinds import kind_of_name
 from undwarf.perfdata import PerfData, Records

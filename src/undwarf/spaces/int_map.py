@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 """An odd number whose product spreads a key's bits; the golden ratio as a 64-bit fraction."""

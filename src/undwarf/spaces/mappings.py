@@ -11,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memmove
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 
 CHUNK = cython.declare(cython.Py_ssize_t, 32)
 """Mappings in one chunk."""

@@ -19,7 +19,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 from undwarf.spaces.int_map import IntMap
 from undwarf.spaces.mappings import Mappings
 

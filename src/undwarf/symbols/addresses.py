@@ -3,8 +3,8 @@
 import os
 from functools import partial
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.dwarf.lines import InlineChains
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import (
     EM_AARCH64,

@@ -1,6 +1,6 @@
 """Tables of functions without names, for code that no symbol names: where each starts and ends."""
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.symbols.table import SymbolTable

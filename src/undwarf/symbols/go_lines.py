@@ -1,6 +1,6 @@
 """Inlined functions and source lines of programs of Go from their own table, in the shape of DWARF's."""
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.lines import InlineChains
 from undwarf.elf.go_functions import GoFunctions
 

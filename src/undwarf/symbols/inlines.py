@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.nesting import gather, group
 from undwarf.elf import ElfFile

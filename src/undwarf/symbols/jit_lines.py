@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.lines import InlineChains
 from undwarf.images.jitdump import JitDump, Line
 

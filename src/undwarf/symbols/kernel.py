@@ -4,7 +4,7 @@ import os
 import stat
 from typing import Any, NamedTuple
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kernel_finder import kallsyms_files
 from undwarf.lazy_dataclasses import dataclass

@@ -9,7 +9,7 @@ import os
 import struct
 from typing import Any, NamedTuple
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_SYMTAB
 from undwarf.elf.module_layout import text_offsets

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.images import Finder
 from undwarf.images.containers import inner_pid
 from undwarf.images.paths import confined

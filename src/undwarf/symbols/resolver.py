@@ -5,7 +5,7 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from undwarf.buffers import absent, zeros
+from undwarf.column import absent, zeros
 from undwarf.dwarf.nesting import group
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore

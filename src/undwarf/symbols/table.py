@@ -11,7 +11,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 PAGE = cython.declare(cython.ulonglong, 4096)

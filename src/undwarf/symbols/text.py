@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.symbols.table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 C_TYPED = cython.declare(cython.uint, RANK_TYPED)

@@ -11,7 +11,7 @@ from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.tables import cfa_instructions as cfa
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.limits import Limits
 from undwarf.tables.cfa_instructions import OPERANDS
 from undwarf.tables.expressions import plain_address, plain_cfa

@@ -10,7 +10,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 UNKNOWN = cython.declare(cython.uint, 0xFFFFFFFE)
 HOLE = cython.declare(cython.uint, 0xFFFFFFFF)

@@ -11,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables.little_endian import number
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.tables.entry_reader import EntryReader
 from undwarf.tables.ranges import disjoint
 

@@ -10,7 +10,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables.little_endian import number
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.tables.cie import read_cie
 from undwarf.tables.pointers import Malformed, read_leb, read_pointer
 

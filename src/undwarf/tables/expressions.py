@@ -3,7 +3,7 @@
 Sources: DWARF 5, 2.5 and 6.4.2; the shapes are those that gcc, binutils' linkers, glibc and OpenSSL's assembly make.
 """
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.dwarf.operations import AND, BREG0, DEREF, GE, LIT0, LIT31, PLUS, PLUS_UCONST, SHL
 from undwarf.tables.pointers import Malformed, read_leb
 from undwarf.tables.rule_kinds import CFA_DEREF, CFA_PLT, CFA_REGISTER

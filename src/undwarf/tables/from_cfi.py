@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.machines import machine_of_file
 from undwarf.limits import Limits

@@ -3,8 +3,8 @@
 from array import array
 from typing import TYPE_CHECKING
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits

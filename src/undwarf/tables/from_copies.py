@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from struct import iter_unpack
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits

@@ -1,7 +1,7 @@
 """Unwind rules of just-in-time compiled code, from the `.eh_frame` that a jitdump file has for each function."""
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi import Programs

@@ -3,8 +3,8 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.elf.machines import machine_of_file

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.ranges import disjoint

@@ -11,7 +11,7 @@ import re
 import struct
 from itertools import pairwise
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_DYNAMIC, SHF_EXECINSTR
 from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut

@@ -19,8 +19,8 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits

@@ -11,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables.little_endian import number
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 NOWHERE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)

@@ -18,7 +18,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 BLOCK = cython.declare(cython.Py_ssize_t, 32)
 GAP = cython.declare(cython.uint, 0xFFFFFFFE)

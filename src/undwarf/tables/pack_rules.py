@@ -13,7 +13,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 STATE = cython.declare(cython.Py_ssize_t, 40)
 LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)

@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 

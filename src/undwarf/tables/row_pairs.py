@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Collection, Iterable
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NO_RULE = 0xFFFFFFFF
 

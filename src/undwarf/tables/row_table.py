@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 

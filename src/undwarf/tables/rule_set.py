@@ -12,7 +12,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.expressions import Expressions
 

@@ -9,7 +9,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.limits import Limits
 from undwarf.tables import sframe_header
 from undwarf.tables.row_table import RowTable

@@ -13,7 +13,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.dwarf.operations import BREG0
 from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.pointers import leb

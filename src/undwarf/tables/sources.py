@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Protocol
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import may_have_functions
 from undwarf.elf.machines import machine_name, machine_of_file

@@ -25,10 +25,10 @@ import struct
 from _blake2 import blake2b
 from typing import TYPE_CHECKING
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
+from undwarf.disk_cache import DiskCache, cache_directory, maker
 from undwarf.elf import ElfFile, go_functions
-from undwarf.kept_files import KeptFiles, cache_directory, maker
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import pack, pack_rules
@@ -141,7 +141,7 @@ class Store:
     def __init__(
         self, directory: "str | os.PathLike[str]", limits: Limits = DEFAULT, defects: Defects | None = None
     ) -> None:
-        self._files = KeptFiles(directory, _SUFFIX, limits.store_bytes)
+        self._files = DiskCache(directory, _SUFFIX, limits.store_bytes)
         self.hits = 0
         self.misses = 0
         self.written = 0
@@ -160,7 +160,7 @@ class Store:
 
     @classmethod
     def from_environment(cls, limits: Limits = DEFAULT, defects: Defects | None = None) -> "Store | None":
-        """The user's store; None if there is to be none (:func:`undwarf.kept_files.cache_directory`)."""
+        """The user's store; None if there is to be none (:func:`undwarf.disk_cache.cache_directory`)."""
         directory = cache_directory("tables")
         return cls(directory, limits, defects) if directory is not None else None
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.tables.row_pairs import columns, cut
 
 

@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import partial
 
-from undwarf.buffers import zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import zeros
+from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits

@@ -6,7 +6,7 @@ Such code does one thing, ask the kernel to go back to what was interrupted. The
 ``struct sigcontext_64`` of Linux (arch/x86/include/uapi/asm/sigcontext.h, arch/x86/kernel/signal_64.c).
 """
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
 from undwarf.tables.rule_kinds import AT_REGISTER, CFA_DEREF

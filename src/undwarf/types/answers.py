@@ -21,10 +21,10 @@ from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.disasm import Memory
+from undwarf.disk_cache import DiskCache, cache_directory, maker
 from undwarf.elf import ElfFile
-from undwarf.kept_files import KeptFiles, cache_directory, maker
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.access import Access
 
@@ -55,7 +55,7 @@ class KeptAnswers:
 
     def __init__(
         self,
-        files: KeptFiles,
+        files: DiskCache,
         name: str,
         key: bytes,
         limits: Limits = DEFAULT,
@@ -100,10 +100,10 @@ class KeptAnswers:
         self._files.trim()
 
 
-def answer_files(limits: Limits = DEFAULT) -> KeptFiles | None:
+def answer_files(limits: Limits = DEFAULT) -> DiskCache | None:
     """Where the user's answers are kept; None where nothing is to be kept."""
     directory = cache_directory("types")
-    return KeptFiles(directory, SUFFIX, limits.answer_bytes) if directory is not None else None
+    return DiskCache(directory, SUFFIX, limits.answer_bytes) if directory is not None else None
 
 
 def _damage(defects: Defects) -> int:
@@ -111,7 +111,7 @@ def _damage(defects: Defects) -> int:
 
 
 def kept_answers(
-    files: KeptFiles,
+    files: DiskCache,
     elf: ElfFile,
     debug: ElfFile | None,
     asked: str,

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from undwarf.diagnostics import Contained, Defects
+from undwarf.defects import Contained, Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
-    from undwarf.kept_files import KeptFiles
+    from undwarf.disk_cache import DiskCache
     from undwarf.symbols.modules import Place
     from undwarf.types.answers import KeptAnswers
     from undwarf.types.kernels import KernelBinary
@@ -40,7 +40,7 @@ class ImageTypes:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
         records: Callable[[], Any] | None = None,
-        kept: "KeptFiles | None" = None,
+        kept: "DiskCache | None" = None,
     ) -> None:
         self._store = store
         self._limits = limits

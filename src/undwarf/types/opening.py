@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable, UndwarfError

@@ -14,7 +14,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
-from undwarf.buffers import absent, zeros
+from undwarf.column import absent, zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)

@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import with_room, zeros
+from undwarf.column import with_room, zeros
 
 END = cython.declare(cython.ushort, 0xFFFF)
 """In place of a step: the stack ends, or goes on elsewhere."""

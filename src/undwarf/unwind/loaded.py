@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.unwind.places import HAS_TABLE, NO_MORE, Places
 
 if TYPE_CHECKING:

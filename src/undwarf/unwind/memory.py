@@ -6,7 +6,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.unwind.lookup import Lookup
 from undwarf.unwind.places import Places
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import absent, zeros
+from undwarf.column import absent, zeros
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.lookup import Lookup
 from undwarf.unwind.stacks import Stacks

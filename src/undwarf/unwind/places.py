@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from undwarf.diagnostics import Contained
+from undwarf.defects import Contained
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.unwind.machines import X86_64, Machine
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.unwind.places import Places
 from undwarf.unwind.user_frames import UserFrames
 

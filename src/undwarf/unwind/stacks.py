@@ -9,7 +9,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)

@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.unwind.expressions import Expressions
 from undwarf.unwind.places import Places
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import BinaryIO, Literal
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, RecordType, SampleField
 from undwarf.perfdata.emit import Emitter

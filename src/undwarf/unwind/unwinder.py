@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import field
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField

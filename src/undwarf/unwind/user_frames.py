@@ -10,7 +10,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.unwind.places import Places
 from undwarf.unwind.steps import Steps
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.unwind.places import Places
 from undwarf.unwind.sampled_chains import SampledChains
 

@@ -6,7 +6,7 @@ branches before a sample are frames of provenance BRANCH_STACK, target and sourc
 
 from typing import Any
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.profile.model import NONE, FunctionTable, Profile, SampleColumns, StackColumns
 from undwarf.unwind.stop import Provenance
 

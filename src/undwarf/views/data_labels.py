@@ -5,7 +5,7 @@ Named as in ``perf report --sort`` and ``perf mem report``.
 
 from collections.abc import Callable
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.model import NONE, Column, Profile
 from undwarf.views.data_source import TEXTS

@@ -7,7 +7,7 @@ from dataclasses import fields
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import NothingUsable
 from undwarf.perfdata.ordering import take
 from undwarf.profile.filters import Filters, near

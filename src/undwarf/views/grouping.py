@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 """A number of C: a literal of this size inside an expression would be a Python number."""

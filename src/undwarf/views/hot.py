@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.filters import near

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, Protocol
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass

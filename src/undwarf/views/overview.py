@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from undwarf.diagnostics import Defect
+from undwarf.defects import Defect
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.model import NONE, Profile

@@ -13,7 +13,7 @@ from heapq import nlargest
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.ordering import take
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set

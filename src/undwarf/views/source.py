@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.errors import NothingUsable
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.model import NONE, Profile

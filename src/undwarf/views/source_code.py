@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm import Instruction, machine_of
 from undwarf.elf import ElfFile
 from undwarf.images import Image

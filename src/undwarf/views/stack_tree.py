@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import doubled, zeros
+from undwarf.column import doubled, zeros
 from undwarf.views.grouping import Pairs
 
 

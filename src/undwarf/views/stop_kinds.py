@@ -4,7 +4,7 @@
 
 from enum import IntEnum
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.profile.model import NONE, Column, FrameColumns, Profile, StackColumns
 from undwarf.views.grouping import Pairs, look_up, widen
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undwarf.buffers import absent
-from undwarf.diagnostics import Defects
+from undwarf.column import absent
+from undwarf.defects import Defects
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.event_stops import EventStops
 from undwarf.profile.model import NONE, Profile

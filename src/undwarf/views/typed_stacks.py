@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, StackColumns
 from undwarf.types.resolve import Access
 from undwarf.views.datatypes import OUTSIDE

@@ -6,7 +6,7 @@ Cycles and page faults have no sum. Time on a CPU and time spent waiting have on
 import re
 from collections.abc import Sequence
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile

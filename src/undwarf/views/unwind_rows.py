@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import field
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
 from undwarf.elf.module_layout import code_addresses

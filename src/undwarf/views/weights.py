@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 
 @cython.locals(weights="const unsigned long long[::1]", sum_="unsigned long long")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field
 from struct import iter_unpack
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits

@@ -12,7 +12,7 @@ from math import gcd
 
 import cython
 
-from undwarf.buffers import absent, longer
+from undwarf.column import absent, longer
 from undwarf.disasm.listing import Listing
 from undwarf.types.dataflow.calls import REGISTERS, Calls
 from undwarf.types.dataflow.globals import Globals

@@ -8,7 +8,7 @@ from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, IN
 from cython.cimports.undwarf.disasm.template_words import ROW_FLAGS as FLAGS
 from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.disasm.scan import jumps_to
 
 # Bits of flows and of templates' flags, as in undwarf.disasm.

@@ -32,7 +32,7 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_WRITES,
 )
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 NEAR = cython.declare(cython.Py_ssize_t, 6)
 """Instructions before a branch in which the test is looked for that it depends on."""

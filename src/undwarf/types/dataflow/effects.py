@@ -52,7 +52,7 @@ from cython.cimports.undwarf.disasm.template_words import (
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.results import Results
 

@@ -21,7 +21,7 @@ from cython.cimports.undwarf.disasm.template_words import (
 from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
 
-from undwarf.buffers import copied, longer, zeros
+from undwarf.column import copied, longer, zeros
 from undwarf.types.dataflow.branches import number_behind
 from undwarf.types.dataflow.effects import Effects
 from undwarf.types.dataflow.interned import Values

@@ -10,7 +10,7 @@ import cython
 from cython.cimports.undwarf.types.dataflow.bases import NUMBER, POISON
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 
 MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
 """Values that are told apart; past them all new ones are unknown."""

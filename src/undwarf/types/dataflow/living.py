@@ -14,7 +14,7 @@ from cython.cimports.undwarf.disasm.template_words import ROW_WORDS
 from cython.cimports.undwarf.disasm.template_words import ROW_WRITES as WRITES
 from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 TARGETED = cython.declare(cython.int, 16)
 """Bit of the column of flows, as in undwarf.disasm.listing."""

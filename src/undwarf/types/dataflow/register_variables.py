@@ -16,7 +16,7 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_WORDS,
 )
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.types.dataflow.interned import Own, Values
 from undwarf.types.dataflow.segments import Segments
 from undwarf.types.dataflow.state import State

@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_WORDS
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 
 MOST_AT_ONCE = cython.declare(cython.Py_ssize_t, 1024)
 """Variables valid at one instruction that are looked at: the innermost ones."""

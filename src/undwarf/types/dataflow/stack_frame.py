@@ -19,7 +19,7 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_WORDS,
 )
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.register_variables import RegisterVariables
 from undwarf.types.dataflow.segments import Segments

@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.types.dataflow.bases import NUMBER
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.types.dataflow.interned import Values
 from undwarf.types.dataflow.sums import Sums
 

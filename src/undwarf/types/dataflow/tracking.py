@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.dataflow.addresses import Questions
 from undwarf.types.dataflow.fixed_point import FixedPoint

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.types.dataflow.program import Program

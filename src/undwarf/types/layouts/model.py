@@ -13,7 +13,7 @@ from zlib import crc32
 
 import cython
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.layouts.records import (
     ADDRESSES,

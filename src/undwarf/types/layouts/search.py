@@ -3,7 +3,7 @@
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.types.layouts.records import AGGREGATES, DISCRIMINANT, VOID, Field, Kind, Member
 from undwarf.types.layouts.store import TypeStore
 

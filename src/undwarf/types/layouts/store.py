@@ -13,8 +13,8 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import longer, zeros
-from undwarf.diagnostics import Defects
+from undwarf.column import longer, zeros
+from undwarf.defects import Defects
 from undwarf.limits import Limits
 from undwarf.types.layouts.records import (
     ADDRESSES,

@@ -8,7 +8,7 @@ import sys
 from array import array
 from functools import cached_property
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits

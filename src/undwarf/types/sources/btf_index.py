@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 
 WHOLE = 0
 CUT = 1

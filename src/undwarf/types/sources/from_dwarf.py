@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
-from undwarf.diagnostics import Defects
+from undwarf.defects import Defects
 from undwarf.dwarf.info import Entry
 from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile

@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.types.sources.reader import Reader
 
 MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 100_000)

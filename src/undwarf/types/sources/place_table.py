@@ -7,7 +7,7 @@ from typing import overload
 import cython
 from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.types.sources.places import Place
 
 __all__ = ["WORDS", "PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]

@@ -7,7 +7,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, LOCLISTX, SEC_OFFSET, UNSIGNED
 
-from undwarf.buffers import longer, zeros
+from undwarf.column import longer, zeros
 from undwarf.dwarf.info import Entry
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.code_scopes import CodeScopes

@@ -9,7 +9,7 @@ from typing import Any
 
 import cython
 
-from undwarf.buffers import zeros
+from undwarf.column import zeros
 from undwarf.unwind.aarch64.registers import ABSENT, LINK, PLACE_OF_DWARF
 
 STRIDE = cython.declare(cython.Py_ssize_t, 80)

@@ -1,8 +1,8 @@
-"""Files that one run keeps for the next ones, in one directory that takes no more than so many bytes.
+"""A directory of cache files that one run writes and later runs read, with a limit on its size.
 
-Whoever writes makes a new file beside the old one and renames it, so that readers see an old or a new file, never a
-half. All is done by a handle of the directory, which is no link and belongs to this user or to root: what somebody else
-may put in its place is neither written to nor believed.
+A file is written beside the one it replaces and renamed, so that a reader sees the old or the new contents, never a
+part. All access is through a descriptor of the directory, which must not be a symbolic link and must belong to this user
+or to root: nothing that another user could have put there is read or overwritten.
 """
 
 import errno
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["KeptFiles", "cache_directory", "maker", "own_directory", "trusted"]
+__all__ = ["DiskCache", "cache_directory", "maker", "own_directory", "trusted"]
 
 _STALE = 3600
 """Seconds after which a file that a writer left behind is removed."""
@@ -111,7 +111,7 @@ def _open_directory(path: "str | os.PathLike[str]", flags: int, within: int | No
     return handle
 
 
-class KeptFiles:
+class DiskCache:
     """The files of one kind: those in ``directory`` whose names end in ``suffix``, ``limit`` bytes in all at most.
 
     Nothing here raises for what lies in the directory, or for a directory that cannot be used.

@@ -1,4 +1,4 @@
-"""Defects: bad data that was met, counted and worked around, as values that reports show."""
+"""Defects: damaged input that was skipped or worked around, counted as values that reports show."""
 
 import os
 from collections.abc import Iterator

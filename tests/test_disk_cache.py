@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.kept_files import KeptFiles, own_directory
+from undwarf.disk_cache import DiskCache, own_directory
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 SOMEBODY = 12345
 
 
-def files(directory: Path) -> KeptFiles:
-    return KeptFiles(directory, ".kept", 1000)
+def files(directory: Path) -> DiskCache:
+    return DiskCache(directory, ".kept", 1000)
 
 
 def test_a_directory_is_made_with_those_it_is_in(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_a_directory_is_made_with_those_it_is_in(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def linked(tmp_path: Path) -> tuple[KeptFiles, Path]:
+def linked(tmp_path: Path) -> tuple[DiskCache, Path]:
     """The cache's directory is a link to another one with a file that looks like ours."""
     other = tmp_path / "other"
     other.mkdir()
@@ -34,18 +34,18 @@ def linked(tmp_path: Path) -> tuple[KeptFiles, Path]:
     return files(tmp_path / "cache"), other
 
 
-def test_a_directory_that_is_a_link_is_not_written_to(linked: tuple[KeptFiles, Path]) -> None:
+def test_a_directory_that_is_a_link_is_not_written_to(linked: tuple[DiskCache, Path]) -> None:
     kept, other = linked
     assert not kept.write("y.kept", b"data")
     assert {path.name for path in other.iterdir()} == {"x.kept", ".x.kept.1.2"}
 
 
-def test_a_directory_that_is_a_link_is_not_read(linked: tuple[KeptFiles, Path]) -> None:
+def test_a_directory_that_is_a_link_is_not_read(linked: tuple[DiskCache, Path]) -> None:
     assert linked[0].read("x.kept") is None
     assert (linked[0].files(), linked[0].usage()) == ([], (0, 0))
 
 
-def test_nothing_is_removed_from_where_a_link_points(linked: tuple[KeptFiles, Path]) -> None:
+def test_nothing_is_removed_from_where_a_link_points(linked: tuple[DiskCache, Path]) -> None:
     kept, other = linked
     kept.limit = 0
     before = (other / "x.kept").stat().st_mtime
