@@ -16,7 +16,7 @@ from collections import Counter
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.images.kernel_file import open_binary
+from undwarf.images.packed_binary import open_binary
 from undwarf.limits import DEFAULT
 from undwarf.tables.from_orc import read_orc
 from undwarf.tables.model import UnwindTable
@@ -99,7 +99,7 @@ def check(path: str) -> int:
     # Entries by place, the last of a place counts: in a module terminators come first of those at one place.
     bases: dict[str, int] = {}
     if elf.kind == 1:
-        from undwarf.elf.module_layout import code_addresses
+        from undwarf.elf.section_layout import code_addresses
 
         bases = {elf.sections[index].name: at for index, at in code_addresses(elf).items()}
     there: dict[int, bytes] = {}

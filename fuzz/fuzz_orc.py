@@ -15,7 +15,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.compression import CompressionError, unpack_file
 from undwarf.errors import UndwarfError
-from undwarf.images.kernel_file import boot_payload
+from undwarf.images.packed_binary import boot_payload
 from undwarf.limits import Limits
 from undwarf.tables.from_orc import read_orc
 from undwarf.tables.model import NO_RULE, UnwindTable, describe

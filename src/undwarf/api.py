@@ -11,8 +11,8 @@ from undwarf.defects import CUT_SHORT, Defects
 from undwarf.errors import UsageError
 from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers
-from undwarf.images.kinds import kind_of_name
-from undwarf.images.replaced import Recorded, written_at
+from undwarf.images.image_kind import kind_of_name
+from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
@@ -153,7 +153,7 @@ class Recording:
     def _with_given(self, records: Records) -> Records:
         if not self._given:
             return records
-        from undwarf.profile.given_text import with_given_text
+        from undwarf.profile.jit_text import with_given_text
 
         return with_given_text(records, self._given, self.data.defects)
 
@@ -245,7 +245,7 @@ class Recording:
     def sources(self) -> "Sources":
         """Unwind tables by image."""
         # Where callers are left out no tables are needed, and their modules are a tenth of all that are loaded.
-        from undwarf.profile.given_text import image_name
+        from undwarf.profile.jit_text import image_name
         from undwarf.tables.store import Store
         from undwarf.unwind.sources import Sources
 

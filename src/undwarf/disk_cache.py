@@ -1,8 +1,8 @@
 """A directory of cache files that one run writes and later runs read, with a limit on its size.
 
 A file is written beside the one it replaces and renamed, so that a reader sees the old or the new contents, never a
-part. All access is through a descriptor of the directory, which must not be a symbolic link and must belong to this user
-or to root: nothing that another user could have put there is read or overwritten.
+part. All access is through a descriptor of the directory, which must not be a symbolic link and must belong to this
+user or to root: nothing that another user could have put there is read or overwritten.
 """
 
 import errno

@@ -13,7 +13,7 @@ from undwarf.dwarf.patching import patch, symbol_values
 from undwarf.dwarf.relocations import operations_of
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
-from undwarf.elf.layout import section_addresses
+from undwarf.elf.section_layout import section_addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
 
 from .conftest import C_SOURCE, CPP_SOURCE

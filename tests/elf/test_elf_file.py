@@ -16,7 +16,7 @@ import zstandard
 from elf_builder import BUILD_ID, SHF_COMPRESSED, Elf, Section, Segment, program
 
 from undwarf.elf import ElfFile
-from undwarf.elf.early import Promise, keep_all
+from undwarf.elf.background_inflate import DeferredBytes, prefetch_all
 from undwarf.errors import ElfError
 from undwarf.limits import Limits
 
@@ -130,33 +130,33 @@ def test_damaged_compressed_section_is_absent_and_counted_once(kind: int, packed
     assert [(defect.kind, defect.count) for defect in read.defects] == [("corrupt compressed section", 1)]
 
 
-def promised(text: bytes = b"unwinding " * 100, packed: bytes = b"") -> tuple[ElfFile, Promise]:
+def with_deferred(text: bytes = b"unwinding " * 100, packed: bytes = b"") -> tuple[ElfFile, DeferredBytes]:
     elf = Elf()
     data = elf.compressed(1, packed or zlib.compress(text), len(text))
     elf.sections = [Section(".debug_info", data, flags=SHF_COMPRESSED), Section(".debug_str", b"plain")]
     file = ElfFile.from_bytes(elf.build())
-    assert file.promise(".debug_str") is None
-    assert file.promise(".debug_line") is None
-    promise = file.promise(".debug_info")
-    assert promise is not None
-    assert file.promise(".debug_info") is None
-    return file, promise
+    assert file.defer(".debug_str") is None
+    assert file.defer(".debug_line") is None
+    deferred = file.defer(".debug_info")
+    assert deferred is not None
+    assert file.defer(".debug_info") is None
+    return file, deferred
 
 
 def test_section_that_a_thread_unpacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-    file, promise = promised()
-    turn = sys.getswitchinterval()
-    keep_all([promise])()
-    assert sys.getswitchinterval() == turn
+    file, deferred = with_deferred()
+    interval = sys.getswitchinterval()
+    prefetch_all([deferred])()
+    assert sys.getswitchinterval() == interval
     monkeypatch.setattr(ElfFile, "_unpacked", None)
     assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
-    assert file.promise(".debug_info") is None
+    assert file.defer(".debug_info") is None
 
 
-def test_threads_that_unpack_leave_turns_as_long_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prefetching_threads_restore_the_switch_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-    turn = sys.getswitchinterval()
+    interval = sys.getswitchinterval()
     begun, goes_on = threading.Event(), threading.Event()
 
     def slow() -> bytes:
@@ -164,20 +164,20 @@ def test_threads_that_unpack_leave_turns_as_long_as_they_were(monkeypatch: pytes
         goes_on.wait()
         return b""
 
-    first = keep_all([Promise(slow)])
+    first = prefetch_all([DeferredBytes(slow)])
     begun.wait()
-    second = keep_all([Promise(lambda: b"")])
+    second = prefetch_all([DeferredBytes(lambda: b"")])
     goes_on.set()
     first()
     second()
-    assert sys.getswitchinterval() == turn
+    assert sys.getswitchinterval() == interval
 
 
-def test_who_asks_before_a_thread_has_begun_does_not_wait() -> None:
-    file, promise = promised()
+def test_bytes_asked_for_before_the_thread_begins_are_not_waited_for() -> None:
+    file, deferred = with_deferred()
     assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
-    promise.keep()
-    assert promise.data() is None
+    deferred.load()
+    assert deferred.data() is None
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
@@ -188,14 +188,14 @@ def test_no_thread_with_one_cpu_or_where_there_are_no_more(monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(cpus)))
     monkeypatch.setattr(threading.Thread, "start", refused)
-    file, promise = promised()
-    keep_all([promise])()
+    file, deferred = with_deferred()
+    prefetch_all([deferred])()
     assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
 
 
 def test_damage_that_a_thread_meets_is_counted_once() -> None:
-    file, promise = promised(packed=b"not zlib")
-    keep_all([promise])()
+    file, deferred = with_deferred(packed=b"not zlib")
+    prefetch_all([deferred])()
     assert file.section_data(".debug_info") is None
     assert [(defect.kind, defect.count) for defect in file.defects] == [("corrupt compressed section", 1)]
 

@@ -19,7 +19,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
 from undwarf.images.debuginfod import Debuginfod, Settings, _Failure, _redirected, servers
-from undwarf.images.places import cached, debuginfod_cache
+from undwarf.images.local_caches import cached, debuginfod_cache
 
 HEX = BUILD_ID.hex()
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]

@@ -11,7 +11,7 @@ from elf_builder import BUILD_ID, Section, program
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
 from undwarf.images.containers import Containers, inner_pid
-from undwarf.images.places import perf_cache
+from undwarf.images.local_caches import perf_cache
 
 OTHER_ID = b"\xee" * 20
 

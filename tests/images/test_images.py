@@ -12,10 +12,10 @@ from elf_builder import BUILD_ID, SHF_COMPRESSED, Section, program
 
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, Image, ImageKind, ImageStore
-from undwarf.images.ahead import unpack_ahead
+from undwarf.images.image_kind import kind_of_name
 from undwarf.images.kernel_finder import vmlinux
-from undwarf.images.kinds import kind_of_name
-from undwarf.images.paths import confined
+from undwarf.images.prefetch import unpack_ahead
+from undwarf.images.symfs_paths import confined
 
 Identity = namedtuple("Identity", "build_id major minor inode generation", defaults=(b"", 0, 0, 0, 0))
 OTHER_ID = b"\xee" * 20

@@ -12,8 +12,8 @@ from undwarf.defects import Defects
 from undwarf.errors import ElfError
 from undwarf.images import Finder, ImageKind, ImageStore
 from undwarf.images.containers import Containers
+from undwarf.images.image_kind import kind_of_name
 from undwarf.images.jitdump import JitDump
-from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT
 from undwarf.perfdata.records import FileIdentity
 from undwarf.symbols.elf_symbols import symbols_of_jitdump

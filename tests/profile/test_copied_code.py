@@ -9,8 +9,8 @@ from undwarf.defects import Defects
 from undwarf.images import ImageKind
 from undwarf.limits import DEFAULT
 from undwarf.perfdata.sideband_kinds import SidebandKind
-from undwarf.profile.added_rows import EXEC, USER
 from undwarf.profile.copied_code import CopiedCode
+from undwarf.profile.synthetic_mmaps import EXEC, USER
 
 
 @pytest.mark.parametrize(("parents", "found"), [(4, [b"template"]), (3, [])])

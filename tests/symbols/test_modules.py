@@ -9,7 +9,7 @@ import pytest
 import undwarf
 from perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 from undwarf.elf import ElfFile
-from undwarf.elf.module_layout import text_offsets
+from undwarf.elf.section_layout import text_offsets
 from undwarf.symbols.modules import first_code, read_bases, symbols_of_module
 
 KERNEL = (1 << 64) - 128

@@ -18,7 +18,7 @@ from orc_builder import (
 )
 
 from undwarf.defects import Defects
-from undwarf.elf.module_layout import code_addresses
+from undwarf.elf.section_layout import code_addresses
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_orc import guess_layout, read_orc
 from undwarf.tables.model import Rule, RuleSet, UnwindTable

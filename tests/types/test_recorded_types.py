@@ -15,7 +15,7 @@ from test_types_command import LIST, answers, build, guarded
 from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
-from undwarf.elf.early import Promise
+from undwarf.elf.background_inflate import DeferredBytes
 from undwarf.views import both_ends
 
 BASE = 0x5555_0000_0000
@@ -133,13 +133,13 @@ def test_compressed_sections_are_unpacked_by_a_thread(
     data = recording(tmp_path, binary, [(place(binary, "walk", "struct node", "next", "r"), 0, 5)])
     unpacked: list[str] = []
 
-    def keep(promise: Promise) -> None:
+    def load(one: DeferredBytes) -> None:
         unpacked.append(threading.current_thread().name)
-        kept(promise)
+        original(one)
 
-    kept = Promise.keep
+    original = DeferredBytes.load
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
-    monkeypatch.setattr(Promise, "keep", keep)
+    monkeypatch.setattr(DeferredBytes, "load", load)
     alone = run("--json", "--jobs", "1", data)
     assert not unpacked
     assert run("--json", data) == alone

@@ -65,7 +65,7 @@ def _numbers(column: str) -> Callable[[click.Context], list[str]]:
 
 def _dsos(context: click.Context) -> list[str]:
     def files(recording: "Recording") -> Iterable[str]:
-        from undwarf.images.kinds import without_reference
+        from undwarf.images.image_kind import without_reference
         from undwarf.perfdata.sideband_kinds import SidebandKind
 
         records = recording.records

@@ -19,7 +19,7 @@ from undwarf.elf.headers import (
     SHT_SYMTAB_SHNDX,
     Section,
 )
-from undwarf.elf.layout import section_addresses
+from undwarf.elf.section_layout import section_addresses
 
 _ABSOLUTE, _RELATIVE, _ADD, _SUBTRACT, _SET_LOW, _SUBTRACT_LOW, _SET_LEB, _SUBTRACT_LEB, _KEEP = range(1, 10)
 
@@ -68,8 +68,8 @@ class ObjectSections:
     """The debugging sections of a file that is not linked, as they would be after linking it alone.
 
     Sections of one name, such as the type units that each have a section of their own, are joined in the file's order.
-    What is loaded lies where :func:`undwarf.elf.layout.section_addresses` says. What cannot be relocated is counted and
-    stays as it is.
+    What is loaded lies where :func:`undwarf.elf.section_layout.section_addresses` says. What cannot be relocated is
+    counted and stays as it is.
     """
 
     def __init__(self, elf: ElfFile, defects: "Defects | None" = None) -> None:

@@ -44,13 +44,13 @@ from undwarf.elf.headers import (
     Segment,
     segment_from_words,
 )
-from undwarf.elf.source import map_regular_file
+from undwarf.elf.safe_open import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import MappedFile
 
 if TYPE_CHECKING:
-    from undwarf.elf.early import Promise
+    from undwarf.elf.background_inflate import DeferredBytes
 
 MAX_NAME = 4096
 """Bytes of a section's or linked file's name that are looked at."""
@@ -74,8 +74,8 @@ class ElfFile:
     __slots__ = (
         "__dict__",
         "_buffer",
+        "_deferred",
         "_layout",
-        "_promised",
         "_section_bytes",
         "_table",
         "_unpacked_sizes",
@@ -115,7 +115,7 @@ class ElfFile:
         self._buffer = buffer
         self._layout: Layout = layout
         self._section_bytes: dict[int, memoryview | None] = {}
-        self._promised: dict[int, Promise] = {}
+        self._deferred: dict[int, DeferredBytes] = {}
         self._unpacked_sizes: dict[int, int] = {}
         (
             self.kind,
@@ -265,17 +265,18 @@ class ElfFile:
             data = self._section_bytes[wanted.index] = self._read_section(wanted)
             return data
 
-    def promise(self, name: str) -> "Promise | None":
-        """A section's bytes, for another thread to unpack; None where it is absent, not compressed, or read already."""
+    def defer(self, name: str) -> "DeferredBytes | None":
+        """A section's bytes, for another thread to inflate; None where it is absent, not compressed, or read
+        already."""
         wanted = self.section(name)
-        if wanted is None or wanted.index in self._section_bytes or wanted.index in self._promised:
+        if wanted is None or wanted.index in self._section_bytes or wanted.index in self._deferred:
             return None
         if not _is_compressed(wanted):
             return None
-        from undwarf.elf.early import Promise
+        from undwarf.elf.background_inflate import DeferredBytes
 
-        promised = self._promised[wanted.index] = Promise(lambda: self._unpacked(wanted))
-        return promised
+        deferred = self._deferred[wanted.index] = DeferredBytes(lambda: self._unpacked(wanted))
+        return deferred
 
     def section_size(self, name: str) -> int:
         """Bytes of a section, of a compressed one as many as it says that come out; 0 where it is absent or damaged."""
@@ -296,8 +297,8 @@ class ElfFile:
             return None
         if not _is_compressed(section):
             return self._packed(section)
-        promised = self._promised.pop(section.index, None)
-        early = promised.data() if promised is not None else None
+        deferred = self._deferred.pop(section.index, None)
+        early = deferred.data() if deferred is not None else None
         try:
             return memoryview(self._unpacked(section) if early is None else early)
         except CompressionError as error:

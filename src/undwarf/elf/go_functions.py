@@ -133,7 +133,7 @@ class GoFunctions:
             elf.defects.add("unusable table of Go's functions", elf.path)
             return
         # Every program is asked whether it is one of Go, and few are.
-        from undwarf.elf.go_columns import read_functions
+        from undwarf.elf.go_pclntab import read_functions
 
         columns = tuple(zeros("Q", count) for _ in range(4))
         kept = read_functions(

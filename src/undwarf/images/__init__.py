@@ -2,6 +2,6 @@
 
 from undwarf.images.finder import Finder
 from undwarf.images.image import Image, ImageStore
-from undwarf.images.kinds import ImageKind
+from undwarf.images.image_kind import ImageKind
 
 __all__ = ["Finder", "Image", "ImageKind", "ImageStore"]

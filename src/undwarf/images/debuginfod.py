@@ -21,7 +21,7 @@ from undwarf.disk_cache import own_directory
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
-from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
+from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 

@@ -17,9 +17,9 @@ from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.containers import Containers
-from undwarf.images.paths import confined, usable
-from undwarf.images.places import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
-from undwarf.images.replaced import Recorded
+from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
+from undwarf.images.mapped_file_check import Recorded
+from undwarf.images.symfs_paths import confined, usable
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:

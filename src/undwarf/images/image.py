@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import NOT_ELF, PF_R, PF_X
-from undwarf.elf.source import map_regular_file
+from undwarf.elf.safe_open import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.images import kernel_finder
 from undwarf.images.finder import Finder, Place
-from undwarf.images.kinds import ADDRESSED_AS_RUN, ImageKind, kind_of_name, without_reference
+from undwarf.images.image_kind import ADDRESSED_AS_RUN, ImageKind, kind_of_name, without_reference
 
 if TYPE_CHECKING:
     from undwarf.images.jitdump import JitDump

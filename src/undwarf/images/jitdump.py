@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from undwarf.defects import Defects
-from undwarf.elf.source import map_regular_file
+from undwarf.elf.safe_open import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.limits import DEFAULT, Limits
 

@@ -8,8 +8,8 @@ from undwarf.elf import notes as elf_notes
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.finder import DELETED, Finder
-from undwarf.images.kernel_file import open_binary
-from undwarf.images.places import DEBUGINFO, EXECUTABLE
+from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE
+from undwarf.images.packed_binary import open_binary
 
 MAX_DEPENDENCIES = 16 << 20
 """Characters of a modules.dep that are read."""

@@ -7,8 +7,8 @@ from contextlib import suppress
 from undwarf.defects import Defects
 from undwarf.errors import ElfError
 from undwarf.images import Finder, ImageKind
-from undwarf.images.kinds import kind_of_name
-from undwarf.images.paths import confined
+from undwarf.images.image_kind import kind_of_name
+from undwarf.images.symfs_paths import confined
 from undwarf.limits import Limits
 from undwarf.live.process_memory import memory_of
 from undwarf.symbols.kernel import read_text

@@ -12,7 +12,7 @@ import weakref
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images.finder import DELETED, Place
-from undwarf.images.paths import confined
+from undwarf.images.symfs_paths import confined
 from undwarf.live.remains import HEAD, Range, build_id_of, remains, same_head
 
 _MAPPING = re.compile(

@@ -12,7 +12,7 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
-from undwarf.images.kinds import bits_of_name
+from undwarf.images.image_kind import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.images.kinds import bits_of_name
+from undwarf.images.image_kind import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
@@ -91,7 +91,7 @@ def build_profile(
     _take_numbers_of_store(walked, spaces.replay, store)
     used = set(columns["image"])
     if naming.lines_of is not None and walking.jobs != 1:
-        from undwarf.images.ahead import unpack_ahead
+        from undwarf.images.prefetch import unpack_ahead
 
         # Meanwhile frames are named.
         unpack_ahead(store, sorted(used - {NONE}), _AHEAD)
@@ -198,7 +198,7 @@ def _expanded(
     frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
 ) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
     """Frames with source lines, inlined functions as frames of their own; and the new node of each node."""
-    from undwarf.profile.expand import expand_frames, expand_stacks
+    from undwarf.profile.inline_expansion import expand_frames, expand_stacks
 
     known = len(functions)
     made, added = expand_frames(inlines.columns, frames.function, functions.unnamed, known, inline)

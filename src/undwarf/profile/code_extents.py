@@ -1,9 +1,9 @@
 """How far into each file a recording's processes mapped code."""
 
-from undwarf.images.replaced import Extents
+from undwarf.images.mapped_file_check import Extents
 from undwarf.perfdata import Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
-from undwarf.profile.added_rows import EXEC
+from undwarf.profile.synthetic_mmaps import EXEC
 
 
 def code_extents(records: Records) -> Extents:

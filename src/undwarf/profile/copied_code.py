@@ -13,7 +13,7 @@ from undwarf.images import ImageKind, ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
-from undwarf.profile.added_rows import EXEC, USER
+from undwarf.profile.synthetic_mmaps import EXEC, USER
 from undwarf.symbols.perfmap import has_map, places_in_map
 from undwarf.tables.rule_set import RuleSet
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from undwarf.column import zeros
 from undwarf.images import ImageKind, ImageStore
-from undwarf.images.kinds import kind_of_name
+from undwarf.images.image_kind import kind_of_name
 from undwarf.perfdata import PerfData, Records
-from undwarf.profile.added_rows import EXEC, MMAP, READ, USER, WRITE, AddedRows
+from undwarf.profile.synthetic_mmaps import EXEC, MMAP, READ, USER, WRITE, AddedRows
 
 if TYPE_CHECKING:
     from undwarf.images.jitdump import JitDump, Placement

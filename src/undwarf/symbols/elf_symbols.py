@@ -17,7 +17,7 @@ from undwarf.elf.headers import (
     SHT_SYMTAB_SHNDX,
     Section,
 )
-from undwarf.elf.layout import section_addresses
+from undwarf.elf.section_layout import section_addresses
 from undwarf.images import Image
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.symtab import (

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_SYMTAB
-from undwarf.elf.module_layout import text_offsets
+from undwarf.elf.section_layout import text_offsets
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.images.image_kind import kind_of_name
 from undwarf.images.kernel_finder import module_name
-from undwarf.images.kinds import kind_of_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel import MMAP, KernelTable, read_text
 from undwarf.symbols.table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED, SymbolTable

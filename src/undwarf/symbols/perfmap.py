@@ -9,7 +9,7 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import Finder
 from undwarf.images.containers import inner_pid
-from undwarf.images.paths import confined
+from undwarf.images.symfs_paths import confined
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel import read_text
 from undwarf.symbols.table import UNTIL_LINE, SymbolTable

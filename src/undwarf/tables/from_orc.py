@@ -8,7 +8,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.elf.machines import machine_of_file
-from undwarf.elf.module_layout import code_addresses
+from undwarf.elf.section_layout import code_addresses
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables import orc, orc_entries, ranges
@@ -106,7 +106,7 @@ def providers(request: Request) -> list[Provider]:
 def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
     """The ORC entries of a file; None where it has none. Damage is counted in ``defects``.
 
-    In a file that is not linked (a module) addresses are those of :func:`undwarf.elf.module_layout.code_addresses`.
+    In a file that is not linked (a module) addresses are those of :func:`undwarf.elf.section_layout.code_addresses`.
     """
     section = elf.section(".orc_unwind_ip")
     entries = elf.section_data(".orc_unwind")

@@ -83,7 +83,7 @@ class ImageTypes:
 
     def read_ahead(self, numbers: Iterable[int]) -> Callable[[], None]:
         """Have debugging information of images unpacked while other things are done; what is returned waits for it."""
-        from undwarf.images.ahead import unpack_ahead
+        from undwarf.images.prefetch import unpack_ahead
 
         return unpack_ahead(self._store, numbers, _AHEAD)
 

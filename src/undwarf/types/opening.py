@@ -103,7 +103,7 @@ def open_path(
     Raises NothingUsable where nothing says its types, or with ``code`` where its machine's code cannot be decoded.
     """
     from undwarf.images.finder import Finder
-    from undwarf.images.kernel_file import open_binary
+    from undwarf.images.packed_binary import open_binary
 
     elf = open_binary(binary)
     # What belongs to it lies beside where it really is, as recordings name it.

@@ -9,10 +9,10 @@ from dataclasses import field
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
-from undwarf.elf.module_layout import code_addresses
+from undwarf.elf.section_layout import code_addresses
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.images import Finder
-from undwarf.images.kernel_file import open_binary
+from undwarf.images.packed_binary import open_binary
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf

@@ -1,8 +1,8 @@
 """Files that are not linked (kernel modules, `.o`) as if they were: sections at addresses, code relocated.
 
-Where sections lie is what :mod:`undwarf.elf.layout` says, which is also what their DWARF is read by. What a file uses
-and does not define gets an address of its own, far from the sections, so that calls and variables keep their names.
-Source: the gABI, "Relocation"; which relocations the kernel allows in modules is said by arch/*/kernel/module.c.
+Where sections lie is what :mod:`undwarf.elf.section_layout` says, which is also what their DWARF is read by. What a
+file uses and does not define gets an address of its own, far from the sections, so that calls and variables keep their
+names. Source: the gABI, "Relocation"; which relocations the kernel allows in modules is said by arch/*/kernel/module.c.
 """
 
 from bisect import bisect_right
@@ -19,7 +19,7 @@ from undwarf.elf.headers import (
     SHT_SYMTAB_SHNDX,
     Section,
 )
-from undwarf.elf.layout import section_addresses
+from undwarf.elf.section_layout import section_addresses
 
 __all__ = ["ObjectFile", "as_linked"]
 
@@ -123,8 +123,9 @@ class ObjectFile(ElfFile):
         return values
 
     def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
-        """Bytes at an address that :func:`undwarf.elf.layout.section_addresses` gives; None where a section's end or
-        nothing is in the way. Sections that are written to count too: nothing says which are so only at first."""
+        """Bytes at an address that :func:`undwarf.elf.section_layout.section_addresses` gives; None where a section's
+        end or nothing is in the way. Sections that are written to count too: nothing says which are so only at
+        first."""
         at = bisect_right(self._placed, address, key=lambda one: one[0]) - 1
         if at < 0 or size < 0 or address + size > self._placed[at][1]:
             return None

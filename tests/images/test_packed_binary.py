@@ -15,7 +15,7 @@ from elf_builder import BUILD_ID, program
 
 from undwarf.elf.lz4 import unpack_block, unpack_legacy
 from undwarf.errors import ElfError
-from undwarf.images.kernel_file import boot_payload, open_binary
+from undwarf.images.packed_binary import boot_payload, open_binary
 from undwarf.limits import Limits
 
 ELF = program().build()

@@ -1,4 +1,4 @@
-"""Mappings that no record tells of, put into the side band."""
+"""Mappings that no record describes, inserted into the side band."""
 
 from dataclasses import replace
 from typing import Any

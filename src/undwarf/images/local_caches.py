@@ -1,4 +1,4 @@
-"""Where this machine keeps files by build-id: perf's cache, and the cache of debuginfod's clients."""
+"""Directories on this machine that hold files by build-id: perf's cache, and that of debuginfod clients."""
 
 import os
 import stat

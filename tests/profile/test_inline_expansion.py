@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from undwarf.column import zeros
-from undwarf.profile.expand import expand_frames, expand_stacks
+from undwarf.profile.inline_expansion import expand_frames, expand_stacks
 from undwarf.symbols.chains import Chains
 
 NONE = 0xFFFFFFFF

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from undwarf.defects import Defects
 from undwarf.images import ImageKind
-from undwarf.images.kinds import kind_of_name
+from undwarf.images.image_kind import kind_of_name
 from undwarf.perfdata import Records
-from undwarf.profile.added_rows import EXEC, MMAP, USER, AddedRows
+from undwarf.profile.synthetic_mmaps import EXEC, MMAP, USER, AddedRows
 
 if TYPE_CHECKING:
     from undwarf.tables.text_ranges import TextRanges

@@ -8,7 +8,7 @@ from elf_builder import Elf, Section
 
 from undwarf.defects import Defects
 from undwarf.images import Finder
-from undwarf.images.replaced import PAGE, Extents, Recorded
+from undwarf.images.mapped_file_check import PAGE, Extents, Recorded
 
 Place = tuple[int, int, int]
 

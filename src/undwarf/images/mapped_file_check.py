@@ -1,4 +1,4 @@
-"""Whether the file at a recorded path may be what was mapped, where no build-id says so.
+"""Checks whether the file at a recorded path can be the one that was mapped, for recordings without build-ids.
 
 A mapping's record has the file's device and inode. Devices are compared first: btrfs and overlayfs show processes
 others than they map. A compiler that writes a program anew may get the same inode again, but not a time before the

@@ -1,12 +1,12 @@
-"""Sections of images' files that a thread unpacks before they are asked for, while other things are done."""
+"""Inflates compressed sections of images' files in a thread before they are needed."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
-from undwarf.elf.early import keep_all
+from undwarf.elf.background_inflate import prefetch_all
 from undwarf.errors import UndwarfError
 from undwarf.images.image import ImageStore
-from undwarf.images.kinds import ImageKind
+from undwarf.images.image_kind import ImageKind
 
 __all__ = ["unpack_ahead"]
 
@@ -30,13 +30,13 @@ def unpack_ahead(
             described = elf if elf is None or elf.section(".debug_info") is not None else image.debug_elf
             if described is not None:
                 files.append(described)
-    promises = []
+    deferred = []
     for names in sections:
         for file in files:
             for name in names:
                 size = file.section_size(name)
-                promise = file.promise(name) if size <= most else None
-                if promise is not None:
+                one = file.defer(name) if size <= most else None
+                if one is not None:
                     most -= size
-                    promises.append(promise)
-    return keep_all(promises)
+                    deferred.append(one)
+    return prefetch_all(deferred)

@@ -1,4 +1,4 @@
-"""What an image is, told from the name its mapping was recorded with."""
+"""The kind of an image (file, kernel, module, vdso, JIT code, ...), from the name of its mapping."""
 
 import re
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""Binaries as they are kept: plain ELF files, packed kernel modules, kernel images with a packed kernel inside."""
+"""ELF files out of their packing: compressed kernel modules, and boot images with a compressed kernel inside."""
 
 import os
 import struct
@@ -6,7 +6,7 @@ import struct
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.compression import CompressionError, packed_kind, unpack_file
-from undwarf.elf.source import map_regular_file
+from undwarf.elf.safe_open import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.limits import DEFAULT, Limits
 
