@@ -9,7 +9,7 @@ import pytest
 
 from undwarf.dwarf.lines import DebugLines
 from undwarf.elf import ElfFile
-from undwarf.symbols.addresses import Addresses
+from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
 
 from .test_lines import column

@@ -17,7 +17,7 @@ from undwarf.dwarf.lines import DebugLines
 from undwarf.dwarf.strings import strings_at
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
-from undwarf.symbols.addresses import Addresses
+from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
 
 from .test_lines import column

@@ -6,7 +6,7 @@ import pytest
 
 from undwarf.column import zeros
 from undwarf.profile.inline_expansion import expand_frames, expand_stacks
-from undwarf.symbols.chains import Chains
+from undwarf.symbols.inline_chains import Chains
 
 NONE = 0xFFFFFFFF
 

@@ -19,7 +19,7 @@ from undwarf.symbols.kernel import (
     read_kallsyms_file,
     table_of_announced,
 )
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 
 from collections import namedtuple  # isort: skip
 from pathlib import Path  # isort: skip

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from undwarf.limits import Limits
-from undwarf.symbols.addresses import Addresses
+from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.demangle import demangle, demangle_all, demangle_own
 from undwarf.symbols.languages import Language
 

@@ -11,7 +11,7 @@ from elf_builder import Section, Symbol, program
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 
 NOTYPE, OBJECT, FUNC, SECTION, IFUNC = 0, 1, 2, 3, 10
 LOCAL, GLOBAL, WEAK = 0, 1, 2

@@ -49,7 +49,7 @@ def command(
     from undwarf.defects import Defects
     from undwarf.images import Finder
     from undwarf.outputs.addr2line import Addr2lineOptions, write, write_json
-    from undwarf.symbols.addresses import Addresses
+    from undwarf.symbols.address_lookup import Addresses
 
     defects = Defects()
     finder = Finder(debug_dirs=(*debug_dirs, "/usr/lib/debug"), defects=defects)

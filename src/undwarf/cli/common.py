@@ -477,7 +477,7 @@ class Job:
 
     def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
         """Let the profile be sorted by what samples say of the memory they touch."""
-        from undwarf.profile.data_symbols import DataPlaces
+        from undwarf.profile.data_address_lookup import DataPlaces
         from undwarf.views.data_labels import add_data_labels
 
         add_data_labels(profile, keys, DataPlaces(self.recording.spaces, self.recording.images))

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.addr2line_text import Addr2lineText
 from undwarf.outputs.escape import pack
-from undwarf.symbols.addresses import Located
+from undwarf.symbols.address_lookup import Located
 
 
 @dataclass(frozen=True, slots=True)

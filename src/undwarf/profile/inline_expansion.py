@@ -38,8 +38,8 @@ def expand_frames(
 ) -> "tuple[dict[str, memoryview], list[tuple[int, int]]]":
     """(columns of the frames there are then, functions to be added as (function they are inlined in, name)).
 
-    ``columns`` are those of :class:`undwarf.symbols.chains.Chains`; ``function_of`` is the function of each frame,
-    ``known`` how many there are, ``unknown`` a flag for those without a name. A frame that stands for several
+    ``columns`` are those of :class:`undwarf.symbols.inline_chains.Chains`; ``function_of`` is the function of each
+    frame, ``known`` how many there are, ``unknown`` a flag for those without a name. A frame that stands for several
     functions becomes as many, outermost last. New columns: ``source`` the frame before, ``function``, ``depth`` how
     many functions it is inlined in, ``file``, ``line``; and ``first`` where a frame's own begin, one more at the end.
     Without ``expand`` frames stay what they are, each with the line of its innermost function.

@@ -3,7 +3,7 @@
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.tables.function_starts import described_functions, searched_functions
 
 __all__ = ["described_table", "searched_table"]

@@ -12,9 +12,9 @@ from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.chains import Chains
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.go_lines import GoLines
+from undwarf.symbols.inline_chains import Chains
 from undwarf.symbols.jit_lines import JitLines
 from undwarf.symbols.languages import has_code_of
 
@@ -68,7 +68,7 @@ class ImageLines:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Inlines:
-    """What frames stand for: ``columns`` as :meth:`undwarf.symbols.chains.Chains.columns` gives them.
+    """What frames stand for: ``columns`` as :meth:`undwarf.symbols.inline_chains.Chains.columns` gives them.
 
     ``names`` (demangled) and ``files`` are what entries refer to by number.
     """

@@ -10,8 +10,8 @@ from undwarf.images.kernel_finder import kallsyms_files
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.symbols.table import UNTIL_LINE, UNTIL_SPACE, SymbolTable
-from undwarf.symbols.text import read_kallsyms
+from undwarf.symbols.symbol_table import UNTIL_LINE, UNTIL_SPACE, SymbolTable
+from undwarf.symbols.text_symbols import read_kallsyms
 
 RUNNING_KALLSYMS = "/proc/kallsyms"
 MMAP = 1

@@ -12,8 +12,8 @@ from undwarf.images.containers import inner_pid
 from undwarf.images.symfs_paths import confined
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel import read_text
-from undwarf.symbols.table import UNTIL_LINE, SymbolTable
-from undwarf.symbols.text import read_perf_map
+from undwarf.symbols.symbol_table import UNTIL_LINE, SymbolTable
+from undwarf.symbols.text_symbols import read_perf_map
 
 
 def map_path(pid: int) -> str:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_386, EM_AARCH64, EM_X86_64, SHF_EXECINSTR, SHT_NOBITS, SHT_REL, SHT_RELA, Section
-from undwarf.symbols.symtab import relocations_of_types
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.elf_symtab import relocations_of_types
+from undwarf.symbols.symbol_table import SymbolTable
 
 SECTIONS = (".plt", ".plt.sec", ".plt.got", ".plt.bnd")
 MAX_RELOCATIONS = 200_000

@@ -14,10 +14,10 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.function_tables import described_table, searched_table
-from undwarf.symbols.grouping import fill_unnamed, has_unnamed, unnamed_within
 from undwarf.symbols.languages import has_code_of
 from undwarf.symbols.plt import Stubs
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
+from undwarf.symbols.unnamed_frames import fill_unnamed, has_unnamed, unnamed_within
 
 if TYPE_CHECKING:
     from undwarf.symbols.kernel import KernelSymbol, KernelTable

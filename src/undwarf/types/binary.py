@@ -13,7 +13,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.tables.code.returning import is_known
 from undwarf.types.dataflow.endless import is_endless
 from undwarf.types.dataflow.flow import FunctionFlow

@@ -15,7 +15,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.kernel import KernelReference, KernelTable, kernel_key, kernel_reference, kernel_table, moved
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 
 if TYPE_CHECKING:
     from undwarf.types.sources.btf import BtfFile

@@ -9,7 +9,7 @@ from undwarf.dwarf.lines import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable, UndwarfError
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.types.resolve import Resolver
 from undwarf.types.sources.data_symbols import PER_CPU, TableSymbols
 from undwarf.types.sources.from_dwarf import DwarfSource

@@ -19,7 +19,7 @@ from undwarf.disasm.listing import Listing
 from undwarf.disasm.model import Instruction
 from undwarf.disasm.x86_properties import fused
 from undwarf.elf import ElfFile
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.types.access import Access, nothing
 from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow

@@ -15,7 +15,7 @@ from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 
 __all__ = ["KernelWays"]
 

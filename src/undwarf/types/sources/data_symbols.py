@@ -7,7 +7,7 @@ from functools import cached_property
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_DYNSYM, SHT_SYMTAB
-from undwarf.symbols.table import SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.types.sources.objects import APART, ObjectFile
 
 PER_CPU = ".data..percpu"

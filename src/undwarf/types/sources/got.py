@@ -8,7 +8,7 @@ from functools import cached_property
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_AARCH64, EM_X86_64, SHT_REL, SHT_RELA
-from undwarf.symbols.symtab import relocations_of_types
+from undwarf.symbols.elf_symtab import relocations_of_types
 
 __all__ = ["OffsetTable"]
 

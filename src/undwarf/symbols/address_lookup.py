@@ -1,4 +1,4 @@
-"""Names, files and lines of addresses in one binary, for those who have a file and addresses and no recording."""
+"""Functions, inlined functions, files and lines of addresses in one binary, without a recording (as addr2line)."""
 
 import os
 from functools import partial

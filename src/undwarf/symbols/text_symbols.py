@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Reads symbol lists that are text: ``/proc/kallsyms`` and the ``perf-PID.map`` of a just-in-time compiler."""
+"""Reads symbol lists in text form: ``/proc/kallsyms`` and the ``perf-PID.map`` of a just-in-time compiler."""
 
 from typing import Any
 
 import cython
 
 from undwarf.column import zeros
-from undwarf.symbols.table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from undwarf.symbols.symbol_table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 C_TYPED = cython.declare(cython.uint, RANK_TYPED)
 C_STRONG = cython.declare(cython.uint, RANK_STRONG)

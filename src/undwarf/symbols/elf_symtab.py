@@ -10,7 +10,7 @@ from typing import Any
 import cython
 
 from undwarf.column import zeros
-from undwarf.symbols.table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from undwarf.symbols.symbol_table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 SECTION_LOADED = 1
 SECTION_CODE = 2

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Frames that stay without a name, and what stands for one."""
+"""Frames without a symbol: how they are grouped, and the label shown in place of a name."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Chains of inlined functions by frame, gathered image by image."""
+"""The chain of inlined functions at each frame, as columns that are filled image by image."""
 
 from typing import Any
 
