@@ -15,9 +15,9 @@ from collections import Counter
 from typing import Any
 
 import undwarf
-from undwarf.live.record import Recorder
-from undwarf.live.record_settings import Settings
-from undwarf.live.sampler import Sampler
+from undwarf.live.record.run import Recorder
+from undwarf.live.sampling.sampler import Sampler
+from undwarf.live.sampling.settings import Settings
 
 NONE = 0xFFFFFFFF
 

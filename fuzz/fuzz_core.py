@@ -8,8 +8,8 @@ from mutate import main
 
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
-from undwarf.live.core_file import snapshot_of
-from undwarf.live.snapshot import X86_64
+from undwarf.live.stack.core_file import snapshot_of
+from undwarf.live.stack.snapshot import X86_64
 from undwarf.outputs.stack import lines
 
 PROGRAM, STACK = 0x400000, 0x7000

@@ -7,7 +7,7 @@ import pytest
 from outputs.synthetic import S, make_profile
 from undwarf.cli.top import View, keys_in
 from undwarf.column import zeros
-from undwarf.live.record_top import Picture
+from undwarf.live.top import Picture
 
 SAMPLES = [
     S("main@app work@app", period=20),

@@ -7,7 +7,7 @@ import pytest
 
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.live import perf_event as pe
-from undwarf.live.record_rings import LARGEST_DUMP, sizes
+from undwarf.live.sampling.event_buffers import LARGEST_DUMP, sizes
 from undwarf.perfdata.events import BREAKPOINT, HARDWARE, HW_CACHE, RAW, SOFTWARE
 
 

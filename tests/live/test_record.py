@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 import undwarf
-from undwarf.cli.main import run
+from undwarf.cli.main import run as record
 from undwarf.images.finder import Finder
 from undwarf.live import perf_event as pe
-from undwarf.live import record
-from undwarf.live.deep_stacks import breakpoints_work
-from undwarf.live.record_settings import Settings
-from undwarf.live.record_unwind import LiveUnwinder
-from undwarf.live.sampler import FEWEST, SOON, Sampler
+from undwarf.live.record.run import run
+from undwarf.live.sampling.live_unwinder import LiveUnwinder
+from undwarf.live.sampling.sampler import EARLY_ROUND_S, MIN_ROUND_SAMPLES, Sampler
+from undwarf.live.sampling.settings import Settings
+from undwarf.live.sampling.stack_continuation import breakpoints_work
 from undwarf.perfdata import SampleField
 from undwarf.unwind.stop import Provenance, StopReason
 
@@ -252,7 +252,7 @@ def test_the_file_is_opened_when_there_is_something_to_write(tmp_path: Path, mon
     assert path.exists()
 
 
-@pytest.mark.parametrize(("rate", "samples"), [(99, FEWEST), (9999, 9999 * SOON)])
+@pytest.mark.parametrize(("rate", "samples"), [(99, MIN_ROUND_SAMPLES), (9999, 9999 * EARLY_ROUND_S)])
 def test_a_few_samples_do_not_wake_us(rate: int, samples: float):
     """Each round costs something, so at low rates only their time ends them."""
     sampler = Sampler(Settings(tids=[os.getpid()], events=["cpu-clock"], frequency=rate, dump=8192))

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from undwarf.live.ring import Relay, Ring, Weights
+from undwarf.live.sampling.ring import Relay, Ring, Weights
 
 PAGE = 4096
 SIZE = 4096

@@ -20,9 +20,9 @@ from click.testing import CliRunner
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput, UsageError
-from undwarf.live import threads
-from undwarf.live.core_file import read_core, snapshot_of
-from undwarf.live.threads import take
+from undwarf.live.stack import ptrace_threads
+from undwarf.live.stack.core_file import read_core, snapshot_of
+from undwarf.live.stack.ptrace_threads import take
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or shutil.which("gcc") is None, reason="needs x86-64 and gcc"
@@ -166,8 +166,8 @@ def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: 
 def test_what_was_not_copied_is_copied_at_a_further_look(
     process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("undwarf.live.threads.FIRST_COPY", 1 << 12)
-    monkeypatch.setattr("undwarf.live.threads.STACK_COPY", 1 << 12)
+    monkeypatch.setattr("undwarf.live.stack.ptrace_threads.FIRST_COPY", 1 << 12)
+    monkeypatch.setattr("undwarf.live.stack.ptrace_threads.STACK_COPY", 1 << 12)
     snapshot = take(process.pid)
     assert all(len(thread.stack) <= 1 << 12 and not thread.more for thread in snapshot.threads)
     profile, _defects = snapshot.profile(cache=False)
@@ -301,7 +301,7 @@ def test_a_program_without_a_file_is_read_from_memory(
     """What users other than root see of a deleted program: here as if nothing led to it."""
     running, program = sleeper
     program.unlink()
-    monkeypatch.setattr("undwarf.live.process_files.ProcessFiles._find", lambda _self, _key: None)
+    monkeypatch.setattr("undwarf.live.stack.process_files.ProcessFiles._find", lambda _self, _key: None)
     whole = shown(running.pid)[0]
     assert whole["incomplete"] is None
     assert len(functions(whole)) >= 5
@@ -328,7 +328,8 @@ def test_refusals_say_why():
 
 
 def test_who_traces_a_process_is_named(process: subprocess.Popen[bytes]):
-    code = "import sys; from undwarf.live.threads import _ptrace; _ptrace(0x4206, int(sys.argv[1])); print(); input()"
+    code = "import sys; from undwarf.live.stack.ptrace_threads import _ptrace\n"
+    code += "_ptrace(0x4206, int(sys.argv[1])); print(); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code, str(process.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as tracer:
@@ -345,7 +346,8 @@ def test_who_traces_a_process_is_named(process: subprocess.Popen[bytes]):
 
 
 def test_killing_us_leaves_the_process_running(process: subprocess.Popen[bytes]):
-    code = "import sys; from undwarf.live.threads import take; print(flush=True)\nwhile True: take(int(sys.argv[1]))"
+    code = "import sys\nfrom undwarf.live.stack.ptrace_threads import take\n"
+    code += "print(flush=True)\nwhile True: take(int(sys.argv[1]))"
     for number in (signal.SIGKILL, signal.SIGTERM):
         with subprocess.Popen([sys.executable, "-c", code, str(process.pid)], stdout=subprocess.PIPE) as taker:
             assert taker.stdout is not None
@@ -364,7 +366,8 @@ def held(pid: int) -> bool:
 
 
 def test_stopping_us_leaves_the_process_running(process: subprocess.Popen[bytes]):
-    code = "import sys; from undwarf.live.threads import take; print(flush=True)\nwhile True: take(int(sys.argv[1]))"
+    code = "import sys\nfrom undwarf.live.stack.ptrace_threads import take\n"
+    code += "print(flush=True)\nwhile True: take(int(sys.argv[1]))"
     with subprocess.Popen([sys.executable, "-c", code, str(process.pid)], stdout=subprocess.PIPE) as taker:
         assert taker.stdout is not None
         taker.stdout.readline()
@@ -392,7 +395,7 @@ def test_ctrl_z_waits_until_nobody_is_held():
         inside.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
         collecting.append(gc.isenabled())
 
-    threads._in_own_thread(look)
+    ptrace_threads._in_own_thread(look)
     # Whoever is held need not wait until our garbage is collected.
     assert (collecting, gc.isenabled()) == ([False], True)
     assert signal.SIGTSTP in inside[0]

@@ -19,7 +19,7 @@ from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.limits import Limits
-from undwarf.live.snapshot import X86_64, Snapshot, Thread
+from undwarf.live.stack.snapshot import X86_64, Snapshot, Thread
 from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.tables import x86_64_signals

@@ -14,7 +14,7 @@ import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
 from undwarf.images.finder import Finder
-from undwarf.live.record_unwind import LiveUnwinder
+from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata.encode import RecordEncoder, record
 from undwarf.profile.model import Profile
 from undwarf.unwind.entries import BLOCK, PLACES, find_entries

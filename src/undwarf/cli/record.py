@@ -16,8 +16,8 @@ from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
-    from undwarf.live.record_settings import Settings, Summary
-    from undwarf.live.sampler import Sampler
+    from undwarf.live.sampling.sampler import Sampler
+    from undwarf.live.sampling.settings import Settings, Summary
 
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -63,7 +63,7 @@ def _ring(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _switch(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
-    """When another file begins, as arguments of :class:`undwarf.live.record_settings.Switch`."""
+    """When another file begins, as arguments of :class:`undwarf.live.sampling.settings.Switch`."""
     if value is None:
         return None
     if value == "signal":
@@ -170,8 +170,8 @@ SAMPLING = (
 
 def settings_of(options: dict[str, Any]) -> "Settings":
     """What the shared options ask for; raises UsageError where they do not go together."""
-    from undwarf.live.record_settings import Settings
-    from undwarf.live.sampler import UNWOUND_ELSEWHERE
+    from undwarf.live.sampling.sampler import UNWOUND_ELSEWHERE
+    from undwarf.live.sampling.settings import Settings
     from undwarf.tables.sources import parse_order
 
     if options["mode"] not in ("live", *UNWOUND_ELSEWHERE):
@@ -217,7 +217,7 @@ def _processes_of(user: str) -> list[int]:
     """The processes of a user, by name or number. Raises UsageError and UndwarfError."""
     import pwd
 
-    from undwarf.live.record_system import processes_of
+    from undwarf.live.system_snapshot import processes_of
 
     try:
         number = int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid
@@ -375,8 +375,8 @@ def command(
     if off_cpu and settings.mode in ("fp", "dump"):
         raise UsageError(f"--off-cpu does not go with --unwind {settings.mode}", "", "leave --unwind out")
     from undwarf import __version__
-    from undwarf.live.record import Recorder
-    from undwarf.live.sampler import Sampler
+    from undwarf.live.record.run import Recorder
+    from undwarf.live.sampling.sampler import Sampler
 
     target = Path(output)
     if output == "-" and sys.stdout.isatty():
@@ -398,8 +398,8 @@ def command(
                 sink.flush()
             size = -1
         else:
-            from undwarf.live.record_files import RecordFiles, Written
-            from undwarf.live.record_settings import Switch
+            from undwarf.live.record.output_files import RecordFiles, Written
+            from undwarf.live.sampling.settings import Switch
 
             several = switch is not None or with_time
             size = 0

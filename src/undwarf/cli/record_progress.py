@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from undwarf.live.record import Recorder
+    from undwarf.live.record.run import Recorder
 
 AGAIN = 0.5
 """Seconds after which the line is written anew."""

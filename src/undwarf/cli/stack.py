@@ -55,13 +55,13 @@ def command(
     from undwarf.outputs.stack import as_json, lines
 
     if target.isascii() and target.isdigit() and len(target) < 10:
-        from undwarf.live.threads import take
+        from undwarf.live.stack.ptrace_threads import take
 
         if binaries or symfs is not None:
             raise click.UsageError("--binary and --symfs are for core files: a process shows its files itself")
         snapshot = take(int(target))
     else:
-        from undwarf.live.core_file import read_core
+        from undwarf.live.stack.core_file import read_core
 
         snapshot = read_core(str(Path(target)), binaries)
     for tid, why in snapshot.missed:

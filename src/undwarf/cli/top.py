@@ -15,7 +15,7 @@ from undwarf.errors import UsageError
 from undwarf.outputs.escape import printable
 
 if TYPE_CHECKING:
-    from undwarf.live.record_top import Picture
+    from undwarf.live.top import Picture
     from undwarf.profile.model import Profile
     from undwarf.views.hot import Row
 
@@ -77,8 +77,8 @@ def command(
     **options: Any,
 ) -> int:
     """Hot functions of what runs now, with whole stacks, in the terminal."""
-    from undwarf.live.record_top import Top
-    from undwarf.live.sampler import Sampler
+    from undwarf.live.sampling.sampler import Sampler
+    from undwarf.live.top import Top
     from undwarf.views.hot import parse_keys
 
     if not (options["command"] or options["pids"] or options["tids"]):

@@ -1,1 +1,1 @@
-"""What still runs: samples taken and unwound at once, stacks of processes and of core files."""
+"""Live systems: sampling with unwinding at once (`record`, `top`), and stacks of processes and core files (`stack`)."""

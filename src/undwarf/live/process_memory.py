@@ -1,4 +1,4 @@
-"""Memory of running processes."""
+"""Reads the memory of running processes (``/proc/PID/mem``)."""
 
 import os
 from contextlib import suppress

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Frames without a symbol: how they are grouped, and the label shown in place of a name."""
+"""Frames without a symbol: which of a group there are, and one function given to all of them."""
 
 from typing import Any
 

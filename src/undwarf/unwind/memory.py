@@ -71,7 +71,8 @@ class Memory(Lookup):
         self.live_whole = True
 
     def see_deep(self, deep: Any) -> None:
-        """Go on in the memory of running processes where a dump ends: :class:`undwarf.live.deep_stacks.DeepStacks`."""
+        """Go on in the memory of running processes where a dump ends:
+        :class:`undwarf.live.sampling.stack_continuation.DeepStacks`."""
         self.deep = deep
         self.proof_slots = zeros("Q", self.max_frames + 1)
         self.proof_values = zeros("Q", self.max_frames + 1)

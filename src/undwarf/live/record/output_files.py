@@ -1,7 +1,7 @@
-"""Files of recordings: the one that is written, those of an output that is switched, and what had their name before.
+"""Output files of `undwarf record`: the one being written, those of a switched output, and backups of older ones.
 
-Names are perf's: what ``perf.data`` was becomes ``perf.data.old``, and a switched output ``perf.data.<time>`` with the
-local time down to 10 ms (``tools/perf/util/data.c``, ``perf_data__switch``).
+Names are perf's: an existing ``perf.data`` becomes ``perf.data.old``, and a switched output ``perf.data.<time>`` with
+the local time down to 10 ms (``tools/perf/util/data.c``, ``perf_data__switch``).
 """
 
 import os
@@ -16,9 +16,9 @@ from typing import BinaryIO
 
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.live.record import Recorder
-from undwarf.live.record_settings import Switch
-from undwarf.live.sampler import Sampler
+from undwarf.live.record.run import Recorder
+from undwarf.live.sampling.sampler import Sampler
+from undwarf.live.sampling.settings import Switch
 from undwarf.outputs.whole_file import replaceable, whole_file
 from undwarf.perfdata.writer import PerfWriter
 

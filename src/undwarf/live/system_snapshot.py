@@ -1,4 +1,4 @@
-"""What a recording says of the system it begins on: the machine, running processes and their mappings, the kernel."""
+"""The records that describe a system when sampling starts: machine, kernel, running processes and their mappings."""
 
 import os
 import platform

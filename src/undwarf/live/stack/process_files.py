@@ -1,8 +1,8 @@
-"""The files that a running process has mapped: the very ones, wherever their names lead to by now.
+"""The files that a running process has mapped, even where their paths name other files by now.
 
-A path in /proc/PID/maps is one of the process's own file system, and may since belong to another file or to none. So it
-counts only with the inode behind it; else the mapping itself leads to its file (/proc/PID/map_files, with enough
-rights; /proc/PID/exe), or the memory shows what is there. Source: proc(5).
+A path in /proc/PID/maps belongs to the process's own file system, and another file or none may have it since. So a path
+is used only if its inode matches; else the file is opened through the mapping (/proc/PID/map_files, with enough rights;
+/proc/PID/exe), or rebuilt from memory. Source: proc(5).
 """
 
 import os
@@ -13,7 +13,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images.finder import DELETED, Place
 from undwarf.images.symfs_paths import confined
-from undwarf.live.remains import HEAD, Range, build_id_of, remains, same_head
+from undwarf.live.stack.elf_from_memory import HEAD, Range, build_id_of, remains, same_head
 
 _MAPPING = re.compile(
     rb"^([0-9a-f]+)-([0-9a-f]+) (r?)[-r]?([-w])[-x][ps] ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) +([^\n]+)$",

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Time that threads spend off the CPU: from the samples taken where they leave to the records of their return.
+"""Time that threads spend off the CPU: from the sample at the switch out to the record of the switch in.
 
-A thread leaves its CPU inside the kernel, where the software event "context-switches" takes a sample of it; a SWITCH
-record says when it is back, on whatever CPU. What lies between is the sample's weight, in ns.
+A thread is switched out inside the kernel, where the software event "context-switches" samples it; a SWITCH record has
+the time at which it runs again, on whatever CPU. The difference is the sample's weight, in ns.
 """
 
 from typing import Any

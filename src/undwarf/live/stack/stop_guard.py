@@ -1,8 +1,8 @@
-"""Has us go on where somebody stops us while we hold threads of others.
+"""Resumes this process if it is stopped (SIGSTOP) while it holds threads of other processes.
 
-Nothing that a process does keeps SIGSTOP from stopping it, and whom it traces and holds would stay held until it is
-continued. So a child of ours watches us meanwhile: where we are stopped it continues us, and stops us again as soon as
-nobody is held any more. Sources: signal(7), prctl(2).
+SIGSTOP cannot be blocked, and the threads that a stopped tracer holds stay stopped until it is continued. So a child
+process watches: when the tracer is stopped the child continues it, and stops it again once no thread is held any more.
+Sources: signal(7), prctl(2).
 """
 
 import ctypes

@@ -7,8 +7,8 @@ import pytest
 from tests.perfdata import writing
 
 from undwarf.images.finder import Finder
-from undwarf.live import record_unwind
-from undwarf.live.record_unwind import LiveUnwinder
+from undwarf.live.sampling import live_unwinder
+from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata import SampleField
 from undwarf.perfdata.encode import RecordEncoder, record
 
@@ -67,7 +67,7 @@ def test_buffers_of_several_cpus_are_put_in_order(unwinder: LiveUnwinder):
 
 def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
     assert chains(unwinder, mapping(10, 0x400000), sample(5)) == [[0x400100, 0x400776]]
-    many = record_unwind.FEWEST_IMAGES + 5
+    many = live_unwinder.FEWEST_IMAGES + 5
     for pid in range(11, 11 + many):
         got = chains(unwinder, mapping(pid, 0x400000, time=6), sample(7, pid=pid))
         assert got == [[0x400100, 0x400776]]
@@ -76,7 +76,7 @@ def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
 
 
 def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(record_unwind, "MAX_ROOM", 64)
+    monkeypatch.setattr(live_unwinder, "MAX_ROOM", 64)
     pid = os.getpid()
     chains(unwinder, mapping(pid, 0x400000), sample(2, pid=pid))
     largest = 0
@@ -89,7 +89,7 @@ def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monke
 
 
 def test_processes_that_are_gone_are_forgotten_after_a_while(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(record_unwind, "MAX_ROOM", 64)
+    monkeypatch.setattr(live_unwinder, "MAX_ROOM", 64)
     gone = 2**22 + 5
     for i in range(1, 40):
         chains(unwinder, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))
@@ -97,7 +97,7 @@ def test_processes_that_are_gone_are_forgotten_after_a_while(unwinder: LiveUnwin
 
 
 def test_stacks_are_forgotten_and_found_anew(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(record_unwind, "MAX_NODES", 8)
+    monkeypatch.setattr(live_unwinder, "MAX_NODES", 8)
     told = []
     unwinder.renewed.append(lambda: told.append(1))
     chains(unwinder, mapping(10, 0x400000))

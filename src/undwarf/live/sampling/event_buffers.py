@@ -1,4 +1,4 @@
-"""The events of a recording in progress, opened on threads and CPUs, and their ring buffers."""
+"""Events that are opened on threads and CPUs, and the ring buffers that the kernel writes their records to."""
 
 import errno
 import fcntl
@@ -14,7 +14,7 @@ from dataclasses import replace
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.live import perf_event as pe
-from undwarf.live.ring import Relay, Ring
+from undwarf.live.sampling.ring import Relay, Ring
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata.events import TRACEPOINT
 
@@ -22,15 +22,15 @@ LARGEST_RING, SMALLEST_RING = 64 << 20, 64 << 10
 LARGEST_DUMP = 65528
 """A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
 SMALLEST_DUMP = 8 << 10
-PATIENCE = 1.0
+RING_FILL_S = 1.0
 """Seconds of samples that a ring buffer should hold."""
-LEAST_PATIENCE = 0.1
-"""Seconds of samples that it has to hold: with less, dumps are made smaller. On two CPUs that sampled a compiler, 0.17
-seconds (6,000 Hz) lost nothing."""
-OFTEN = 0.25
-"""After what part of the time in which a small buffer fills up it is emptied."""
-SELDOM = 0.02
-"""Seconds after which it is emptied at the latest."""
+MIN_RING_FILL_S = 0.1
+"""Seconds of samples that it must hold: where it holds less, dumps are made smaller. On two CPUs that sampled a
+compiler, 0.17 seconds (6,000 Hz) lost nothing."""
+DRAIN_SHARE = 0.25
+"""A small buffer is drained after this part of the time in which it fills up."""
+MAX_DRAIN_INTERVAL_S = 0.02
+"""Most seconds between two drains."""
 _OPTIONAL = (
     (pe.DEFER_CALLCHAIN | pe.DEFER_OUTPUT, 0),
     (pe.BUILD_ID, 0),
@@ -76,7 +76,7 @@ def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None)
     room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
     relay = 0
     if ring is None:
-        wanted = max(1 << 20, min(int(rate * (dump or LARGEST_DUMP) * PATIENCE), LARGEST_RING))
+        wanted = max(1 << 20, min(int(rate * (dump or LARGEST_DUMP) * RING_FILL_S), LARGEST_RING))
         wanted = min(wanted, max(1 << 20, memory // 32 // max(1, cpus)))
         ring = min(wanted, room)
         if ring < wanted:
@@ -87,7 +87,7 @@ def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None)
     holds = relay or size
     if dump is None:
         dump = LARGEST_DUMP
-        while dump > SMALLEST_DUMP and holds < rate * dump * LEAST_PATIENCE:
+        while dump > SMALLEST_DUMP and holds < rate * dump * MIN_RING_FILL_S:
             dump //= 2
     return Sizes(size, relay if relay > size else 0, dump // 8 * 8)
 
@@ -221,7 +221,7 @@ class OpenEvents:
         """Map one ring buffer for each CPU, and have all its events write there."""
         sample_type = self.events[0].sample_type
         with_id = 8 if sample_type & SampleField.IDENTIFIER else 0
-        # All events agree on what comes before the time and after it (undwarf.live.sampler).
+        # All events agree on what comes before the time and after it (undwarf.live.sampling.sampler).
         in_sample, from_end = 8 + with_id + 16, 8 + 8 + with_id
         # The tracking event first: it lives as long as any other, and has no samples that a full buffer could lose.
         order = [self._tracking, *(number for number in range(len(self.events)) if number != self._tracking)]
@@ -264,7 +264,7 @@ class OpenEvents:
 
     def move(self, rate: int) -> None:
         """Begin to empty small buffers, each in a thread; ``rate``: bytes a second that they fill with at most."""
-        pause = min(SELDOM, max(0.0005, OFTEN * self.ring_bytes / max(1, rate)))
+        pause = min(MAX_DRAIN_INTERVAL_S, max(0.0005, DRAIN_SHARE * self.ring_bytes / max(1, rate)))
         for relay in self.relays:
             mover = threading.Thread(target=_empty, args=(relay, int(pause * 1e9)), name="undwarf-ring", daemon=True)
             mover.start()

@@ -1,4 +1,4 @@
-"""The stack dumps of a round's samples, where one lacks what others of its thread have."""
+"""Stack dumps of one round's samples: what a dump lacks is taken from other dumps of the same thread."""
 
 import struct
 from bisect import bisect_left

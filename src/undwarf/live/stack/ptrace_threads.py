@@ -1,6 +1,6 @@
-"""The threads of a running process: each is held only while its registers and its stack are copied.
+"""Registers and stacks of a running process's threads, each stopped with ptrace only while they are copied.
 
-A thread that was seized (PTRACE_SEIZE) goes on by itself when its tracer dies, so it runs again whatever happens to us.
+A thread that was seized (PTRACE_SEIZE) resumes when its tracer dies, so it runs again whatever happens to this process.
 Source: ptrace(2).
 """
 
@@ -19,10 +19,10 @@ from dataclasses import field
 
 from undwarf.errors import UsageError
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.live.process_files import ProcessFiles
-from undwarf.live.record_system import describe_mappings, read_proc, threads_of
-from undwarf.live.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
-from undwarf.live.stopped import put_off
+from undwarf.live.stack.process_files import ProcessFiles
+from undwarf.live.stack.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
+from undwarf.live.stack.stop_guard import put_off
+from undwarf.live.system_snapshot import describe_mappings, read_proc, threads_of
 
 FIRST_COPY = 64 << 10
 """Bytes copied of a stack at first, and of other memory that is asked for. Where a walk runs out of what was copied, 8
@@ -30,20 +30,20 @@ times as much is copied next, from there on."""
 STACK_COPY = 1 << 20
 """The same for memory that holds one stack only, so that what is above the stack pointer is all in use."""
 LARGEST_COPY = 512 << 20
-MUCH = 1 << 30
-"""Bytes of all stacks, from which on less is copied of each."""
+REDUCED_COPY_THRESHOLD = 1 << 30
+"""Bytes copied of all stacks, above which less is copied of each further one."""
 LATER_COPY = 16 << 10
 PAGE = 4096
-SOON = 0.02
-"""Seconds in which a thread should stop."""
-PATIENCE = 0.5
-"""Seconds that those which did not have in the end; one that waits for a disk does not stop."""
-REPLACED = 3
-"""Times that a process is looked at which runs another program meanwhile."""
-WORK, REST = 0.002, 0.0002
-"""Seconds of looking at threads, and of leaving the processor to others after them."""
-LATECOMERS = 2.0
-"""Seconds for which threads that came meanwhile are looked for."""
+STOP_POLL_S = 0.02
+"""Seconds within which a thread usually stops."""
+SLOW_STOP_S = 0.5
+"""Seconds that the slow ones are waited for at the end; a thread that waits for a disk does not stop."""
+MOST_EXECS = 3
+"""How often a process is read again that executes another program meanwhile."""
+SLICE_S, PAUSE_S = 0.002, 0.0002
+"""Seconds of work on threads, and of sleep after each such slice, so that the process itself gets the CPU."""
+NEW_THREAD_GRACE_S = 2.0
+"""Seconds for which threads that were started meanwhile are looked for."""
 
 _DETACH, _GETREGSET, _SEIZE, _INTERRUPT = 17, 0x4204, 0x4206, 0x4207
 _PRSTATUS = 1
@@ -81,7 +81,7 @@ def take(pid: int) -> Snapshot:
         raise UsageError(f"process {pid} is this program itself", "it cannot stop itself to look", "")
     if _is_of_kernel(pid):
         raise UsageError(f"process {pid} is a thread of the kernel", "it has no memory of its own", "")
-    for _look in range(REPLACED):
+    for _look in range(MOST_EXECS):
         snapshot = _look_at(pid, machine)
         # What was open of a process's memory is of the program before an exec.
         if any(thread.stack for thread in snapshot.threads):
@@ -208,7 +208,7 @@ class _Taker:
     def run(self) -> None:
         """Take all threads, and those that come meanwhile."""
         seen: set[int] = set()
-        end = time.monotonic() + LATECOMERS
+        end = time.monotonic() + NEW_THREAD_GRACE_S
         while True:
             new = [tid for tid in threads_of(self.pid) if tid not in seen]
             if len(seen) + len(new) > MAX_THREADS:
@@ -230,9 +230,9 @@ class _Taker:
         """Now and then leave the processor to others while nobody is held: the kernel does so by itself, for 50 ms at a
         time, with those whose real-time priority lets nobody else run (sched(7), "Limiting the CPU usage")."""
         now = time.monotonic()
-        if now - self._rested > WORK and not self._awaited:
-            time.sleep(REST)
-            self._rested = now + REST
+        if now - self._rested > SLICE_S and not self._awaited:
+            time.sleep(PAUSE_S)
+            self._rested = now + PAUSE_S
 
     def again(self, wanted: dict[int, set[int]]) -> bool:
         """Look at threads (by index) again, at the memory at these addresses too; False if no more can be had."""
@@ -312,7 +312,7 @@ class _Taker:
                 return
             tries += 1
             if tries > 50:
-                end = end or time.monotonic() + SOON
+                end = end or time.monotonic() + STOP_POLL_S
                 if time.monotonic() > end:
                     return
                 time.sleep(0.00001)
@@ -328,7 +328,7 @@ class _Taker:
 
     def _await_late(self) -> None:
         """Give the threads that did not stop a last chance. The kernel lets go of them when this thread ends."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + SLOW_STOP_S
         while self._awaited.keys() - self._waiting.keys() and time.monotonic() < end:
             for tid in list(self._awaited):
                 if self._visit(tid, self._awaited[tid]):
@@ -424,7 +424,7 @@ class _Taker:
     def _stack(self, sp: int) -> bytes:
         low, _high = self._range_of(sp)
         size = FIRST_COPY if low not in self._stacks else STACK_COPY
-        return self._read(sp, size if self._copied < MUCH else LATER_COPY)
+        return self._read(sp, size if self._copied < REDUCED_COPY_THRESHOLD else LATER_COPY)
 
     def _read(self, start: int, size: int) -> bytes:
         """Memory from ``start`` on, as far as it is mapped."""

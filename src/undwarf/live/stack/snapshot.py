@@ -1,4 +1,4 @@
-"""The stacks of all threads at one moment, brought into the form of a recording with one sample a thread."""
+"""The stacks of all threads of a process at one moment, as a recording with one sample for each thread."""
 
 import io
 import os

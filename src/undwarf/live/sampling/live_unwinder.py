@@ -16,10 +16,10 @@ from undwarf.images.image_kind import bits_of_name
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
-from undwarf.live.deep_stacks import DeepStacks
 from undwarf.live.moved_code import LiveMovedCode
-from undwarf.live.record_system import threads_of
-from undwarf.live.round_dumps import RoundDumps
+from undwarf.live.sampling.round_dumps import RoundDumps
+from undwarf.live.sampling.stack_continuation import DeepStacks
+from undwarf.live.system_snapshot import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.assemble import identity_of
 from undwarf.perfdata.decode import RARE, Decoder

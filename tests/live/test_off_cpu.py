@@ -4,7 +4,7 @@ import struct
 from types import SimpleNamespace
 from typing import Any
 
-from undwarf.live.ring_blocked import Blocked
+from undwarf.live.record.off_cpu import Blocked
 
 SWITCH, EXIT = 10, 4
 OUT = 1 << 13

@@ -1,4 +1,4 @@
-"""What is to be recorded, and what was."""
+"""The settings of a recording, and the counts that it ends with."""
 
 from collections.abc import Sequence
 from dataclasses import field

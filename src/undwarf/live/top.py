@@ -1,4 +1,4 @@
-"""What runs now: samples that are unwound as they come and summed, a picture of them at a time."""
+"""`undwarf top`: samples are unwound as they arrive and summed up, with one profile for each refresh."""
 
 import os
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from typing import Any
 
 from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.live.ring import Weights
-from undwarf.live.sampler import Sampler
+from undwarf.live.sampling.ring import Weights
+from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import Features
 from undwarf.profile.build import frame_pids
 from undwarf.profile.model import (

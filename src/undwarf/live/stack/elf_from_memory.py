@@ -1,7 +1,7 @@
-"""Programs and libraries read back from the memory of a process that has them mapped, where their files are gone.
+"""ELF files rebuilt from the memory of a process that maps them, where the files themselves are gone.
 
-What is loaded holds the unwind information and the dynamic symbols; section headers are not loaded, so those of the
-dynamic symbols are made again. Source: gABI chapters 4 and 5 (program loading, dynamic section).
+Loaded segments hold the unwind information and the dynamic symbols. Section headers are not loaded, so those of the
+dynamic symbols are written anew. Source: gABI chapters 4 and 5 (program loading, dynamic section).
 """
 
 import struct

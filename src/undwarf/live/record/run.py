@@ -1,7 +1,7 @@
-"""Records: samples come out of ring buffers, are unwound at once, and go into a perf.data with whole chains.
+"""`undwarf record`: samples are read from ring buffers, unwound at once, and written to a perf.data with whole chains.
 
-While it is made the file is in pipe form, which can be read up to wherever its writer was stopped; at the end it takes
-its place again in file form, with the same records.
+While it is written the file is in pipe form, which stays readable if the writer is killed; at the end it is rewritten
+in file form, with the same records.
 """
 
 import os
@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 
 from undwarf.column import zeros
 from undwarf.live import perf_event as pe
-from undwarf.live import record_system as system
-from undwarf.live.record_unwind import LiveUnwinder, Round
-from undwarf.live.ring_blocked import Blocked
-from undwarf.live.sampler import Sampler
+from undwarf.live import system_snapshot as system
+from undwarf.live.record.off_cpu import Blocked
+from undwarf.live.sampling.live_unwinder import LiveUnwinder, Round
+from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import EventAttr, Features, RecordType
 from undwarf.perfdata.emit import Emitter
 from undwarf.perfdata.encode import finished_round

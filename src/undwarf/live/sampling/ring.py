@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Ring buffers of perf events: the records that are complete up to a moment, without copying them.
+"""Ring buffers of perf events: the complete records up to a point in time, without copying them.
 
 The first page of the mapping has the kernel's place (``data_head``) at byte 1024 and ours (``data_tail``) at 1032, and
 where the data lies at 1040 and 1048 (``struct perf_event_mmap_page`` in ``include/uapi/linux/perf_event.h``). Both only

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from undwarf.errors import UndwarfError
-from undwarf.live import deep_stacks
-from undwarf.live.deep_stacks import MOST_WATCHED, DeepStacks
+from undwarf.live.sampling import stack_continuation
+from undwarf.live.sampling.stack_continuation import MOST_WATCHED, DeepStacks
 
 VALUE = 0x401234
 
@@ -278,7 +278,7 @@ def test_what_was_read_in_an_earlier_round_is_inferred_from(inferring: DeepStack
     assert inferring.alike
 
 
-@pytest.mark.parametrize("number", range(1, deep_stacks.ALIKE + 1))
+@pytest.mark.parametrize("number", range(1, stack_continuation.ALIKE + 1))
 def test_nothing_is_inferred_where_a_return_address_differs(inferring: DeepStacks, number: int):
     stack = Stack()
     begin(inferring, stack)
@@ -332,16 +332,16 @@ def test_dumps_are_joined_where_they_agree(inferring: DeepStacks):
 def test_memory_of_few_rounds_is_kept(inferring: DeepStacks):
     stack = Stack()
     begin(inferring, stack)
-    for _ in range(2 * deep_stacks.READS):
+    for _ in range(2 * stack_continuation.READS):
         assert ask(inferring, stack, 6) is not None
-    assert len(inferring._kept[77]) == deep_stacks.READS
+    assert len(inferring._kept[77]) == stack_continuation.READS
 
 
 def test_memory_that_is_kept_has_a_bound(inferring: DeepStacks, monkeypatch: pytest.MonkeyPatch):
     stack = Stack()
     begin(inferring, stack)
     assert ask(inferring, stack, 6) is not None
-    monkeypatch.setattr(deep_stacks, "MOST_KEPT", 1000)
+    monkeypatch.setattr(stack_continuation, "MOST_KEPT", 1000)
     inferring.next_round(SimpleNamespace(pid=[], tid=[], time=[]))
     assert not inferring._kept
 
@@ -349,10 +349,10 @@ def test_memory_that_is_kept_has_a_bound(inferring: DeepStacks, monkeypatch: pyt
 def test_the_kernel_tells_of_a_write():
     stack = Stack()
     try:
-        descriptor = deep_stacks.watch(threading.get_native_id(), stack.slots[3])
+        descriptor = stack_continuation.watch(threading.get_native_id(), stack.slots[3])
     except (OSError, UndwarfError) as error:
         pytest.skip(f"no breakpoints here: {error}")
-    one = deep_stacks.Watch(descriptor, stack.slots[3], stack.values[3])
+    one = stack_continuation.Watch(descriptor, stack.slots[3], stack.values[3])
     try:
         sum(range(10_000))
         assert one.look(10, 20)

@@ -1,4 +1,4 @@
-"""Stacks deeper than their dump, followed in the running process's memory where it is proven to be what it was.
+"""Continues stacks that are deeper than their dump in the running process's memory, where that is provably unchanged.
 
 Frames of callers do not change while what they called has not returned. Whether it has cannot be seen afterwards: a
 program that returns and calls again leaves the same return address at the same place, below other callers. So a
@@ -26,7 +26,7 @@ from undwarf.column import zeros
 from undwarf.errors import UndwarfError
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.live import perf_event as pe
-from undwarf.live.round_dumps import RoundDumps
+from undwarf.live.sampling.round_dumps import RoundDumps
 
 BLOCK = 1 << 16
 """Bytes of a process's memory that are read at first, and the steps in which more are."""
@@ -36,7 +36,7 @@ MOST_WATCHED = 64
 """Threads that are watched at a time, and processes whose memory is kept open."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 2.56
 """Seconds until a thread whose place was written to is watched again, at first and at most."""
-PATIENCE = 8
+MISSES_BEFORE_REPLACING = 8
 """Samples in a row that pass no watched place before others are looked for."""
 ALIKE = 5
 """Different return addresses, the outermost of a dump (all where it has fewer), that must be in their places elsewhere
@@ -256,7 +256,7 @@ class DeepStacks:
                 return deep.start, deep.block
             # One older than what was read, or so deep that its dump ends before what is watched: the next may do.
             deep.missed += self.times[sample] > deep.read
-            if deep.missed < PATIENCE and any(one.intact for one in deep.watches):
+            if deep.missed < MISSES_BEFORE_REPLACING and any(one.intact for one in deep.watches):
                 return None
         self._drop(tid)
         return self._begin(tid, self.pids[sample], slots, values, low, high, wanted)

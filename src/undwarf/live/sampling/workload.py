@@ -1,4 +1,4 @@
-"""The program that is recorded: started when the events are in place, watched until it ends."""
+"""The program to profile: started once the events are open, watched until it exits."""
 
 import errno
 import os

@@ -1,4 +1,5 @@
-"""Events on processes or cpus, and the loop that takes what they bring, for recording and for watching."""
+"""The sampling loop: opens events on processes or CPUs and processes their samples in rounds, for `record` and
+`top`."""
 
 import mmap
 import os
@@ -18,11 +19,11 @@ from undwarf.images.containers import Containers
 from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
-from undwarf.live import record_system as system
-from undwarf.live.record_rings import LARGEST_DUMP, OpenEvents, Target, sizes
-from undwarf.live.record_settings import Settings, Summary
-from undwarf.live.record_target import Workload
-from undwarf.live.record_unwind import LiveUnwinder
+from undwarf.live import system_snapshot as system
+from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Target, sizes
+from undwarf.live.sampling.live_unwinder import LiveUnwinder
+from undwarf.live.sampling.settings import Settings, Summary
+from undwarf.live.sampling.workload import Workload
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata.encode import RecordEncoder
 from undwarf.perfdata.events import BREAKPOINT, HARDWARE, TRACEPOINT
@@ -32,16 +33,16 @@ UNWOUND_ELSEWHERE = ("fp", "dump")
 """Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as perf does."""
 ROUND = 0.1
 """Seconds between two rounds at most."""
-SOON = 0.05
+EARLY_ROUND_S = 0.05
 """Seconds of samples after which a round begins earlier: what lies beyond their dumps should still be there."""
 FIRST, FIRST_SECONDS = 0.01, 0.2
 """Seconds between rounds at the begin, and for how long: a stack deeper than its dump is followed from the round on in
 which it was first seen."""
-FEWEST = 16
+MIN_ROUND_SAMPLES = 16
 """Samples of a CPU that are worth a round before its time: each costs a millisecond, however little there is to do."""
-SLACK = 5_000_000
+MIN_RECORD_AGE_NS = 5_000_000
 """How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
-AT_ONCE = 0.02
+DESCRIBE_SLICE_S = 0.02
 """Seconds for which they are described between two rounds: meanwhile the buffers fill up."""
 PRIORITY = -10
 """Ours while sampling, where that is allowed."""
@@ -106,7 +107,7 @@ class Sampler:
                 f"stack dumps have {dump:,} bytes, as buffers of {buffer >> 10:,} KiB a CPU do not hold "
                 f"more at {rate:,} Hz: a lower -F or a larger --buffer lets them be larger"
             )
-        self.watermark = max(mmap.PAGESIZE, int(max(FEWEST, rate * SOON) * (dump + 512)))
+        self.watermark = max(mmap.PAGESIZE, int(max(MIN_ROUND_SAMPLES, rate * EARLY_ROUND_S) * (dump + 512)))
         target = self._target()
         # A program that starts now has its side band with its first event; else it must be on before we look around.
         alone = target.on_exec and not target.delayed
@@ -337,7 +338,7 @@ class Sampler:
         began, piece = time.monotonic(), []
         for pid in pids:
             piece.append(system.describe_processes(encoder, [pid], self._build_ids, time.monotonic_ns()))
-            if time.monotonic() - began > AT_ONCE:
+            if time.monotonic() - began > DESCRIBE_SLICE_S:
                 yield b"".join(piece)
                 began, piece = time.monotonic(), []
         yield b"".join(piece)
@@ -390,7 +391,7 @@ class Sampler:
         delayed = time.monotonic() + self.settings.delay if self.settings.delay else None
         soon = time.monotonic() + FIRST_SECONDS
         # Nobody wakes us for buffers that are emptied by threads.
-        pause = ROUND if not self.open.relays or self._rate < 1 / SOON**2 else SOON
+        pause = ROUND if not self.open.relays or self._rate < 1 / EARLY_ROUND_S**2 else EARLY_ROUND_S
         while not last:
             now = time.monotonic()
             if delayed is not None and now >= delayed:
@@ -413,7 +414,7 @@ class Sampler:
                 self.ending = True
                 self.open.disable()
                 self.open.settle()
-            self._take(FOREVER if last else min(time.monotonic_ns() - SLACK, self.open.settled()), take)
+            self._take(FOREVER if last else min(time.monotonic_ns() - MIN_RECORD_AGE_NS, self.open.settled()), take)
 
     def _take(self, until: int, take: Callable[[list[memoryview]], None]) -> None:
         views = []

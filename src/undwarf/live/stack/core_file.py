@@ -1,4 +1,4 @@
-"""Core files: what a process was when it ended.
+"""Core files: threads, registers, memory and mapped files of a process that crashed.
 
 Sources: the layout of notes in ``fs/binfmt_elf.c`` and ``include/uapi/linux/elfcore.h`` of Linux, gABI chapter 5.
 """
@@ -19,8 +19,8 @@ from undwarf.errors import ElfError, UnreadableInput
 from undwarf.images.build_ids import same
 from undwarf.images.finder import Place
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.live.remains import HEAD, Range, build_id_of, remains, same_head
-from undwarf.live.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
+from undwarf.live.stack.elf_from_memory import HEAD, Range, build_id_of, remains, same_head
+from undwarf.live.stack.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
 from undwarf.perfdata.encode import RecordEncoder
 
 NT_PRSTATUS, NT_PRPSINFO, NT_AUXV, NT_FILE = 1, 3, 6, 0x46494C45
