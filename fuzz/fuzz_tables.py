@@ -11,8 +11,8 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import carrying, section_file
 from undwarf.errors import UndwarfError
-from undwarf.outputs.unwind_rows import RowOptions
-from undwarf.outputs.unwind_rows import write as write_rows
+from undwarf.outputs.tables.dump import RowOptions
+from undwarf.outputs.tables.dump import write as write_rows
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.writers import write

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import undwarf
-from undwarf.cli.main import run as record
+from undwarf.cli.main import run
 from undwarf.images.finder import Finder
 from undwarf.live import perf_event as pe
-from undwarf.live.record.run import run
+from undwarf.live.record import run as record
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.live.sampling.sampler import EARLY_ROUND_S, MIN_ROUND_SAMPLES, Sampler
 from undwarf.live.sampling.settings import Settings

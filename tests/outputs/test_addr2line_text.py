@@ -2,7 +2,7 @@
 
 import pytest
 
-from undwarf.outputs.addr2line_text import parse_addresses
+from undwarf.outputs.kernels.addr2line_text import parse_addresses
 
 
 def test_numbers_in_all_spellings() -> None:

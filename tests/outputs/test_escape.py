@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from undwarf.outputs.escape import pack, printable
+from undwarf.outputs.terminal.escape import pack, printable
 
 
 @pytest.mark.parametrize(

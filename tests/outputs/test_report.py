@@ -10,8 +10,8 @@ import pytest
 from outputs.synthetic import S, make_profile
 from undwarf.column import zeros
 from undwarf.outputs import report_json
-from undwarf.outputs.paint import Paint, cells, fit
 from undwarf.outputs.report import ReportOptions, percent, write
+from undwarf.outputs.terminal.style import Paint, cells, fit
 from undwarf.profile.model import Profile
 from undwarf.unwind.stop import StopReason
 

@@ -15,9 +15,11 @@ from test_types_command import build
 
 from undwarf.cli.main import undwarf
 from undwarf.errors import UndwarfError, UsageError
-from undwarf.outputs import types as listed
-from undwarf.outputs import types_code, types_drawn, types_findings, types_page
-from undwarf.outputs.types_numbers import TypesOptions
+from undwarf.outputs.types import advice, drawing
+from undwarf.outputs.types import code as types_code
+from undwarf.outputs.types import html as types_page
+from undwarf.outputs.types import text as listed
+from undwarf.outputs.types.columns import TypesOptions
 from undwarf.types.access import Access
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.records import Kind, Member, TypeRecord
@@ -74,13 +76,13 @@ def server(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_how_much_is_inferred_is_told_in_few_words() -> None:
-    assert types_findings.inferred_text(counts(100)) == ""
-    assert types_findings.inferred_text(counts(100, inferred=84, consumed=84)) == "84% inferred (high)"
-    assert types_findings.inferred_text(counts(100, inferred=61)) == "61% inferred (low)"
-    assert types_findings.inferred_text(counts(100, inferred=27, consumed=25)) == "27% inferred (high 25%, low 2%)"
-    assert types_findings.inferred_text(counts(9, inferred=9), spelled=True) == "100% inferred (confidence low)"
+    assert advice.inferred_text(counts(100)) == ""
+    assert advice.inferred_text(counts(100, inferred=84, consumed=84)) == "84% inferred (high)"
+    assert advice.inferred_text(counts(100, inferred=61)) == "61% inferred (low)"
+    assert advice.inferred_text(counts(100, inferred=27, consumed=25)) == "27% inferred (high 25%, low 2%)"
+    assert advice.inferred_text(counts(9, inferred=9), spelled=True) == "100% inferred (confidence low)"
     found = data(row("struct a", counts(200, inferred=54, consumed=50)))
-    assert types_findings.typed_text(found) == "typed; 27.00% inferred (confidence high 25.00%, low 2.00%)"
+    assert advice.typed_text(found) == "typed; 27.00% inferred (confidence high 25.00%, low 2.00%)"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,7 @@ def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
     assert found is not None
     assert (found.path, found.candidates) == ("first", ())
     sink = io.StringIO()
-    types_drawn.write_types(DataTypes(), [TypeRow("struct pair", 8, lambda: (graph, t))], sink, TypesOptions())
+    drawing.write_types(DataTypes(), [TypeRow("struct pair", 8, lambda: (graph, t))], sink, TypesOptions())
     assert [line.split() for line in sink.getvalue().splitlines()[2:]] == [["0", "8", "first", "long"]]
 
 
@@ -241,7 +243,7 @@ def test_threads_and_cpus_are_counted_in_words() -> None:
     def said(threads: set[int], cpus: set[int]) -> str:
         party = Party("struct a", "b", 0, threads, cpus)
         one = Sharing(True, True, 1, 9, 1, 64, 0, [party], [party], False, False, True, 64)
-        (line,) = types_findings.clash_parties(one)
+        (line,) = advice.clash_parties(one)
         return line
 
     assert said({7}, {1}) == "+0     b written by thread 7 on cpu 1"
@@ -255,24 +257,24 @@ def test_an_array_of_itself_is_drawn() -> None:
     graph.record(array).target = array
     t = graph.add(TypeRecord(Kind.STRUCT, "odd", 16, members=(Member("all", 0, 16, 0, 0, array),)))
     sink = io.StringIO()
-    types_drawn.write_types(DataTypes(), [TypeRow("struct odd", 16, lambda: (graph, t))], sink, TypesOptions())
+    drawing.write_types(DataTypes(), [TypeRow("struct odd", 16, lambda: (graph, t))], sink, TypesOptions())
     assert "all" in sink.getvalue()
 
 
 def test_a_mistyped_name_is_answered_with_what_is_like_it() -> None:
     found = data(row("struct queue", counts(9)), row("struct market::Order", counts(1)))
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_types(found, "Odrer")
+        drawing.find_types(found, "Odrer")
     assert raised.value.why == "there is struct market::Order"
     nodes = data(row("struct queue", counts(9)), row(LONG, counts(1)))
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_types(nodes, "hashnode")
+        drawing.find_types(nodes, "hashnode")
     assert raised.value.why == "there is struct std::__detail::_Hash_node<…>"
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_types(found, "nothing of the kind")
+        drawing.find_types(found, "nothing of the kind")
     assert raised.value.why == "there is struct queue, struct market::Order"
     with pytest.raises(UsageError) as raised:
-        types_drawn.find_types(data(), "queue")
+        drawing.find_types(data(), "queue")
     assert raised.value.why == "nothing that samples touch has a known type"
 
 

@@ -72,7 +72,7 @@ def command(
 
 def parse(text: bytes) -> memoryview:
     """A column (Q) of hexadecimal addresses; raises UsageError for what is none."""
-    from undwarf.outputs.addr2line_text import parse_addresses
+    from undwarf.outputs.kernels.addr2line_text import parse_addresses
 
     found = parse_addresses(text)
     if isinstance(found, memoryview):

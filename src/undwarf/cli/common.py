@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from undwarf.errors import NothingUsable, UsageError
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.api import Recording

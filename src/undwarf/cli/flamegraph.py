@@ -8,7 +8,7 @@ import click
 
 from undwarf.cli.common import BY, SKID, Job, recording_command
 from undwarf.errors import UsageError
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 
 
 @recording_command(
@@ -42,8 +42,8 @@ def command(
     job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool
 ) -> None:
     """A flame graph as one self-contained page."""
+    from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
-    from undwarf.outputs.whole_file import whole_file
 
     profile = job.grouped(by, skid)
     options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump, weight=weight)

@@ -22,7 +22,7 @@ Examples:
 def command(job: Job, only_missing: bool, as_json: bool) -> None:
     """What a recording holds, how whole its stacks are and why not."""
     from undwarf.outputs.info import InfoOptions, write
-    from undwarf.outputs.paint import wants_colour
+    from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.overview import overview
 
     profile = job.unwind(inline=False)

@@ -123,7 +123,7 @@ def undwarf() -> None:
 
 def complain(error: UndwarfError) -> None:
     """Say what happened, why, and what to try; names from the input cannot drive the terminal."""
-    from undwarf.outputs.escape import printable
+    from undwarf.outputs.terminal.escape import printable
 
     click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(error.what)}", err=True)
     if error.why:
@@ -238,7 +238,7 @@ def _speak_any_encoding() -> None:
 
 def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
     """A warning of Python's, without the line of code that it is about."""
-    from undwarf.outputs.escape import printable
+    from undwarf.outputs.terminal.escape import printable
 
     click.echo(f"{click.style('warning:', fg='yellow')} {printable(str(message))}", err=True)
 

@@ -13,7 +13,7 @@ import click
 from undwarf.cli.common import ZSTD, Number, talk
 from undwarf.cli.record_progress import Progress
 from undwarf.errors import UndwarfError, UsageError
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.live.sampling.sampler import Sampler

@@ -157,8 +157,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Hot functions and call tree in the terminal."""
-    from undwarf.outputs.paint import wants_colour
     from undwarf.outputs.report import ReportOptions
+    from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.data_labels import MEMORY_KEYS
     from undwarf.views.hot import LABEL_KEYS, SOURCE_KEYS, parse_keys
 
@@ -236,8 +236,8 @@ def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:
     """``--source``: a function's lines, and instructions if asked for."""
     from undwarf.limits import DEFAULT
-    from undwarf.outputs.paint import wants_colour
     from undwarf.outputs.source import SourceOptions, write, write_json
+    from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.source_code import Disassembly
 
     profile = job.profile(lines=True)

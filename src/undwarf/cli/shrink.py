@@ -8,7 +8,7 @@ import click
 
 from undwarf.cli.common import ZSTD, Job, recording_command, talk
 from undwarf.errors import UsageError
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 
 LEVEL = 1
 """As perf record -z: the default, 3, saves a sixth more and makes shrinking slower than reading."""
@@ -26,7 +26,7 @@ Examples:
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 def command(job: Job, output: str, zstd: bool) -> None:
     """A small recording with whole call chains in place of stack dumps, which every perf tool opens."""
-    from undwarf.outputs.whole_file import replaceable, whole_file
+    from undwarf.outputs.atomic_file import replaceable, whole_file
 
     recording = job.recording
     if output == "-":

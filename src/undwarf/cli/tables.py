@@ -59,7 +59,7 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
       undwarf tables dump xfs.ko.xz xfs_iread_extents
       undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.[0]'
     """
-    from undwarf.outputs.unwind_rows import RowOptions, write
+    from undwarf.outputs.tables.dump import RowOptions, write
     from undwarf.views.unwind_rows import Binary, rows_of
 
     binary = Binary.open(elf)
@@ -78,7 +78,7 @@ def sizes(elf: str, source: str | None, as_json: bool) -> None:
     Examples:
       undwarf tables sizes /bin/ls
     """
-    from undwarf.outputs.table_sizes import SizeOptions, write
+    from undwarf.outputs.tables.sizes import SizeOptions, write
     from undwarf.views.table_sizes import sizes_of
     from undwarf.views.unwind_rows import Binary
 
@@ -105,7 +105,7 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
       undwarf tables verify ./program --source cfi --against sframe
       undwarf tables verify libcrypto.so --source eh-frame --against debug-frame --json
     """
-    from undwarf.outputs.table_verify import VerifyOptions, write
+    from undwarf.outputs.tables.verify import VerifyOptions, write
     from undwarf.views.table_verify import verify as compare
     from undwarf.views.unwind_rows import Binary
 
@@ -136,7 +136,7 @@ def convert(
       undwarf tables convert ./program --to orc --version 3 -o program.orc
       undwarf tables convert libc.so.6 --to sframe --version 2 --into libc-sframe.so.6
     """
-    from undwarf.outputs.table_files import write_carrying, write_sections
+    from undwarf.outputs.tables.elf import write_carrying, write_sections
     from undwarf.tables.writers import write, writer
     from undwarf.views.unwind_rows import Binary, whole_table
 
@@ -173,7 +173,7 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
       undwarf tables cache /usr/lib/x86_64-linux-gnu/libc.so.6
       undwarf tables cache --clear
     """
-    from undwarf.outputs.table_cache import CacheOptions, write
+    from undwarf.outputs.tables.cache import CacheOptions, write
     from undwarf.tables.store import Store
     from undwarf.types.answers import answer_files
     from undwarf.views.table_cache import keep_whole

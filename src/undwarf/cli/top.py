@@ -12,7 +12,7 @@ import click
 from undwarf.cli.common import Number, talk
 from undwarf.cli.record import sampling_options, settings_of
 from undwarf.errors import UsageError
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.live.top import Picture
@@ -236,7 +236,7 @@ class View:
     def _draw(self) -> None:
         assert self._screen is not None
         self._size = width, height = self._screen.size()
-        from undwarf.outputs.paint import fit
+        from undwarf.outputs.terminal.style import fit
 
         rows = max(1, min(self._rows or height, height - 4))
         marked = -1
@@ -270,7 +270,7 @@ class View:
 
     def lines(self, picture: "Picture", width: int, rows: int) -> Iterator[str]:
         """The text of a picture."""
-        from undwarf.outputs.paint import fit, pad
+        from undwarf.outputs.terminal.style import fit, pad
         from undwarf.views.hot import hot
         from undwarf.views.idle import busy_rows, only_rows
         from undwarf.views.selection import samples_by_event
@@ -331,8 +331,8 @@ class View:
 
     def _callers(self, profile: "Profile", event: int | None, row: "Row", width: int) -> list[str]:
         """The callers of a row's function, with their shares of the whole."""
-        from undwarf.outputs.paint import Paint
         from undwarf.outputs.report import tree_lines
+        from undwarf.outputs.terminal.style import Paint
         from undwarf.views.tree import CallTree, callers
 
         if "sym" not in self._keys:

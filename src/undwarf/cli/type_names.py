@@ -30,7 +30,7 @@ def _touched(path: str, *, skid: bool) -> list[str]:
     from pathlib import Path
 
     from undwarf.api import open_recording
-    from undwarf.outputs.types_drawn import plain_name
+    from undwarf.outputs.types.drawing import plain_name
     from undwarf.views.datatypes import data_types
     from undwarf.views.touch import touch
 

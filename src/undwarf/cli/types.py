@@ -10,7 +10,7 @@ import click
 
 from undwarf.cli.common import FRAME_OPTIONS, OPTIONS, Job, Number, take_shared, terminal_width
 from undwarf.errors import UsageError
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -144,16 +144,16 @@ def _numbers(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
     """All numbers of a recording, for machines: what writes text is not needed."""
     read = _Read(job, "types_json", skid, weight, names=code)
 
-    from undwarf.outputs import types_json
+    from undwarf.outputs.types import json_report
 
-    _write_numbers(job, read, weight, [types_json.as_dict(found, name, code=code) for _, name, found in read.events()])
+    _write_numbers(job, read, weight, [json_report.as_dict(found, name, code=code) for _, name, found in read.events()])
 
 
 def _write_numbers(job: Job, read: "_Read", weight: "Weight", events: list[dict[str, Any]]) -> None:
-    from undwarf.outputs import types_json
+    from undwarf.outputs.types import json_report
 
     report = {"file": job.recording.path, "weight": weight, "events": events}
-    types_json.write({**report, "sharing": types_json.sharing_as_dict(read.clashes)}, sys.stdout)
+    json_report.write({**report, "sharing": json_report.sharing_as_dict(read.clashes)}, sys.stdout)
 
 
 def _report(
@@ -169,15 +169,15 @@ def _report(
     """The types of a recording, or one of them, drawn or in numbers."""
     read = _Read(job, "types", skid, weight, names=code)
 
-    from undwarf.outputs import types as text
-    from undwarf.outputs import types_drawn as drawn
-    from undwarf.outputs.paint import wants_colour
-    from undwarf.outputs.types_numbers import TypesOptions
+    from undwarf.outputs.terminal.style import wants_colour
+    from undwarf.outputs.types import drawing as drawn
+    from undwarf.outputs.types import text
+    from undwarf.outputs.types.columns import TypesOptions
 
     if as_json:
-        from undwarf.outputs import types_json
+        from undwarf.outputs.types import json_report
     if code:
-        from undwarf.outputs.types_code import write_code
+        from undwarf.outputs.types.code import write_code
 
     colour = wants_colour(sys.stdout)
     width = terminal_width()
@@ -198,7 +198,7 @@ def _report(
                 click.echo(printable(part), err=True)
             names.add(whole)
             if as_json:
-                events += [{"event": name, **types_json.type_as_dict(found, row)} for row in of_name]
+                events += [{"event": name, **json_report.type_as_dict(found, row)} for row in of_name]
                 continue
             if read.last:
                 sys.stdout.write(f"{printable(name)}: ")
@@ -248,7 +248,7 @@ class _Read:
 
     def called(self, name: str) -> "Callable[[], frozenset[str]]":
         """What asks the binaries which types a name stands for."""
-        from undwarf.outputs.types_drawn import plain_name
+        from undwarf.outputs.types.drawing import plain_name
 
         return cache(lambda: self._touched.named(plain_name(name)))
 
@@ -268,9 +268,9 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
 
     read = _Read(job, "types_page", skid, weight)
 
-    from undwarf.outputs import types_drawn as drawn
-    from undwarf.outputs.types_page import write
-    from undwarf.outputs.whole_file import whole_file
+    from undwarf.outputs.atomic_file import whole_file
+    from undwarf.outputs.types import drawing as drawn
+    from undwarf.outputs.types.html import write
 
     found, late = [], set()
     settled = job.recording.event_stops.at | job.recording.event_stops.behind
@@ -296,10 +296,10 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
 
 def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[str, Any]) -> None:
     """A type of a binary or of BTF, without samples."""
-    from undwarf.outputs import types_drawn as drawn
-    from undwarf.outputs import types_json
-    from undwarf.outputs.paint import wants_colour
-    from undwarf.outputs.types_numbers import TypesOptions
+    from undwarf.outputs.terminal.style import wants_colour
+    from undwarf.outputs.types import drawing as drawn
+    from undwarf.outputs.types import json_report
+    from undwarf.outputs.types.columns import TypesOptions
     from undwarf.views.datatypes import DataTypes, TypeRow
 
     if binary is None:
@@ -319,7 +319,7 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
         )
     row = TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number)))
     if as_json:
-        types_json.write(types_json.type_as_dict(DataTypes(), row), sys.stdout)
+        json_report.write(json_report.type_as_dict(DataTypes(), row), sys.stdout)
     else:
         drawn.write_types(DataTypes(), [row], sys.stdout, TypesOptions(colour=wants_colour(sys.stdout)))
 

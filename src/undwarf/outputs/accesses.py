@@ -1,10 +1,10 @@
-"""What single instructions touch, as text or as JSON."""
+"""The memory accesses of single instructions (type, member, evidence), as text or JSON."""
 
 import json
 from collections.abc import Iterable
 from typing import TextIO
 
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 from undwarf.types.resolve import Access
 
 __all__ = ["write", "write_json"]

@@ -4,8 +4,8 @@ import json
 from typing import Any, BinaryIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.addr2line_text import Addr2lineText
-from undwarf.outputs.escape import pack
+from undwarf.outputs.kernels.addr2line_text import Addr2lineText
+from undwarf.outputs.terminal.escape import pack
 from undwarf.symbols.address_lookup import Located
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal
 
 from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.views.grouping import Pairs, look_up, sums
 from undwarf.views.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso

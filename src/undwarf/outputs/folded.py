@@ -5,8 +5,8 @@ from typing import BinaryIO, Literal
 
 from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import pack
-from undwarf.outputs.folded_text import FoldedText
+from undwarf.outputs.kernels.folded_text import FoldedText
+from undwarf.outputs.terminal.escape import pack
 from undwarf.perfdata.ordering import take
 from undwarf.profile.model import Profile
 from undwarf.views import grouping, labels, stack_tree

@@ -5,9 +5,9 @@ from typing import Any, TextIO
 
 from undwarf.elf.headers import NOT_ELF
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.json_text import dump
-from undwarf.outputs.paint import Paint
+from undwarf.outputs.json_lines import dump
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.style import Paint
 
 
 @dataclass(frozen=True, slots=True)

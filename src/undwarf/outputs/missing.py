@@ -1,13 +1,13 @@
-"""The files that are missing, and what fetches them, as text or JSON."""
+"""Missing files and the commands that fetch them, as text or JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.json_text import dump
-from undwarf.outputs.paint import Paint
+from undwarf.outputs.json_lines import dump
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.style import Paint
 from undwarf.views.missing import MissingFile
 
 

@@ -1,14 +1,13 @@
-"""The report: hot functions and the call tree of each event, for people."""
+"""The report as text: hot functions and the call tree of each event."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.hidden_rows import hidden_text
-from undwarf.outputs.paint import Paint, cells, fit, pad
-from undwarf.outputs.signatures import Distinct, shorten, shorten_type
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
+from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, Joined, hot, joined
 from undwarf.views.selection import Events, Weight, in_groups, sections

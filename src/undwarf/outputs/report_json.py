@@ -1,9 +1,9 @@
-"""The report for machines: the same numbers as weights, names as they are."""
+"""The report as JSON: the same numbers as weights, names in full."""
 
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from undwarf.outputs.json_text import dump
+from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import ReportOptions
 from undwarf.profile.model import Profile
 from undwarf.views.hot import Hot, hot

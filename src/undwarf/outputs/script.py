@@ -1,6 +1,6 @@
-"""Every sample as text, in the shape of `perf script`, so that what reads perf's reads ours.
+"""Every sample as text in the format of `perf script`, for tools that read that.
 
-The shape is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, process_event; util/evsel_fprintf.c).
+The format is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, process_event; util/evsel_fprintf.c).
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.outputs.kernels.script_text import ScriptText
 from undwarf.outputs.script_fields import PLACES, SILENT, SampleFields
-from undwarf.outputs.script_text import ScriptText
 from undwarf.perfdata import SampleField
 from undwarf.profile.filters import near
 from undwarf.profile.model import NONE, Profile

@@ -1,7 +1,8 @@
 """Fields of `script` that are written sample by sample: tracepoints, registers, branches, code.
 
 What they look like is perf 7's (tools/perf/builtin-script.c: perf_sample__fprintf_iregs, _brstack, _brstackinsn, _addr,
-_bpf_output, _insn). The rest of a sample is written by a compiled module, which asks here for what stands between.
+_bpf_output, _insn). The rest of a sample is written by a kernel (`kernels/script_text.py`), which calls this module for
+the fields.
 """
 
 import re
@@ -17,7 +18,7 @@ from undwarf.defects import Defects
 from undwarf.images import Image
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
 from undwarf.perfdata.sideband_kinds import SidebandKind

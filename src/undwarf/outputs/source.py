@@ -1,15 +1,15 @@
-"""A function's source for people and for machines: each line's weight, and its instructions where asked for."""
+"""A function's source with the weight of each line, and its instructions if asked for, as text or JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.json_text import dump
-from undwarf.outputs.paint import Paint, fit
+from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import percent
-from undwarf.outputs.signatures import shorten
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.short_names import shorten
+from undwarf.outputs.terminal.style import Paint, fit
 from undwarf.profile.model import Profile
 from undwarf.views.selection import Weight, sections
 from undwarf.views.source import Code, Disassemble, Line, Listing, listings

@@ -4,8 +4,8 @@ import signal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from undwarf.outputs.escape import printable
-from undwarf.outputs.json_text import dumps
+from undwarf.outputs.json_lines import dumps
+from undwarf.outputs.terminal.escape import printable
 from undwarf.profile.model import Profile, Sample
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
 

@@ -19,7 +19,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.record.run import Recorder
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.live.sampling.settings import Switch
-from undwarf.outputs.whole_file import replaceable, whole_file
+from undwarf.outputs.atomic_file import replaceable, whole_file
 from undwarf.perfdata.writer import PerfWriter
 
 

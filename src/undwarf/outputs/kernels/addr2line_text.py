@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The lines of addr2line, made from columns and from names that are already bytes."""
+"""Writes the lines of addr2line from columns and encoded names."""
 
 from typing import Any
 
 import cython
 
 from undwarf.column import zeros
-from undwarf.outputs.text_buffer import Names, Text
+from undwarf.outputs.kernels.text_buffer import Names, Text
 
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 

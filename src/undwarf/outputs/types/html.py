@@ -3,8 +3,8 @@
 from html import escape
 from typing import TextIO
 
-from undwarf.outputs.escape import printable
-from undwarf.outputs.types_findings import (
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.types.advice import (
     SHARING_TITLES,
     SPREAD_TITLE,
     clash_advice,
@@ -18,7 +18,7 @@ from undwarf.outputs.types_findings import (
     untyped_advice,
     untyped_text,
 )
-from undwarf.outputs.types_numbers import reached_note
+from undwarf.outputs.types.columns import reached_note
 from undwarf.views.datatypes import Counts, DataTypes, TypeRow
 from undwarf.views.layout import LayoutLine, layout, spread
 from undwarf.views.sharing import Clashes

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Bytes that grow while numbers and names are appended."""
+"""A growing byte buffer to which numbers and names are appended."""
 
 from __future__ import annotations
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.outputs.whole_file import whole_file
+from undwarf.outputs.atomic_file import whole_file
 
 
 @pytest.fixture(params=["nameless", "named"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Also where the file system has no files without a name."""
     if request.param == "named":
-        monkeypatch.setattr("undwarf.outputs.whole_file._nameless", lambda _directory: -1)
+        monkeypatch.setattr("undwarf.outputs.atomic_file._nameless", lambda _directory: -1)
     return str(request.param)
 
 

@@ -1,9 +1,9 @@
-"""Long C++ and Rust names in few columns: what stands in brackets goes first."""
+"""Shortens C++ and Rust names to a number of columns: template and call arguments are cut first."""
 
 import re
 from collections.abc import Callable
 
-from undwarf.outputs.paint import cells, fit
+from undwarf.outputs.terminal.style import cells, fit
 
 _OPERATOR = re.compile(r"operator(\(\)|<=>|<<=?|>>=?|->\*?|<=?|>=?)")
 _BEHIND_TYPE = re.compile(r"( \+\d+ \(.*|: cache-line .*| \[inferred.*)$")

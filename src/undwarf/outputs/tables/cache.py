@@ -1,4 +1,4 @@
-"""What is kept from run to run of unwind tables and data types, as text or JSON."""
+"""The contents of the caches of unwind tables and data types, as text or JSON."""
 
 import time
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from typing import TextIO
 
 from undwarf.disk_cache import DiskCache
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.json_text import dump
+from undwarf.outputs.json_lines import dump
+from undwarf.outputs.terminal.escape import printable
 from undwarf.tables.store import Entry
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from undwarf.outputs.json_text import dump, dumps
+from undwarf.outputs.json_lines import dump, dumps
 
 LEAVES = some.none() | some.booleans() | some.integers() | some.floats() | some.text()
 VALUES = some.recursive(

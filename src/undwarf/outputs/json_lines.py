@@ -1,7 +1,7 @@
-"""JSON with a line for each entry, written in large pieces.
+"""JSON with one line for each entry, written in large pieces.
 
-The text is that of ``json.dump`` with an indent, which the standard library makes entry by entry with its slow encoder.
-It is imported for what is neither text nor a finite number: with it comes all that reads JSON.
+The text is that of ``json.dump`` with an indent, for which the standard library uses its slow encoder in Python.
+``json`` is imported only for values that are neither text nor a finite number: it brings the decoder with it.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Files that appear whole under their name, or not at all."""
+"""Output files that are written under a temporary name and renamed once complete."""
 
 import os
 import secrets

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The text of folded stacks, made a buffer at a time from names that are already bytes."""
+"""Writes folded stacks a buffer at a time, from columns and encoded names."""
 
 from typing import Any
 

@@ -1,12 +1,12 @@
-"""Shares and columns of numbers that stand before types, members and instructions in the terminal."""
+"""The columns of shares and counts before types, members and instructions in the terminal."""
 
 from typing import TypeVar
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.paint import Paint, cells
-from undwarf.outputs.signatures import shorten
-from undwarf.outputs.types_findings import inferred_text
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.short_names import shorten
+from undwarf.outputs.terminal.style import Paint, cells
+from undwarf.outputs.types.advice import inferred_text
 from undwarf.views.datatypes import Counts, DataTypes, InstructionRow, TypeRow
 from undwarf.views.layout import LayoutLine
 

@@ -1,11 +1,10 @@
-"""Types and members by weight, and what their layouts and sharing cost: for people."""
+"""Types and members by weight as text, with what their layouts and false sharing cost."""
 
 from typing import TextIO
 
-from undwarf.outputs.escape import printable
-from undwarf.outputs.hidden_rows import hidden_text
-from undwarf.outputs.paint import Paint
-from undwarf.outputs.types_findings import (
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.style import Paint, hidden_text
+from undwarf.outputs.types.advice import (
     SHARING_TITLES,
     SPREAD_TITLE,
     clash_advice,
@@ -18,7 +17,7 @@ from undwarf.outputs.types_findings import (
     untyped_advice,
     untyped_text,
 )
-from undwarf.outputs.types_numbers import Columns, TypesOptions, inferred_note, share_text
+from undwarf.outputs.types.columns import Columns, TypesOptions, inferred_note, share_text
 from undwarf.views.datatypes import DataTypes, FieldRow
 from undwarf.views.layout import spread
 from undwarf.views.sharing import Clashes

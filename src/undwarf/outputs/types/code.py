@@ -1,13 +1,12 @@
-"""Hot instructions with what they touch: for people."""
+"""Hot instructions with the type and member that each accesses, as text."""
 
 from typing import TextIO
 
-from undwarf.outputs.escape import printable
-from undwarf.outputs.hidden_rows import hidden_text
-from undwarf.outputs.paint import Paint, cells, fit, pad
-from undwarf.outputs.signatures import shorten_type
-from undwarf.outputs.types import write_head
-from undwarf.outputs.types_numbers import TypesOptions, inferred_note, share_text
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.short_names import shorten_type
+from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
+from undwarf.outputs.types.columns import TypesOptions, inferred_note, share_text
+from undwarf.outputs.types.text import write_head
 from undwarf.types.access import Access
 from undwarf.views.datatypes import DataTypes
 

@@ -3,8 +3,8 @@
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
-from undwarf.outputs.json_text import dump
+from undwarf.outputs.json_lines import dump
+from undwarf.outputs.terminal.escape import printable
 from undwarf.views.table_verify import Verdict
 
 

@@ -1,15 +1,15 @@
-"""One type drawn for people: members with offsets and sizes, holes, cache lines; and which type a name stands for."""
+"""The layout of one type as text: members with offsets and sizes, holes, cache lines; and types looked up by name."""
 
 from collections.abc import Callable
 from typing import TextIO
 
 from undwarf.errors import UsageError
-from undwarf.outputs.escape import printable
-from undwarf.outputs.paint import Paint
-from undwarf.outputs.signatures import shorten
-from undwarf.outputs.types import write_spread
-from undwarf.outputs.types_findings import inferred_text
-from undwarf.outputs.types_numbers import Columns, TypesOptions, inferred_note, levels, reached_note, share_text
+from undwarf.outputs.terminal.escape import printable
+from undwarf.outputs.terminal.short_names import shorten
+from undwarf.outputs.terminal.style import Paint
+from undwarf.outputs.types.advice import inferred_text
+from undwarf.outputs.types.columns import Columns, TypesOptions, inferred_note, levels, reached_note, share_text
+from undwarf.outputs.types.text import write_spread
 from undwarf.views.datatypes import DataTypes, TypeRow
 from undwarf.views.layout import LayoutLine, layout
 

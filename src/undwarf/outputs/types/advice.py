@@ -1,8 +1,8 @@
-"""What layouts and sharing are found to cost, in words that the text and the page have in common."""
+"""Sentences on what type layouts and false sharing cost, for the text and the page."""
 
 import posixpath
 
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 from undwarf.views.datatypes import Counts, DataTypes
 from undwarf.views.layout import Spread
 from undwarf.views.sharing import Sharing

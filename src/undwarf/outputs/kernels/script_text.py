@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The text of `perf script`, made a buffer at a time from columns and names that are already bytes."""
+"""Writes the text of `perf script` a buffer at a time, from columns and encoded names."""
 
 from typing import Any
 
 import cython
 
 from undwarf.column import zeros
-from undwarf.outputs.escape import pack
-from undwarf.outputs.text_buffer import Names, Text
+from undwarf.outputs.kernels.text_buffer import Names, Text
+from undwarf.outputs.terminal.escape import pack
 
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 

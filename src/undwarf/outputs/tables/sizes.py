@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.json_text import dump
+from undwarf.outputs.json_lines import dump
 from undwarf.views.table_sizes import Sizes
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.outputs.escape import printable
+from undwarf.outputs.terminal.escape import printable
 from undwarf.views.unwind_rows import Binary, Rows, RowWords
 
 SILENT = ("same", "undefined")

@@ -6,7 +6,7 @@ from pathlib import Path
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import NewSection, carrying, section_file
 from undwarf.errors import NothingUsable, UsageError
-from undwarf.outputs.whole_file import whole_file
+from undwarf.outputs.atomic_file import whole_file
 
 
 def write_sections(elf: ElfFile, sections: Sequence[NewSection], path: str) -> None:

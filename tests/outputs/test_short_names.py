@@ -2,8 +2,8 @@
 
 import pytest
 
-from undwarf.outputs.paint import cells
-from undwarf.outputs.signatures import Distinct, shorten, shorten_type
+from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
+from undwarf.outputs.terminal.style import cells
 
 SORT = "void std::__introsort_loop<std::pair<int, int>*, long>(std::pair<int, int>*, std::pair<int, int>*, long)"
 

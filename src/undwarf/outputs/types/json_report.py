@@ -1,8 +1,8 @@
-"""Types and members by weight, for machines."""
+"""Types and members by weight as JSON."""
 
 from typing import Any, TextIO
 
-from undwarf.outputs.json_text import dump
+from undwarf.outputs.json_lines import dump
 from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
 from undwarf.views.layout import layout, spread
 from undwarf.views.sharing import Clashes, Party

@@ -1,4 +1,5 @@
-"""Names from recordings are not ours: what could drive a terminal, break a line or hide in text is shown as escapes."""
+"""Escapes for names from recordings: control characters, line breaks and invisible characters are written as
+escapes."""
 
 from array import array
 from collections.abc import Sequence

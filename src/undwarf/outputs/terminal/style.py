@@ -1,4 +1,5 @@
-"""Styles for the terminal: they repeat what the text says, and are left out where nobody would see them."""
+"""Colours and column widths for the terminal. Colour only repeats what the text says, and is off where it is not
+seen."""
 
 import os
 from typing import TextIO
@@ -85,3 +86,10 @@ class Paint:
         if text.endswith("[unknown]"):
             return self.unknown(text)
         return self.kernel(text) if kernel else text
+
+
+def hidden_text(count: int, percent_limit: float, *, cut: bool, what: str = "more") -> str:
+    """How many rows are hidden and which option shows them. ``cut``: there were as many as ``--rows`` allows; else they
+    are below ``--percent-limit``."""
+    option = "--rows 0" if cut else f"below {percent_limit:g} %: --percent-limit 0"
+    return f"and {count:,} {what} ({option} shows them)"

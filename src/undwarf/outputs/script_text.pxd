@@ -1,1 +1,0 @@
-from undwarf.outputs.text_buffer cimport Names, Text
