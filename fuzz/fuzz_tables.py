@@ -16,8 +16,8 @@ from undwarf.outputs.tables.dump import write as write_rows
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.writers import write
-from undwarf.views.table_verify import verify
-from undwarf.views.unwind_rows import Binary, Rows
+from undwarf.views.tables.dump import Binary, Rows
+from undwarf.views.tables.verify import verify
 
 
 def one_input(data: bytes) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import undwarf
 from undwarf.importing import Finder
-from undwarf.views.doctor import kernels
+from undwarf.system.doctor import kernels
 
 ROOT = Path(undwarf.__file__).parent
 KERNELS = {f"undwarf.{name}" for name in kernels()} - {"undwarf.arenas", "undwarf.column", "undwarf.mapped_files"}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from undwarf.tables.model import Rule, UnwindTable
     from undwarf.types.access import Access
     from undwarf.unwind.stop import Provenance, StopReason
-    from undwarf.views.datatypes import DataTypes, FieldRow, TypeRow
-    from undwarf.views.tree import CallTree, TreeNode
+    from undwarf.views.call_tree import CallTree, TreeNode
+    from undwarf.views.data.types import DataTypes, FieldRow, TypeRow
 
 importing.install()
 
@@ -35,12 +35,12 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Access": "types.access",
-    "CallTree": "views.tree",
-    "DataTypes": "views.datatypes",
+    "CallTree": "views.call_tree",
+    "DataTypes": "views.data.types",
     "Defect": "defects",
     "Defects": "defects",
     "ElfError": "errors",
-    "FieldRow": "views.datatypes",
+    "FieldRow": "views.data.types",
     "Filters": "profile.filters",
     "Frame": "profile.model",
     "Limits": "limits",
@@ -51,8 +51,8 @@ _HOMES = {
     "Rule": "tables.model",
     "Sample": "profile.model",
     "StopReason": "unwind.stop",
-    "TreeNode": "views.tree",
-    "TypeRow": "views.datatypes",
+    "TreeNode": "views.call_tree",
+    "TypeRow": "views.data.types",
     "UndwarfError": "errors",
     "UnreadableInput": "errors",
     "UnwindTable": "tables.model",

@@ -30,6 +30,7 @@ from undwarf.unwind.unwinder import Walking, walk_samples
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
+    from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.text_ranges import TextRanges
@@ -37,11 +38,10 @@ if TYPE_CHECKING:
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.sources import Sources
     from undwarf.unwind.stitched import Stitched
-    from undwarf.views.data_addresses import DataAddresses
-    from undwarf.views.datatypes import DataTypes
-    from undwarf.views.selection import Weight
-    from undwarf.views.touch import Touch
-    from undwarf.views.tree import CallTree
+    from undwarf.views.call_tree import CallTree
+    from undwarf.views.data.addresses import DataAddresses
+    from undwarf.views.data.types import DataTypes
+    from undwarf.views.sample_selection import Weight
 
 
 DEFAULT_DUMP = 8192
@@ -82,14 +82,14 @@ class Profile(model.Profile):
         Weights are sums of periods, or counts of ``"samples"``, of the event with this number (default: all). Nodes
         below ``min_share`` (0 to 1) of the whole are left out.
         """
-        from undwarf.views.tree import call_tree
+        from undwarf.views.call_tree import call_tree
 
         return call_tree(self, weight=weight, event=event, min_share=min_share)
 
     def callers(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
         """The other way round: functions in which samples ended, heaviest first, with who called them below. Arguments
         and nodes as in :meth:`call_tree`."""
-        from undwarf.views.tree import callers
+        from undwarf.views.call_tree import callers
 
         return callers(self, weight=weight, event=event, min_share=min_share)
 
@@ -390,8 +390,8 @@ class Recording:
         from each other.
         ``skid``: samples at instructions that touch no memory are charged to the load they wait for, as inferred.
         """
-        from undwarf.views.datatypes import data_types
-        from undwarf.views.sharing import sharing
+        from undwarf.views.data.false_sharing import sharing
+        from undwarf.views.data.types import data_types
 
         profile = self.profile(filters=filters, callers=False, inline=False, progress=progress)
         touched = self.touch(profile, skid=skid, progress=progress)
@@ -408,12 +408,12 @@ class Recording:
         processes: int = 1,
         progress: Progress | None = None,
         meanwhile: Callable[[], object] = lambda: None,
-    ) -> "Touch":
+    ) -> "ResolvedAccesses":
         """What the innermost frames of a profile touch. With two ``processes`` a second one is made where there is
         enough to do, and ``meanwhile`` is called when it is at work."""
-        from undwarf.views.touch import touch
+        from undwarf.profile.access_resolution import resolve_accesses
 
-        return touch(
+        return resolve_accesses(
             profile,
             self.types,
             skid=skid,
@@ -426,9 +426,9 @@ class Recording:
             contained=self.types.contained,
         )
 
-    def data_addresses(self, profile: model.Profile, touched: "Touch") -> "DataAddresses":
+    def data_addresses(self, profile: model.Profile, touched: "ResolvedAccesses") -> "DataAddresses":
         """Where the data is that each sample touches."""
-        from undwarf.views.data_addresses import data_addresses
+        from undwarf.views.data.addresses import data_addresses
 
         return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.done)
 

@@ -11,7 +11,7 @@ from perfdata.build import PLAIN, Attr, Build
 from undwarf.cli.main import undwarf
 from undwarf.outputs.report import TITLES
 from undwarf.perfdata import SampleField
-from undwarf.views.hot import FRAME_KEYS, KEYS, LABEL_KEYS, SAMPLE_KEYS
+from undwarf.views.flat_profile import FRAME_KEYS, KEYS, LABEL_KEYS, SAMPLE_KEYS
 
 CHAIN, ACCESS = SampleField.CALLCHAIN, SampleField.ADDR | SampleField.WEIGHT | SampleField.DATA_SRC
 PAGES = SampleField.PHYS_ADDR | SampleField.DATA_PAGE_SIZE | SampleField.CODE_PAGE_SIZE

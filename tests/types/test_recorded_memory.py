@@ -28,7 +28,7 @@ from perfdata.build import (
 )
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
-from undwarf.views.hot import parse_keys
+from undwarf.views.flat_profile import parse_keys
 
 HIT_L1 = 2 | (2 | 8) << 5 | 2 << 19 | 26 << 26 | 1 << 40
 MISS_L3 = 2 | (4 | 0x40) << 5 | 16 << 19 | 18 << 26 | 1 << 40

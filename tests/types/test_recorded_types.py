@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from test_types_command import LIST, answers, build, guarded
 
 from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
+from undwarf import fork_pool
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
 from undwarf.elf.background_inflate import DeferredBytes
-from undwarf.views import both_ends
 
 BASE = 0x5555_0000_0000
 WIDE = """
@@ -112,8 +112,8 @@ def test_two_processes_say_what_one_does(tmp_path: Path, run: Run, monkeypatch: 
     data = recording(tmp_path, binary, samples)
     forked: list[int] = []
     fork = os.fork
-    monkeypatch.setattr(both_ends, "_WORTH", 20)
-    monkeypatch.setattr(both_ends, "may_fork", lambda: True)
+    monkeypatch.setattr(fork_pool, "_WORTH", 20)
+    monkeypatch.setattr(fork_pool, "may_fork", lambda: True)
     monkeypatch.setattr(os, "fork", lambda: forked.append(0) or fork())
     for options in (["--code"], ["--skid"], ["--type", "t0"], ["--type", "t11"]):
         alone = run("--json", "--jobs", "1", *options, data)

@@ -23,8 +23,8 @@ from undwarf.outputs.types.columns import TypesOptions
 from undwarf.types.access import Access
 from undwarf.types.layouts.model import VOID, TypeGraph
 from undwarf.types.layouts.records import Kind, Member, TypeRecord
-from undwarf.views.datatypes import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
-from undwarf.views.sharing import Clashes, Party, Sharing
+from undwarf.views.data.false_sharing import Clashes, Party, Sharing
+from undwarf.views.data.types import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
 
 LONG = "struct std::__detail::_Hash_node<std::pair<long unsigned int const, market::Order*>, false>"
 QUEUES = """

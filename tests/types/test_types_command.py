@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
 from undwarf.types.sources.calling import thunk_of, virtual_thunk_of
-from undwarf.views.unwind_rows import Binary
+from undwarf.views.tables.dump import Binary
 
 LIST = """
 #include <stdlib.h>

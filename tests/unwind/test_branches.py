@@ -6,7 +6,7 @@ from typing import Any
 import undwarf
 from perfdata.build import BRANCH_STACK, CALLCHAIN, PLAIN, Attr, Build
 from undwarf.limits import DEFAULT
-from undwarf.views.branches import branch_pairs, name_places
+from undwarf.views.branch_profiles import branch_pairs, name_places
 
 BUILD = Build()
 USER, KERNEL = 2**64 - 512, 2**64 - 128

@@ -12,7 +12,7 @@ import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
 from undwarf.unwind.x86_64.calls import is_after_system_call, is_fiber_root, system_call_number
-from undwarf.views.wholeness import wholeness
+from undwarf.views.unwind_quality import unwind_quality
 
 BUILD = build.Build()
 STACK = 0x7FFF00000000
@@ -262,7 +262,7 @@ def walked(
     with undwarf.open(path) as recording:
         profile = recording.profile(by_time=True)
         (found,) = profile.samples
-        assert bool(wholeness(profile).gaps) == (found.stop not in (1, 16, 17))
+        assert bool(unwind_quality(profile).gaps) == (found.stop not in (1, 16, 17))
     return [frame.name for frame in found.stack], StopReason(found.stop)
 
 

@@ -18,8 +18,8 @@ from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata.encode import RecordEncoder, record
 from undwarf.profile.model import Profile
 from undwarf.unwind.entries import BLOCK, PLACES, find_entries
-from undwarf.views.missing import missing_files
-from undwarf.views.wholeness import wholeness
+from undwarf.views.missing_files import missing_files
+from undwarf.views.unwind_quality import unwind_quality
 
 BUILD = build.Build()
 STACK = 0x7FFF00000000
@@ -166,7 +166,7 @@ def test_image_that_is_no_elf_file_is_not_missing(program: Path, at: dict[str, i
     profile, missing = profile_of(program, [0] * 8, STACK + (1 << 40))
     assert not missing
     assert stack_of(profile) == (["0x80"], StopReason.NO_RULE)
-    (gap,) = wholeness(profile).gaps
+    (gap,) = unwind_quality(profile).gaps
     assert (gap.reason, gap.advice[:23]) == ("no_rule", "a program's own format ")
 
 
@@ -198,14 +198,14 @@ def test_stack_entered_from_another_one_has_its_root_there(program: Path, at: di
     words = [0, STACK + (1 << 30), at["in_enter"], 0]
     profile, _missing = profile_of(program, words, STACK + 8)
     assert stack_of(profile) == (["0x80", "enter"], StopReason.ENTERED_STACK)
-    assert wholeness(profile).whole == 1
+    assert unwind_quality(profile).whole == 1
 
 
 def test_rule_that_reads_close_above_the_dump_wants_a_larger_one(program: Path, at: dict[str, int]) -> None:
     words = [0, STACK + (1 << 20), at["in_enter"], 0]
     profile, _missing = profile_of(program, words, STACK + 8)
     assert stack_of(profile) == (["0x80", "enter"], StopReason.TRUNCATED)
-    assert wholeness(profile).whole == 0
+    assert unwind_quality(profile).whole == 0
 
 
 MADE = "//anon"
@@ -251,7 +251,7 @@ def test_entry_of_made_code_is_found_where_all_samples_agree(program: Path, at: 
     ips = tuple(IMAGE + BLOCK * n for n in range(PLACES))
     profile, _missing = profile_of(program, entered(at), 0x99, MADE, ips)
     assert stack_of(profile) == ([hex(IMAGE), "call_made", "main", "_start"], StopReason.ROOT)
-    assert wholeness(profile).whole == PLACES
+    assert unwind_quality(profile).whole == PLACES
 
 
 def test_samples_in_few_places_prove_no_entry(program: Path, at: dict[str, int]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from undwarf.views.data_source import (
+from undwarf.views.data.data_source import (
     MemoryCounts,
     access_of,
     blocked,

@@ -18,10 +18,10 @@ from undwarf.outputs.terminal.escape import printable
 if TYPE_CHECKING:
     from undwarf.api import Recording
     from undwarf.images.debuginfod import Debuginfod
+    from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
     from undwarf.profile.time_spans import Part, Span
-    from undwarf.views.touch import Touch
 
 
 SHOWN_DEFECTS = 8
@@ -346,7 +346,7 @@ class Job:
         if not self._options["spans"]:
             return ()
         from undwarf.profile.time_spans import resolve
-        from undwarf.views.nothing_passes import seconds, span_of
+        from undwarf.views.unmatched_filters import seconds, span_of
 
         first, last = span_of(self.recording.records)
         spans = resolve(self._options["spans"], first, last)
@@ -415,7 +415,7 @@ class Job:
             name = printable(self.recording.path)
             if filters := self.filters:
                 from undwarf.profile.build import comms_of
-                from undwarf.views.nothing_passes import nothing_passes
+                from undwarf.views.unmatched_filters import nothing_passes
 
                 recording = self.recording
                 comms, comm_of = comms_of(recording.records, recording.spaces.comm_of)
@@ -453,7 +453,7 @@ class Job:
         """The profile with what ``--by`` asks for at the root of its stacks."""
         made = self.profile()
         if by == "type":
-            from undwarf.views.typed_stacks import by_type
+            from undwarf.views.data.type_labels import by_type
 
             made = by_type(made, self.touch(made, skid=skid))
         elif skid:
@@ -462,11 +462,11 @@ class Job:
 
     def touch(
         self, profile: "Profile", *, skid: bool = False, meanwhile: Callable[[], object] = lambda: None
-    ) -> "Touch":
+    ) -> "ResolvedAccesses":
         """What the innermost frames of a profile touch. ``meanwhile`` is called when a second process is at work."""
-        from undwarf.views.both_ends import see_off
+        from undwarf.fork_pool import reap_workers
 
-        self._at_end = see_off
+        self._at_end = reap_workers
         # What one process downloads the other would download as well.
         alone = self._options["jobs"] == 1 or self._options["debuginfod"]
         found = self.recording.touch(
@@ -478,7 +478,7 @@ class Job:
     def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
         """Let the profile be sorted by what samples say of the memory they touch."""
         from undwarf.profile.data_address_lookup import DataPlaces
-        from undwarf.views.data_labels import add_data_labels
+        from undwarf.views.data.access_labels import add_data_labels
 
         add_data_labels(profile, keys, DataPlaces(self.recording.spaces, self.recording.images))
 

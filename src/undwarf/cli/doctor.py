@@ -15,7 +15,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(as_json: bool) -> None:
     """What this machine offers: perf events, debug files, caches. Nothing goes over the network."""
-    from undwarf.views.doctor import examine
+    from undwarf.system.doctor import examine
 
     findings = examine()
     if as_json:

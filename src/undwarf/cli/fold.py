@@ -44,7 +44,7 @@ def command(
 ) -> None:
     """Folded stacks, root first, for flame-graph tools."""
     from undwarf.outputs.folded import FoldedOptions, write
-    from undwarf.views.units import measures_of, samples_differ
+    from undwarf.views.event_units import measures_of, samples_differ
 
     profile = job.grouped(by, skid)
     job.note_inferred(profile)

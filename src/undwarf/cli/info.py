@@ -28,7 +28,7 @@ def command(job: Job, only_missing: bool, as_json: bool) -> None:
     profile = job.unwind(inline=False)
     if only_missing:
         from undwarf.outputs import missing as missing_output
-        from undwarf.views.missing import missing_files
+        from undwarf.views.missing_files import missing_files
 
         found = missing_files(job.recording, profile)
         job.warn()

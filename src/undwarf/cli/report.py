@@ -11,7 +11,7 @@ from undwarf.errors import UsageError
 if TYPE_CHECKING:
     from undwarf.api import Recording
     from undwarf.profile.model import Profile
-    from undwarf.views.selection import Weight
+    from undwarf.views.sample_selection import Weight
 
 
 _PERF_GRAPHS = frozenset(
@@ -159,8 +159,8 @@ def command(
     """Hot functions and call tree in the terminal."""
     from undwarf.outputs.report import ReportOptions
     from undwarf.outputs.terminal.style import wants_colour
-    from undwarf.views.data_labels import MEMORY_KEYS
-    from undwarf.views.hot import LABEL_KEYS, SOURCE_KEYS, parse_keys
+    from undwarf.views.data.access_labels import MEMORY_KEYS
+    from undwarf.views.flat_profile import LABEL_KEYS, SOURCE_KEYS, parse_keys
 
     if asm and function is None:
         raise UsageError("--asm needs --source FUNCTION", "", "name the function whose instructions are wanted")
@@ -175,7 +175,7 @@ def command(
     if pairs or history:
         profile = _with_branches(job, profile, pairs)
     if set(LABEL_KEYS).intersection(keys):
-        from undwarf.views.typed_stacks import add_labels
+        from undwarf.views.data.type_labels import add_labels
 
         add_labels(profile, job.touch(profile, skid=skid))
     elif skid:
@@ -222,7 +222,7 @@ def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ..
 def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
     """The profile by its branches: each by itself, or all as places of their own within stacks."""
     from undwarf.perfdata import SampleField
-    from undwarf.views.branches import branch_pairs, name_places
+    from undwarf.views.branch_profiles import branch_pairs, name_places
 
     if not any(event.sample_type & SampleField.BRANCH_STACK for event in job.recording.events):
         name = job.recording.path
@@ -238,7 +238,7 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
     from undwarf.limits import DEFAULT
     from undwarf.outputs.source import SourceOptions, write, write_json
     from undwarf.outputs.terminal.style import wants_colour
-    from undwarf.views.source_code import Disassembly
+    from undwarf.views.function_code import Disassembly
 
     profile = job.profile(lines=True)
     recording = job.recording

@@ -10,7 +10,7 @@ from undwarf.errors import UsageError
 from undwarf.tables.sources import NAMES
 
 if TYPE_CHECKING:
-    from undwarf.views.unwind_rows import Binary
+    from undwarf.views.tables.dump import Binary
 
 SOURCE = click.option(
     "--source",
@@ -60,7 +60,7 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
       undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.[0]'
     """
     from undwarf.outputs.tables.dump import RowOptions, write
-    from undwarf.views.unwind_rows import Binary, rows_of
+    from undwarf.views.tables.dump import Binary, rows_of
 
     binary = Binary.open(elf)
     write(binary, rows_of(binary, source, place), sys.stdout, RowOptions(as_json))
@@ -79,8 +79,8 @@ def sizes(elf: str, source: str | None, as_json: bool) -> None:
       undwarf tables sizes /bin/ls
     """
     from undwarf.outputs.tables.sizes import SizeOptions, write
-    from undwarf.views.table_sizes import sizes_of
-    from undwarf.views.unwind_rows import Binary
+    from undwarf.views.tables.dump import Binary
+    from undwarf.views.tables.sizes import sizes_of
 
     binary = Binary.open(elf)
     write(sizes_of(binary, source), sys.stdout, SizeOptions(as_json))
@@ -106,8 +106,8 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
       undwarf tables verify libcrypto.so --source eh-frame --against debug-frame --json
     """
     from undwarf.outputs.tables.verify import VerifyOptions, write
-    from undwarf.views.table_verify import verify as compare
-    from undwarf.views.unwind_rows import Binary
+    from undwarf.views.tables.dump import Binary
+    from undwarf.views.tables.verify import verify as compare
 
     binary = Binary.open(elf)
     shown = sys.maxsize if as_json else limit
@@ -138,7 +138,7 @@ def convert(
     """
     from undwarf.outputs.tables.elf import write_carrying, write_sections
     from undwarf.tables.writers import write, writer
-    from undwarf.views.unwind_rows import Binary, whole_table
+    from undwarf.views.tables.dump import Binary, whole_table
 
     writer(target)
     if output is None and into is None:
@@ -175,8 +175,9 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
     """
     from undwarf.outputs.tables.cache import CacheOptions, write
     from undwarf.tables.store import Store
+    from undwarf.tables.whole_tables import store_whole
     from undwarf.types.answers import answer_files
-    from undwarf.views.table_cache import keep_whole
+    from undwarf.views.tables.dump import Binary
 
     store, answers = Store.from_environment(), answer_files()
     if store is None or answers is None:
@@ -187,6 +188,7 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
         gone = answers.clear()
         talk("note", f"data types of {gone} file{'' if gone == 1 else 's'} removed")
     for name in elf:
-        keep_whole(store, name)
+        binary = Binary.open(name)
+        store_whole(store, name, binary.elf, binary.debug_elf(), binary.defects)
     if as_json or not (clear or elf):
         write(store.entries(), sys.stdout, CacheOptions(str(store.directory), store.limit, as_json, answers))

@@ -17,7 +17,7 @@ from undwarf.outputs.terminal.escape import printable
 if TYPE_CHECKING:
     from undwarf.live.top import Picture
     from undwarf.profile.model import Profile
-    from undwarf.views.hot import Row
+    from undwarf.views.flat_profile import Row
 
 SORT = "comm,dso,sym"
 _TITLES = {"comm": "Command", "dso": "Shared Object", "sym": "Symbol", "event": "Event"}
@@ -79,7 +79,7 @@ def command(
     """Hot functions of what runs now, with whole stacks, in the terminal."""
     from undwarf.live.sampling.sampler import Sampler
     from undwarf.live.top import Top
-    from undwarf.views.hot import parse_keys
+    from undwarf.views.flat_profile import parse_keys
 
     if not (options["command"] or options["pids"] or options["tids"]):
         options["everything"] = True
@@ -271,9 +271,9 @@ class View:
     def lines(self, picture: "Picture", width: int, rows: int) -> Iterator[str]:
         """The text of a picture."""
         from undwarf.outputs.terminal.style import fit, pad
-        from undwarf.views.hot import hot
-        from undwarf.views.idle import busy_rows, only_rows
-        from undwarf.views.selection import samples_by_event
+        from undwarf.views.flat_profile import flat_profile
+        from undwarf.views.idle_samples import busy_rows, only_rows
+        from undwarf.views.sample_selection import samples_by_event
 
         profile = picture.profile
         if not self._idle:
@@ -287,8 +287,8 @@ class View:
             names = events[event] if event is not None else events[0]
         else:
             names = ", ".join(sorted({name for name in events if not name.startswith("dummy")}))
-        flat = hot(profile, self._keys, event=event, children=True)
-        whole = hot(picture.profile, ("comm",), event=event, children=False).total
+        flat = flat_profile(profile, self._keys, event=event, children=True)
+        whole = flat_profile(picture.profile, ("comm",), event=event, children=False).total
         waited = 1 - (flat.total if flat.samples else 0) / (whole or 1)
         order: Callable[[Row], Any] = (
             (lambda row: (-row.children_weight, -row.self_weight, row.key))
@@ -333,7 +333,7 @@ class View:
         """The callers of a row's function, with their shares of the whole."""
         from undwarf.outputs.report import tree_lines
         from undwarf.outputs.terminal.style import Paint
-        from undwarf.views.tree import CallTree, callers
+        from undwarf.views.call_tree import CallTree, callers
 
         if "sym" not in self._keys:
             return [f"{'':18}callers are those of functions: r makes rows of them"]

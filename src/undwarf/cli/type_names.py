@@ -31,14 +31,14 @@ def _touched(path: str, *, skid: bool) -> list[str]:
 
     from undwarf.api import open_recording
     from undwarf.outputs.types.drawing import plain_name
-    from undwarf.views.datatypes import data_types
-    from undwarf.views.touch import touch
+    from undwarf.profile.access_resolution import resolve_accesses
+    from undwarf.views.data.types import data_types
 
     if Path(path).stat().st_size > _MOST_BYTES:
         return []
     with open_recording(path) as recording:
         profile = recording.profile(callers=False, names=False, inline=False)
-        touched = touch(
+        touched = resolve_accesses(
             profile, lambda _image, _address: "not asked", skid=skid, stops=recording.event_stops,
             answers_of=recording.types.answers,
         )  # fmt: skip

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from undwarf.types.resolve import Resolver
-    from undwarf.views.datatypes import DataTypes
-    from undwarf.views.selection import Events, Weight
+    from undwarf.views.data.types import DataTypes
+    from undwarf.views.sample_selection import Events, Weight
 
 
 def _addresses(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
 
 def _numbers(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
     """All numbers of a recording, for machines: what writes text is not needed."""
-    read = _Read(job, "types_json", skid, weight, names=code)
+    read = _Read(job, "json_report", skid, weight, names=code)
 
     from undwarf.outputs.types import json_report
 
@@ -167,7 +167,7 @@ def _report(
     as_json: bool,
 ) -> None:
     """The types of a recording, or one of them, drawn or in numbers."""
-    read = _Read(job, "types", skid, weight, names=code)
+    read = _Read(job, "text", skid, weight, names=code)
 
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.outputs.types import drawing as drawn
@@ -226,11 +226,11 @@ class _Read:
         self._names = names
         self._profile = job.leaves(names=names)
         # What comes after types is imported while they are followed.
-        output_module = partial(import_module, f"undwarf.outputs.{output}")
+        output_module = partial(import_module, f"undwarf.outputs.types.{output}")
         self._touched = job.touch(self._profile, skid=skid, meanwhile=output_module)
 
-        from undwarf.views.selection import sections
-        from undwarf.views.sharing import sharing
+        from undwarf.views.data.false_sharing import sharing
+        from undwarf.views.sample_selection import sections
 
         if not names:
             job.recording.name(self._profile, self._touched.typed())
@@ -254,7 +254,7 @@ class _Read:
 
     def events(self) -> "Iterator[tuple[Events, str, DataTypes]]":
         """(event, its name, what its samples touch)."""
-        from undwarf.views.datatypes import data_types
+        from undwarf.views.data.types import data_types
 
         for event, name in self._sections:
             found = data_types(self._profile, self._touched, self._weight, event=event, instructions=self._names)
@@ -266,7 +266,7 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     """Types as a page."""
     from pathlib import Path
 
-    read = _Read(job, "types_page", skid, weight)
+    read = _Read(job, "html", skid, weight)
 
     from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.types import drawing as drawn
@@ -300,7 +300,7 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
     from undwarf.outputs.types import drawing as drawn
     from undwarf.outputs.types import json_report
     from undwarf.outputs.types.columns import TypesOptions
-    from undwarf.views.datatypes import DataTypes, TypeRow
+    from undwarf.views.data.types import DataTypes, TypeRow
 
     if binary is None:
         from undwarf.types.opening import open_btf_with_base

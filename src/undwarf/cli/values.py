@@ -78,7 +78,7 @@ def _dsos(context: click.Context) -> list[str]:
 
 
 def _keys(_context: click.Context) -> list[str]:
-    from undwarf.views.hot import KEYS
+    from undwarf.views.flat_profile import KEYS
 
     return list(KEYS)
 

@@ -10,12 +10,12 @@ from typing import Any, BinaryIO, Literal
 from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
+from undwarf.profile.grouping import Pairs, look_up, sums
 from undwarf.profile.model import NONE, ImageInfo, Profile
-from undwarf.views.grouping import Pairs, look_up, sums
+from undwarf.views.event_units import Measure, measures_of
+from undwarf.views.kernels.stack_tree import collapse
 from undwarf.views.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
-from undwarf.views.stack_tree import collapse
-from undwarf.views.units import Measure, measures_of
-from undwarf.views.wholeness import wholeness
+from undwarf.views.unwind_quality import unwind_quality
 
 KINDS = ("program", "library", "kernel", "compiled at run time", "without a symbol", "data type")
 """What a frame's colour and pattern stand for."""
@@ -90,7 +90,7 @@ def page_data(profile: Profile, options: FlamegraphOptions) -> dict[str, Any]:
     place = pairs.column(group, look_up(samples.stack, node_of))
     counts = sums(place, None, len(pairs))
     weights = sums(place, samples.period, len(pairs))
-    whole = wholeness(profile, options.dump)
+    whole = unwind_quality(profile, options.dump)
     return {
         "title": printable(options.title),
         "name": [printable(name) for name, _dso, _kind in numbers],

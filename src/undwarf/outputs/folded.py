@@ -8,9 +8,11 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.kernels.folded_text import FoldedText
 from undwarf.outputs.terminal.escape import pack
 from undwarf.perfdata.ordering import take
+from undwarf.profile import grouping
 from undwarf.profile.model import Profile
-from undwarf.views import grouping, labels, stack_tree
-from undwarf.views.units import rows_of_events
+from undwarf.views import labels
+from undwarf.views.event_units import rows_of_events
+from undwarf.views.kernels import stack_tree
 
 
 @dataclass(frozen=True, slots=True)

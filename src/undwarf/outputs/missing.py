@@ -8,7 +8,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint
-from undwarf.views.missing import MissingFile
+from undwarf.views.missing_files import MissingFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class MissingOptions:
 
 
 def write(found: Sequence[MissingFile], sink: TextIO, options: MissingOptions) -> None:
-    """Write what :func:`undwarf.views.missing.missing_files` found."""
+    """Write what :func:`undwarf.views.missing_files.missing_files` found."""
     if options.json:
         dump({"samples": options.samples, "missing": [asdict(one) for one in found]}, sink)
         return

@@ -9,10 +9,10 @@ from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
 from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
 from undwarf.profile.model import Profile
-from undwarf.views.hot import Hot, Joined, hot, joined
-from undwarf.views.selection import Events, Weight, in_groups, sections
-from undwarf.views.tree import CallTree, TreeNode, call_tree, callers
-from undwarf.views.wholeness import Wholeness, wholeness
+from undwarf.views.call_tree import CallTree, TreeNode, call_tree, callers
+from undwarf.views.flat_profile import FlatProfile, Joined, flat_profile, joined
+from undwarf.views.sample_selection import Events, Weight, in_groups, sections
+from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
 
 TITLES = {
     "comm": "Command",
@@ -83,11 +83,12 @@ class ReportOptions:
 def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
     """Write the report."""
     paint = Paint(options.colour)
-    whole = wholeness(profile, options.dump)
+    whole = unwind_quality(profile, options.dump)
     _write_head(whole, sink, options, paint)
     for group in in_groups(sections(profile, options.keys), options.groups):
         flats = [
-            hot(profile, options.keys, options.weight, event=event, children=options.children) for event, _ in group
+            flat_profile(profile, options.keys, options.weight, event=event, children=options.children)
+            for event, _ in group
         ]
         sink.write("\n")
         if len(group) > 1:
@@ -101,7 +102,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
             _write_graph(profile, event, sink, options, paint, title)
 
 
-def _write_head(whole: Wholeness, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+def _write_head(whole: UnwindQuality, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
     lost = f", {options.lost:,} lost" if options.lost else ""
     text = f"{printable(options.path)}: {samples_text(whole.samples)}"
     sink.write(paint.bold(text) + paint.warn(lost) + "\n")
@@ -142,12 +143,12 @@ def samples_text(count: int) -> str:
     return f"{count:,} sample" + ("" if count == 1 else "s")
 
 
-def _event_line(name: str, flat: Hot, paint: Paint) -> str:
+def _event_line(name: str, flat: FlatProfile, paint: Paint) -> str:
     weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
     return paint.bold(printable(name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
 
 
-def _write_table(flats: Sequence[Hot], sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+def _write_table(flats: Sequence[FlatProfile], sink: TextIO, options: ReportOptions, paint: Paint) -> None:
     """The table of an event, or of a group of events, whose columns stand side by side."""
     keys = flats[0].keys
     rows = joined(flats, children=options.children)

@@ -6,10 +6,10 @@ from typing import Any, TextIO
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import ReportOptions
 from undwarf.profile.model import Profile
-from undwarf.views.hot import Hot, hot
-from undwarf.views.selection import sections
-from undwarf.views.tree import TreeNode, call_tree, callers
-from undwarf.views.wholeness import wholeness
+from undwarf.views.call_tree import TreeNode, call_tree, callers
+from undwarf.views.flat_profile import FlatProfile, flat_profile
+from undwarf.views.sample_selection import sections
+from undwarf.views.unwind_quality import unwind_quality
 
 
 def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
@@ -17,10 +17,10 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
 
     A tree is a list of nodes: ``parent`` is the ``id`` of another, which stands before it, or null at a root.
     """
-    whole = wholeness(profile, options.dump)
+    whole = unwind_quality(profile, options.dump)
     events = []
     for event, name in sections(profile, options.keys):
-        flat = hot(profile, options.keys, options.weight, event=event)
+        flat = flat_profile(profile, options.keys, options.weight, event=event)
         found: dict[str, Any] = {
             "event": name,
             "samples": flat.samples,
@@ -46,7 +46,7 @@ def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
     dump(report, sink)
 
 
-def _rows(flat: Hot, options: ReportOptions) -> list[dict[str, Any]]:
+def _rows(flat: FlatProfile, options: ReportOptions) -> list[dict[str, Any]]:
     least = options.percent_limit * flat.total / 100
     rows = [row for row in flat.rows if (row.children_weight if options.children else row.self_weight) >= least]
     if not options.children:

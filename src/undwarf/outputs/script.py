@@ -16,9 +16,9 @@ from undwarf.perfdata import SampleField
 from undwarf.profile.filters import near
 from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, StopReason
-from undwarf.views.data_labels import LATENCIES, latency_of, numbered
-from undwarf.views.data_source import page_size
-from undwarf.views.data_source import text as data_source
+from undwarf.views.data.access_labels import LATENCIES, latency_of, numbered
+from undwarf.views.data.data_source import page_size
+from undwarf.views.data.data_source import text as data_source
 from undwarf.views.labels import UNKNOWN, dso, is_kernel, is_made_at_run_time, short_dso
 
 FIELDS = {

@@ -11,7 +11,7 @@ from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import shorten
 from undwarf.outputs.terminal.style import Paint, fit
 from undwarf.profile.model import Profile
-from undwarf.views.selection import Weight, sections
+from undwarf.views.sample_selection import Weight, sections
 from undwarf.views.source import Code, Disassemble, Line, Listing, listings
 
 SKIPPED = 8

@@ -1,4 +1,4 @@
-"""What reports call things: short names of images, functions without a name."""
+"""Labels of images and functions in reports: short image names, names for functions without a symbol."""
 
 from typing import Protocol
 

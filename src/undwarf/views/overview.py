@@ -1,4 +1,4 @@
-"""What a recording holds, as plain values: header, events, processes, losses, wholeness, files that are missing."""
+"""A summary of a recording as plain values: header, events, processes, losses, wholeness, missing files."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from undwarf.defects import Defect
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
+from undwarf.profile.grouping import Pairs, sums, widen
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.grouping import Pairs, sums, widen
-from undwarf.views.selection import samples_by_event
-from undwarf.views.wholeness import missing, wholeness
+from undwarf.views.sample_selection import samples_by_event
+from undwarf.views.unwind_quality import missing, unwind_quality
 
 HEADER = ("hostname", "osrelease", "version", "arch", "nrcpus", "cpudesc", "cmdline")
 
@@ -33,7 +33,7 @@ class Recording(Protocol):
 def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
     """Everything `undwarf info` shows, fit for JSON."""
     records = recording.records
-    whole = wholeness(profile, recording.stack_dump)
+    whole = unwind_quality(profile, recording.stack_dump)
     times = profile.samples.columns.time
     known = [time for time in (min(times, default=0), max(times, default=0)) if time]
     header = recording.data.features

@@ -1,4 +1,4 @@
-"""A function's source with the weight of each line, and the instructions that were made of it."""
+"""A function's source with the weight of each line, and the instructions compiled from it."""
 
 import difflib
 import stat
@@ -10,12 +10,12 @@ from pathlib import Path
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
 from undwarf.lazy_dataclasses import dataclass
+from undwarf.profile.grouping import Pairs, look_up, rows_set, sums
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
-from undwarf.views.grouping import Pairs, look_up, rows_set, sums
+from undwarf.views.kernels.stack_tree import inclusive
 from undwarf.views.labels import dso
-from undwarf.views.selection import Events, Selection, Weight
-from undwarf.views.stack_tree import inclusive
+from undwarf.views.sample_selection import Events, Selection, Weight
 
 _C_FAMILY = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".m", ".mm", ".s"))
 AROUND = 3

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.unwind_rows import Binary, Rows, RowWords
+from undwarf.views.tables.dump import Binary, Rows, RowWords
 
 SILENT = ("same", "undefined")
 """What text leaves out of registers, but for the return address."""

@@ -4,7 +4,7 @@ from typing import TextIO
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
-from undwarf.views.table_sizes import Sizes
+from undwarf.views.tables.sizes import Sizes
 
 
 @dataclass(frozen=True, slots=True)

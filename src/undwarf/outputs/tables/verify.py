@@ -5,7 +5,7 @@ from typing import TextIO
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.table_verify import Verdict
+from undwarf.views.tables.verify import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 import posixpath
 
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.datatypes import Counts, DataTypes
-from undwarf.views.layout import Spread
-from undwarf.views.sharing import Sharing
+from undwarf.views.data.false_sharing import Sharing
+from undwarf.views.data.layout import Spread
+from undwarf.views.data.types import Counts, DataTypes
 
 __all__ = [
     "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",

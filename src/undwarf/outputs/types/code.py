@@ -8,7 +8,7 @@ from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
 from undwarf.outputs.types.columns import TypesOptions, inferred_note, share_text
 from undwarf.outputs.types.text import write_head
 from undwarf.types.access import Access
-from undwarf.views.datatypes import DataTypes
+from undwarf.views.data.types import DataTypes
 
 __all__ = ["write_code"]
 

@@ -7,8 +7,8 @@ from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import shorten
 from undwarf.outputs.terminal.style import Paint, cells
 from undwarf.outputs.types.advice import inferred_text
-from undwarf.views.datatypes import Counts, DataTypes, InstructionRow, TypeRow
-from undwarf.views.layout import LayoutLine
+from undwarf.views.data.layout import LayoutLine
+from undwarf.views.data.types import Counts, DataTypes, InstructionRow, TypeRow
 
 __all__ = ["Columns", "TypesOptions", "inferred_note", "levels", "share_text"]
 

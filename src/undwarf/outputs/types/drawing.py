@@ -10,8 +10,8 @@ from undwarf.outputs.terminal.style import Paint
 from undwarf.outputs.types.advice import inferred_text
 from undwarf.outputs.types.columns import Columns, TypesOptions, inferred_note, levels, reached_note, share_text
 from undwarf.outputs.types.text import write_spread
-from undwarf.views.datatypes import DataTypes, TypeRow
-from undwarf.views.layout import LayoutLine, layout
+from undwarf.views.data.layout import LayoutLine, layout
+from undwarf.views.data.types import DataTypes, TypeRow
 
 __all__ = ["find_types", "known_types", "plain_name", "write_types"]
 

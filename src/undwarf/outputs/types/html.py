@@ -19,9 +19,9 @@ from undwarf.outputs.types.advice import (
     untyped_text,
 )
 from undwarf.outputs.types.columns import reached_note
-from undwarf.views.datatypes import Counts, DataTypes, TypeRow
-from undwarf.views.layout import LayoutLine, layout, spread
-from undwarf.views.sharing import Clashes
+from undwarf.views.data.false_sharing import Clashes
+from undwarf.views.data.layout import LayoutLine, layout, spread
+from undwarf.views.data.types import Counts, DataTypes, TypeRow
 
 __all__ = ["write"]
 

@@ -3,9 +3,9 @@
 from typing import Any, TextIO
 
 from undwarf.outputs.json_lines import dump
-from undwarf.views.datatypes import Counts, DataTypes, FieldRow, TypeRow
-from undwarf.views.layout import layout, spread
-from undwarf.views.sharing import Clashes, Party
+from undwarf.views.data.false_sharing import Clashes, Party
+from undwarf.views.data.layout import layout, spread
+from undwarf.views.data.types import Counts, DataTypes, FieldRow, TypeRow
 
 __all__ = ["as_dict", "sharing_as_dict", "type_as_dict", "write"]
 

@@ -18,9 +18,9 @@ from undwarf.outputs.types.advice import (
     untyped_text,
 )
 from undwarf.outputs.types.columns import Columns, TypesOptions, inferred_note, share_text
-from undwarf.views.datatypes import DataTypes, FieldRow
-from undwarf.views.layout import spread
-from undwarf.views.sharing import Clashes
+from undwarf.views.data.false_sharing import Clashes
+from undwarf.views.data.layout import spread
+from undwarf.views.data.types import DataTypes, FieldRow
 
 __all__ = ["write", "write_head", "write_sharing", "write_spread"]
 

@@ -1,0 +1,110 @@
+"""The call tree: functions under their callers, or callers under their callees."""
+
+from collections.abc import Collection
+from dataclasses import field
+
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.profile.grouping import look_up, rows_from, sums
+from undwarf.profile.model import NONE, Profile
+from undwarf.views.flat_profile import Entity, entities
+from undwarf.views.kernels.stack_tree import collapse, subtree_sums
+from undwarf.views.sample_selection import Events, Selection, Weight
+
+
+@dataclass(slots=True)
+class TreeNode:
+    """A function on a path; ``weight`` with everything beyond it, ``self_weight`` what ended here."""
+
+    name: str
+    dso: str
+    kernel: bool
+    weight: int
+    self_weight: int
+    children: "list[TreeNode]" = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CallTree:
+    """Trees by falling weight, of ``total``."""
+
+    total: int
+    roots: list[TreeNode]
+
+
+def _node(entity: Entity, weight: int = 0, self_weight: int = 0) -> TreeNode:
+    name, file = entity.texts
+    return TreeNode(name, file, entity.kernel, weight, self_weight)
+
+
+def _sort(nodes: list[TreeNode]) -> None:
+    nodes.sort(key=lambda node: (-node.weight, node.name, node.dso))
+
+
+def call_tree(profile: Profile, *, weight: Weight = "period", event: Events = None, min_share: float = 0.0) -> CallTree:
+    """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the whole."""
+    known, entity_of_frame = entities(profile, ("sym", "dso"))
+    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
+    selection = Selection(profile, event, weight)
+    own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
+    below = subtree_sums(parent, own)
+    nodes: dict[int, TreeNode] = {}
+    roots: list[TreeNode] = []
+    # Weights grow towards the root, so a node that is heavy enough has a parent that is.
+    for i in rows_from(below, max(1, int(min_share * selection.total))):
+        up = parent[i]
+        node = nodes[i] = _node(known[entity[i]], below[i], own[i])
+        (roots if up == NONE else nodes[up].children).append(node)
+    for node in nodes.values():
+        _sort(node.children)
+    _sort(roots)
+    return CallTree(selection.total, roots)
+
+
+def callers(
+    profile: Profile,
+    *,
+    weight: Weight = "period",
+    event: Events = None,
+    min_share: float = 0.0,
+    only: Collection[str] | None = None,
+) -> CallTree:
+    """The functions in which samples ended (those named in ``only``, if given), with the tree of their callers.
+
+    Functions below ``min_share`` (0 to 1) of the whole are left out, callers below it as well.
+    """
+    known, entity_of_frame = entities(profile, ("sym", "dso"))
+    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
+    selection = Selection(profile, event, weight)
+    own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
+    least = max(1, int(min_share * selection.total))
+    of_entity = sums(entity, own, len(known))
+    starts = {
+        e: _node(known[e], of_entity[e], of_entity[e])
+        for e in rows_from(of_entity, least)
+        if only is None or known[e].texts[0] in only
+    }
+    # Level by level, so that what is too light is dropped before its own callers are looked at.
+    level: list[tuple[TreeNode, list[tuple[int, int]]]] = [(node, []) for node in starts.values()]
+    at_start = dict(zip(starts, level, strict=True))
+    for i in rows_from(own, 1):
+        if entity[i] in starts:
+            at_start[entity[i]][1].append((i, own[i]))
+    while level:
+        deeper: list[tuple[TreeNode, list[tuple[int, int]]]] = []
+        for node, paths in level:
+            by_caller: dict[int, list[tuple[int, int]]] = {}
+            for at, value in paths:
+                up = parent[at]
+                if up != NONE:
+                    by_caller.setdefault(entity[up], []).append((up, value))
+            for caller, above in by_caller.items():
+                passed = sum(value for _at, value in above)
+                if passed >= least:
+                    child = _node(known[caller], passed)
+                    node.children.append(child)
+                    deeper.append((child, above))
+            _sort(node.children)
+        level = deeper
+    roots = list(starts.values())
+    _sort(roots)
+    return CallTree(selection.total, roots)

@@ -1,0 +1,135 @@
+"""The data address of each sample: recorded, that of the breakpoint, or made of registers as the instruction does.
+
+A sample of a timer stops before the instruction is carried out: the program's registers are those it will use. Where
+the recording has them (as recordings for unwinding do), they say which object was touched, without memory hardware.
+"""
+
+from array import array
+from collections.abc import Sequence
+
+from undwarf.column import zeros
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata import EventAttr, PerfData, SampleField
+from undwarf.profile.access_resolution import ResolvedAccesses
+from undwarf.profile.data_lines import operand_addresses
+from undwarf.profile.grouping import Pairs, look_up, widen
+from undwarf.profile.model import NONE, Column, Profile
+from undwarf.unwind.machines import X86_64
+from undwarf.unwind.unwinder import windows
+from undwarf.unwind.x86_64.registers import DWARF_OF_PERF
+
+__all__ = ["DataAddresses", "data_addresses"]
+
+_FIXED, _BASE, _INDEX = 1, 2, 4
+_BREAKPOINT, _EXECUTION = 5, 4
+_PLAN_WORDS, _SLOTS = 6, 64
+_AARCH64_REGISTERS = 32
+
+
+@dataclass(slots=True)
+class DataAddresses:
+    """`column` (Q) by sample, 0 where it is not known; `recorded` and `computed` count the samples that have one."""
+
+    column: Column
+    recorded: int
+    computed: int
+
+
+def data_addresses(
+    profile: Profile, touched: ResolvedAccesses, data: PerfData, machine: str, done: frozenset[int] = frozenset()
+) -> DataAddresses:
+    """The data addresses of a profile's samples. ``machine`` is the recording's, as `uname -m` says it; samples of the
+    events ``done`` have the registers of after the instruction."""
+    columns = profile.samples.columns
+    count = len(columns)
+    found = zeros("Q", count)
+    if columns.addr is not None:
+        found[:] = columns.addr
+    watched = _of_breakpoints(found, columns.event, data.events)
+    recorded = count - found.tolist().count(0) if watched or columns.addr is not None else 0
+    if columns.position is None or columns.regs_at is None or recorded == count:
+        return DataAddresses(found, recorded, 0)
+    leaves = look_up(columns.stack, profile.stacks.frame)
+    plan_of, plans = _plans(profile, touched, leaves, columns.event, done)
+    slots = zeros("B", _SLOTS * max(len(data.events), 1))
+    for number, event in enumerate(data.events):
+        slots[number * _SLOTS : (number + 1) * _SLOTS] = _slots(event.sample_regs_user, machine)
+    for position, length, first, end in windows(data, columns.position):
+        with data.window(position, length) as view:
+            operand_addresses(
+                view, position, first, end, columns.position, columns.regs_at, columns.event, columns.ip, plan_of,
+                plans, slots, found,
+            )  # fmt: skip
+    return DataAddresses(found, recorded, count - found.tolist().count(0) - recorded)
+
+
+def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]) -> bool:
+    """What a breakpoint watches is what was touched, whether its samples say so or not; whether there is any."""
+    watched = {
+        number: event.config1
+        for number, event in enumerate(events)
+        if event.type == _BREAKPOINT and event.bp_type != _EXECUTION and not event.sample_type & SampleField.ADDR
+    }
+    if watched:
+        for sample, event in enumerate(event_of):
+            found[sample] = watched.get(event, found[sample])
+    return bool(watched)
+
+
+def _plans(
+    profile: Profile, touched: ResolvedAccesses, leaves: Column, event_of: Column, precise: frozenset[int]
+) -> tuple[Column, Column]:
+    """(number of each sample's plan, the plans), as :func:`operand_addresses` takes them."""
+    kinds: list[int] = []
+    words: list[int] = []
+    of_frame = zeros("I", max(len(profile.frames), 1))
+    for frame, which in enumerate(touched.access):
+        of_frame[frame] = NONE
+        if which == NONE:
+            continue
+        access = touched.accesses[which]
+        operand = access.operand
+        if operand is None or operand.segment or access.type is None:
+            continue
+        kind = (_BASE if operand.base >= 0 else 0) | (_INDEX if operand.index >= 0 else 0)
+        if max(operand.base, operand.index) >= _SLOTS or (kind and not touched.intact[frame]):
+            continue
+        if not kind and profile.images[profile.frames.image[frame]].kind != "file":
+            # Only of files it is known how far from its place in them the code ran.
+            continue
+        of_frame[frame] = len(kinds)
+        kinds.append(kind or _FIXED)
+        words += (
+            kind or _FIXED, max(operand.base, 0), max(operand.index, 0), operand.scale,
+            _signed(operand.displacement), _signed(profile.frames.address[frame]),
+        )  # fmt: skip
+    plans = memoryview(array("q", words or bytes(8 * _PLAN_WORDS)))
+    plan_of = look_up(leaves, of_frame)
+    if precise:
+        pairs = Pairs()
+        both = pairs.column(plan_of, widen(event_of))
+        table = zeros("I", max(len(pairs), 1))
+        for number, (plan, event) in enumerate(zip(pairs.high(), pairs.low(), strict=True)):
+            fixed = plan != NONE and kinds[plan] == _FIXED
+            table[number] = plan if event not in precise or fixed else NONE
+        plan_of = look_up(both, table)
+    return plan_of, plans
+
+
+def _signed(value: int) -> int:
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _slots(mask: int, machine: str) -> bytes:
+    """Where in an event's register words each DWARF register is; 255 for nowhere."""
+    numbers: Sequence[int | None] = DWARF_OF_PERF if machine in X86_64.names else range(_AARCH64_REGISTERS)
+    found = bytearray(b"\xff" * _SLOTS)
+    word = 0
+    for bit in range(64):
+        if mask >> bit & 1:
+            number = numbers[bit] if bit < len(numbers) else None
+            if number is not None:
+                found[number] = word
+            word += 1
+    return bytes(found)

@@ -1,0 +1,335 @@
+# cython: language_level=3, annotation_typing=False
+"""Weights by type, member and instruction of what samples access, and untyped accesses by reason.
+
+Weights are periods (or samples, or latencies), as in other views. Where the recording has latencies, data sources and
+page sizes, they are added up by type and member as well.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import field as initially
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import cython
+
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata.features import LINE
+from undwarf.profile.access_resolution import ResolvedAccesses
+from undwarf.profile.grouping import Pairs, halves, look_up, sums, widen
+from undwarf.profile.model import NONE, Profile
+from undwarf.types.access import Access
+from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.views.data.access_labels import latency_of
+from undwarf.views.data.data_source import MemoryCounts, access_of
+from undwarf.views.kernels.weights import ones_where
+from undwarf.views.sample_selection import Events, Selection, Weight
+
+if TYPE_CHECKING:
+    from undwarf.types.resolve import Resolver
+    from undwarf.views.data.false_sharing import Sharing
+
+__all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "TypeRow", "data_types"]
+
+OUTSIDE = {
+    "none": "no memory access",
+    "stack": "stack operation",
+    "spill": "the compiler's own place on the stack",
+    "canary": "stack canary",
+    "constant": "constant",
+    "table": "table of addresses",
+}
+"""What has no type by nature, by how it was told."""
+INFERRED = ", inferred"
+"""Follows the reason of what has no type where the instruction was only inferred."""
+
+
+@cython.final
+@cython.cclass
+class Counts:
+    """What was added up: weight, samples, of these loads and stores (weights), what was only inferred (of that with
+    high confidence `consumed`: the sampled instruction needs what was loaded), and what the recording says of the
+    accesses: `latency` of the `timed` samples that have one, and their data sources."""
+
+    # One for each frame: as a class of C they are made and added to in a fifth of the time.
+    weight: int = cython.declare(object, visibility="public")
+    samples: int = cython.declare(object, visibility="public")
+    loads: int = cython.declare(object, visibility="public")
+    stores: int = cython.declare(object, visibility="public")
+    latency: int = cython.declare(object, visibility="public")
+    timed: int = cython.declare(object, visibility="public")
+    inferred: int = cython.declare(object, visibility="public")
+    consumed: int = cython.declare(object, visibility="public")
+    told: MemoryCounts | None = cython.declare(object, visibility="public")
+
+    def __init__(
+        self,
+        weight: int = 0,
+        samples: int = 0,
+        loads: int = 0,
+        stores: int = 0,
+        latency: int = 0,
+        timed: int = 0,
+        inferred: int = 0,
+        consumed: int = 0,
+    ) -> None:
+        self.weight = weight
+        self.samples = samples
+        self.loads = loads
+        self.stores = stores
+        self.latency = latency
+        self.timed = timed
+        self.inferred = inferred
+        self.consumed = consumed
+        self.told = None
+
+    @property
+    def memory(self) -> MemoryCounts:
+        """What data sources say; made when it is asked for, since few recordings have any."""
+        if self.told is None:
+            self.told = MemoryCounts()
+        return self.told
+
+    @cython.ccall
+    @cython.locals(other="Counts")
+    def add(self, other: "Counts") -> None:
+        """All of another's."""
+        self.weight += other.weight
+        self.samples += other.samples
+        self.loads += other.loads
+        self.stores += other.stores
+        self.latency += other.latency
+        self.timed += other.timed
+        self.inferred += other.inferred
+        self.consumed += other.consumed
+        if other.told is not None:
+            self.memory.add(other.told)
+
+    @property
+    def mean_latency(self) -> float:
+        """Of a sample that has one."""
+        return self.latency / self.timed if self.timed else 0.0
+
+
+@dataclass(slots=True)
+class InstructionRow:
+    """One instruction: where it is, what it touches, and its numbers."""
+
+    function: str
+    image: str
+    access: Access
+    counts: Counts
+
+
+@dataclass(slots=True)
+class FieldRow:
+    """One member at one offset of a type, where accesses begin; `by_size`: what they add up to by their bytes."""
+
+    offset: int
+    field: str
+    size: int
+    counts: Counts = initially(default_factory=Counts)
+    readers: set[int] = initially(default_factory=set)
+    writers: set[int] = initially(default_factory=set)
+    functions: dict[str, int] = initially(default_factory=dict)
+    candidates: tuple[str, ...] = ()
+    by_size: dict[int, Counts] = initially(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TypeRow:
+    """One type: its numbers and its members, by offset. `find` leads to its layout: the graph that has the type, and
+    its number there (VOID where it is not found again)."""
+
+    name: str
+    size: int
+    find: Callable[[], tuple[TypeGraph, int]]
+    counts: Counts = initially(default_factory=Counts)
+    fields: dict[tuple[int, str], FieldRow] = initially(default_factory=dict)
+    shared: bool = False
+    """Whether one object is meant: a global variable."""
+
+
+@dataclass(slots=True)
+class DataTypes:
+    """The whole: `types` by falling weight; weights without a type by reason, apart those that have none by nature, and
+    those of instructions that are not at hand."""
+
+    total: int = 0
+    samples: int = 0
+    typed: int = 0
+    inferred: int = 0
+    consumed: int = 0
+    types: list[TypeRow] = initially(default_factory=list)
+    unknown: dict[str, int] = initially(default_factory=dict)
+    unread: dict[str, int] = initially(default_factory=dict)
+    untold: dict[str, dict[str, int]] = initially(default_factory=dict)
+    """Of reasons that are a whole file's, the files with their weights."""
+    outside: dict[str, int] = initially(default_factory=dict)
+    instructions: list[InstructionRow] = initially(default_factory=list)
+    has_latency: bool = False
+    has_sources: bool = False
+    sharing: "list[Sharing]" = initially(default_factory=list)
+    """Members that cpus take from each other (undwarf.views.data.false_sharing), which should rather stay apart."""
+    line_size: int = LINE
+    """Bytes of a cache line."""
+
+
+@cython.locals(counts=Counts)
+def data_types(
+    profile: Profile,
+    touched: ResolvedAccesses,
+    weight: Weight = "period",
+    *,
+    event: Events = None,
+    instructions: bool = True,
+) -> DataTypes:
+    """Add up by type and member what samples of an event (None: all) touch; without ``instructions`` these have no
+    rows."""
+    selection = Selection(profile, event, weight)
+    frames, functions = profile.frames, profile.functions
+    leaves = look_up(selection.stacks, profile.stacks.frame)
+    size = len(frames)
+    counted = _counted(profile, selection, leaves, touched)
+    made = DataTypes(selection.total, len(selection), line_size=profile.line_size)
+    cpus = _cpus(selection, leaves, size)
+    types: dict[tuple[str, int, int], TypeRow] = {}
+    rows: dict[tuple[int, int], InstructionRow] = {}
+    which_of, accesses, resolvers = touched.access, touched.accesses, touched.resolvers
+    image_of, function_of, names = frames.image, frames.function, functions.name
+    for number, counts in counted.items():
+        which = which_of[number]
+        access = accesses[which]
+        inferred = bool(touched.inferred[number])
+        image = image_of[number]
+        function = names[function_of[number]]
+        if counts.timed:
+            made.has_latency = True
+        if counts.told is not None and counts.told.known > 0:
+            made.has_sources = True
+        if instructions:
+            name = profile.images[image].name if image != NONE else ""
+            row = rows.get((image, access.address))
+            if row is None:
+                rows[image, access.address] = InstructionRow(function, name, access, counts)
+            else:
+                row.counts.add(counts)
+        resolver, how, name_of = resolvers[which], access.how, access.type
+        if name_of is None or how in OUTSIDE or resolver is None:
+            if how in OUTSIDE:
+                into, reason = made.outside, OUTSIDE[how]
+            else:
+                into, reason = made.unread if how == "unread" else made.unknown, access.reason
+                if resolver is None and image != NONE:
+                    files = made.untold.setdefault(reason, {})
+                    path = profile.images[image].name
+                    files[path] = files.get(path, 0) + counts.weight
+            reason += INFERRED if inferred else ""
+            into[reason] = into.get(reason, 0) + counts.weight
+            continue
+        made.typed += counts.weight
+        made.inferred += counts.inferred
+        made.consumed += counts.consumed
+        whole = access.type_size
+        key = name_of, whole, access.layout
+        known = types.get(key)
+        if known is None:
+            known = types[key] = TypeRow(name_of, whole, partial(_found_again, resolver, access))
+        known.counts.add(counts)
+        known.shared = known.shared or how == "global"
+        place = (access.offset or 0, access.field)
+        member = known.fields.get(place)
+        if member is None:
+            member = known.fields[place] = FieldRow(*place, access.size, candidates=access.candidates)
+        member.size = max(member.size, access.size)
+        member.counts.add(counts)
+        of_size = member.by_size.get(access.size)
+        if of_size is None:
+            of_size = member.by_size[access.size] = Counts()
+        of_size.add(counts)
+        member.functions[function] = member.functions.get(function, 0) + counts.weight
+        met = cpus.get(number)
+        if met is not None and not inferred:
+            if "r" in access.access:
+                member.readers |= met
+            if "w" in access.access:
+                member.writers |= met
+    made.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
+    made.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
+    return made
+
+
+def _found_again(opened: "Callable[[], Resolver]", access: Access) -> tuple[TypeGraph, int]:
+    """The type of an access in its graph; by following the function again where another process or run was told it."""
+    resolver = opened()
+    if access.type_number:
+        return resolver.graph, access.type_number
+    same = (one for one in resolver.at(access.address) if one == replace(access, type_number=one.type_number))
+    return resolver.graph, next((one.type_number for one in same), VOID)
+
+
+@cython.locals(one=Counts)
+def _counted(
+    profile: Profile, selection: Selection, leaves: memoryview, touched: ResolvedAccesses
+) -> dict[int, Counts]:
+    """What samples add up to by the frame they stopped at."""
+    columns = profile.samples.columns
+    size = len(profile.frames)
+    counts = sums(leaves, None, size)
+    found = {number: Counts(0, count) for number, count in enumerate(counts) if count}
+    which_of, accesses = touched.access, touched.accesses
+    if columns.weight is not None:
+        latencies = selection.chosen(latency_of(profile, 0))
+        for number, (latency, timed) in enumerate(
+            zip(sums(leaves, latencies, size), sums(leaves, ones_where(latencies), size), strict=True)
+        ):
+            if timed:
+                found[number].latency, found[number].timed = latency, timed
+    for number, source, weight in _by_value(columns.data_src, selection, leaves, size):
+        one = found[number]
+        done = accesses[which_of[number]].access
+        if source:
+            # Where the hardware says which it was, an instruction that does both is charged for that.
+            said = access_of(source)
+            done = said if said and set(said) <= set(done) else done
+            one.memory.add_source(source, weight)
+        one.weight += weight
+        one.loads += weight if "r" in done else 0
+        one.stores += weight if "w" in done else 0
+        if touched.inferred[number]:
+            one.inferred += weight
+            one.consumed += weight if touched.consumed[number] else 0
+    if columns.data_page_size is not None:
+        for number, page, weight in _by_value(columns.data_page_size, selection, leaves, size):
+            found[number].memory.add_page(page, weight)
+    return found
+
+
+def _by_value(
+    column: memoryview | None, selection: Selection, leaves: memoryview, size: int
+) -> Iterator[tuple[int, int, int]]:
+    """(frame, value of a column of the samples (0 where there is none), weight of those that have both)."""
+    if column is None:
+        whole = sums(leaves, selection.weights, size)
+        yield from ((number, 0, weight) for number, weight in enumerate(whole) if weight)
+        return
+    values = Pairs()
+    of_sample = values.column(*halves(selection.chosen(column)))
+    numbers = [high << 32 | low for high, low in zip(values.high(), values.low(), strict=True)]
+    pairs = Pairs()
+    group = pairs.column(leaves, of_sample)
+    weights = sums(group, selection.weights, len(pairs))
+    for frame, number, weight in zip(pairs.high(), pairs.low(), weights, strict=True):
+        if frame != NONE:
+            yield frame, numbers[number], weight
+
+
+def _cpus(selection: Selection, leaves: memoryview, size: int) -> dict[int, set[int]]:
+    """The cpus on which each frame was sampled."""
+    pairs = Pairs()
+    pairs.column(leaves, widen(selection.column("cpu")))
+    found: dict[int, set[int]] = {}
+    for frame, cpu in zip(pairs.high(), pairs.low(), strict=True):
+        if frame < size and cpu != NONE:
+            found.setdefault(frame, set()).add(cpu)
+    return found

@@ -1,0 +1,133 @@
+"""The units of events' periods, and which events can be added up.
+
+Cycles and page faults have no sum. Time on a CPU and time spent waiting have one: how long something took.
+"""
+
+import re
+from collections.abc import Sequence
+
+from undwarf.column import zeros
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.perfdata.ordering import take
+from undwarf.profile.grouping import rows_among, sums, widen
+from undwarf.profile.model import Profile
+
+RUNNING = frozenset({"cpu-clock", "task-clock"})
+"""Software clocks: a sample's period is the nanoseconds that a thread ran (kernel/events/core.c)."""
+WAITING = frozenset({"offcpu-time"})
+"""The event of perf record --off-cpu: a sample's period is the nanoseconds that a thread waited."""
+_TIMES = RUNNING | WAITING | {f"sched:sched_stat_{what}" for what in ("wait", "sleep", "iowait", "blocked", "runtime")}
+"""Events whose periods are nanoseconds; those of sched by their ``__perf_count`` (include/trace/events/sched.h)."""
+_STEADY = RUNNING | {"cycles", "ref-cycles", "bus-cycles", "instructions"}
+"""Events that happen all the time: at a fixed frequency, each sample stands for about as long."""
+_SYNONYMS = {
+    "cpu-cycles": "cycles",
+    "faults": "page-faults",
+    "branch-instructions": "branches",
+    "cs": "context-switches",
+}
+SAMPLES = "samples"
+_PMU_EVENT = re.compile(r"([^/]+)/([^/]*)/(\w*)\Z")
+_MODIFIERS = re.compile(r"(.+?):([a-zA-Z]+)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """An event's name in parts, as perf writes it: ``cpu_core/cycles/u`` has ``pmu`` and ``modifiers``."""
+
+    base: str
+    pmu: str
+    modifiers: str
+
+
+def kind_of_event(name: str) -> Kind:
+    """The parts of an event's name; aliases of perf become one name."""
+    found = _PMU_EVENT.match(name)
+    if found is not None:
+        pmu, base, modifiers = found.groups()
+    else:
+        pmu = ""
+        plain = _MODIFIERS.match(name)
+        # What follows the colon of a tracepoint is its name.
+        is_modified = plain is not None and not set(plain[2]) - set("ukhIGHpPSDWeb")
+        base, modifiers = (plain[1], plain[2]) if plain is not None and is_modified else (name, "")
+    return Kind(_SYNONYMS.get(base, base), pmu, modifiers)
+
+
+def unit_of_event(name: str) -> str:
+    """What one of an event's period is: ``ns``, or the event itself (cycles, page-faults, ...)."""
+    base = kind_of_event(name).base
+    return "ns" if base in _TIMES else base
+
+
+def _apart(one: Kind, other: Kind) -> bool:
+    """Whether no moment or happening counts in both events: their sum has each once."""
+    if one.base != other.base:
+        return len({one.base, other.base} & RUNNING) == 1 and len({one.base, other.base} & WAITING) == 1
+    if one.pmu and other.pmu and one.pmu != other.pmu:
+        # The kinds of CPU that one machine has.
+        return True
+    levels = [set(kind.modifiers) & set("ukh") for kind in (one, other)]
+    return all(levels) and not levels[0] & levels[1]
+
+
+def rows_of_events(profile: Profile, events: Sequence[int]) -> memoryview:
+    """The samples of some events, by number."""
+    flags = zeros("B", 1 << 16)
+    for event in events:
+        flags[event] = 1
+    rows: memoryview = rows_among(profile.samples.columns.event, flags)
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Events whose weights may be added, by number; their ``unit`` and a ``name`` for people."""
+
+    name: str
+    unit: str
+    events: tuple[int, ...]
+
+
+def measures(names: Sequence[str], used: Sequence[int]) -> list[Measure]:
+    """What can be added up of the events ``used`` (numbers of ``names``), in their order."""
+    found: list[list[int]] = []
+    for event in used:
+        kind = kind_of_event(names[event])
+        for events in found:
+            if unit_of_event(names[events[0]]) == unit_of_event(names[event]) and all(
+                _apart(kind, kind_of_event(names[other])) for other in events
+            ):
+                events.append(event)
+                break
+        else:
+            found.append([event])
+    return [
+        Measure(" + ".join(names[event] for event in events), unit_of_event(names[events[0]]), tuple(events))
+        for events in found
+    ]
+
+
+def measures_of(profile: Profile) -> list[Measure]:
+    """The measures of a profile's samples. An event whose samples all say 0 of their weight counts samples."""
+    columns = profile.samples.columns
+    names = [event.name for event in profile.events]
+    event_of = widen(columns.event)
+    counts = sums(event_of, None, len(names))
+    weights = sums(event_of, columns.period, len(names))
+    used = [event for event in range(len(names)) if counts[event]]
+    weighed = measures(names, [event for event in used if weights[event]])
+    return weighed + [Measure(names[event], SAMPLES, (event,)) for event in used if not weights[event]]
+
+
+def samples_differ(profile: Profile, events: Sequence[int]) -> bool:
+    """Whether samples of these events stand for so different amounts that their number measures nothing: they are of
+    several events, or of one that does not go on as clocks, cycles and instructions do: waits, page faults."""
+    if len(events) != 1:
+        return len(events) > 1
+    if kind_of_event(profile.events[events[0]].name).base in _STEADY:
+        return False
+    weights = profile.samples.columns.period
+    if len(profile.events) > 1:
+        weights = take(weights, rows_of_events(profile, events))
+    return len(weights) > 0 and min(weights) != max(weights)

@@ -1,1 +1,0 @@
-from undwarf.views.grouping cimport Pairs

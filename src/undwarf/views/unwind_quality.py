@@ -1,0 +1,277 @@
+"""How many stacks are whole, why the others are not, and what would help."""
+
+from collections.abc import Sequence
+
+from undwarf.elf.headers import NOT_ELF
+from undwarf.lazy_dataclasses import dataclass
+from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.model import NONE, ImageInfo, Profile
+from undwarf.unwind.stop import DESCRIPTIONS, WHOLE, Provenance, StopReason
+from undwarf.views.jit_runtimes import walking
+from undwarf.views.kernels.stack_tree import collapse, inclusive
+from undwarf.views.labels import UNKNOWN, dso
+
+LARGEST_DUMP = 65528
+"""The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""
+
+DEFAULT_DUMP = 8192
+
+_MADE = ("anon", "jit", "jitdump")
+"""Kinds of images whose code was made at run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Samples whose stacks end early for one reason in one image; ``advice`` is empty where nothing would help."""
+
+    reason: str
+    description: str
+    image: str
+    build_id: str
+    samples: int
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnwindQuality:
+    """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the
+    stack, be it a thread's, a fiber's or that of an alternate signal stack (``reasons`` has each).
+
+    ``without_user`` have no user part (kernel threads, the idle task, registers not recorded), ``as_recorded`` have
+    only the chain the kernel made by frame pointers, which does not tell whether it is whole, ``without_chain`` not
+    even that, as their event was recorded without. ``gaps`` say where the stacks end that are not whole, largest first.
+    """
+
+    samples: int
+    unwound: int
+    whole: int
+    without_user: int
+    as_recorded: int
+    without_chain: int
+    reasons: dict[str, int]
+    gaps: list[Gap]
+    inferred: int = 0
+    """Stacks larger than their dump that reach the root with callers from another dump of their thread; among
+    ``unwound``, never among ``whole``."""
+    copied_code: int = 0
+    """Samples with frames in code that a program copied to memory without a file, found by the file that it is from."""
+
+    @property
+    def share(self) -> float:
+        """Whole stacks among those that were unwound, 0 to 1; 1 where there are none."""
+        return self.whole / self.unwound if self.unwound else 1.0
+
+
+HASKELL_RESERVED = 16440
+"""Bytes between Haskell code and its scheduler: smaller dumps do not reach over them though they be touched."""
+
+
+def larger_dump(dump: int) -> int:
+    """The next size of stack dump to try, in bytes; 0 if there is none."""
+    if dump >= LARGEST_DUMP - 8:
+        return 0
+    return min(LARGEST_DUMP, max(2 * DEFAULT_DUMP, 2 * dump))
+
+
+def advice(
+    reason: StopReason,
+    image: ImageInfo | None,
+    dump: int,
+    order: tuple[str, ...] = (),
+    *,
+    stitched: bool = False,
+    images: Sequence[ImageInfo] = (),
+    recorder: str = "perf",
+    followed: bool = False,
+) -> str:
+    """What to do about a gap; empty where nothing would help.
+
+    ``dump``: the largest stack dump that was recorded, in bytes; 0 for none. ``order``: the kinds of unwind information
+    that were allowed; empty for all. ``stitched``: the recording holds whole chains in place of what they were made of.
+    ``images`` are all of the recording. ``recorder``: the program that made it, "perf" or "undwarf". ``followed``:
+    other stacks go on from this image's code by the frame pointer.
+    """
+    if reason is StopReason.TRUNCATED or (reason is StopReason.HASKELL_STACK and 0 < dump <= HASKELL_RESERVED):
+        if not dump:
+            return ""
+        larger = larger_dump(dump)
+        if not larger:
+            return f"no larger dump than {LARGEST_DUMP} bytes can be recorded"
+        if recorder == "undwarf":
+            mode = "" if stitched else "--unwind dump "
+            return f"record with a larger stack dump: undwarf record {mode}--stack-size {larger}"
+        return f"record with a larger stack dump: perf record --call-graph dwarf,{larger}"
+    if reason is StopReason.ABSENT_PAGE:
+        if stitched:
+            return ""
+        return (
+            "no larger dump helps, since the kernel copies no such page: undwarf record, without --unwind, reads them"
+        )
+    if reason is StopReason.NO_FILE:
+        if stitched:
+            return "the stacks were unwound when they were recorded: record again where that file can be read"
+        if image is not None and image.build_id:
+            return f"provide the file with build-id {image.build_id}: under --symfs, or perf buildid-cache --add it"
+        return "provide the file under --symfs"
+    if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
+        if image.kind in _MADE:
+            # Without its dump, code counts as anonymous memory.
+            lost = [other.path for other in images if other.kind == "jitdump" and other.problem]
+            dumps = lost if image.kind == "anon" else []
+            return walking([other.path for other in images if other.kind == "file"], dumps, followed=followed)
+        if image.problem == NOT_ELF:
+            return "a program's own format has no unwind information that is known here; frame pointers are followed"
+        if reason is StopReason.NO_RULE:
+            return _without_rule(order, stitched)
+    if reason is StopReason.OTHER_STACK and dump:
+        again = "undwarf record --unwind fp" if recorder == "undwarf" else "perf record --call-graph fp"
+        return f"where code keeps frame pointers, as Go's does, the kernel follows them to that stack: {again}"
+    return {
+        StopReason.DEPTH: "" if stitched else "raise --max-stack",
+        # The kernel stops copying at the first page that was never touched.
+        StopReason.HASKELL_STACK: ""
+        if stitched
+        else "no dump has untouched stack: undwarf record reads on in the process",
+        StopReason.UNSUPPORTED: "only x86-64 and AArch64 processes of 64 bits are unwound so far",
+        StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
+        StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
+    }.get(reason, "")
+
+
+def _without_rule(order: tuple[str, ...], stitched: bool) -> str:
+    """How code comes by unwind information of the kinds that were asked for."""
+    again = "record again without --unwind" if stitched else "leave out --unwind"
+    if "eh-frame" in order or "debug-frame" in order or not order:
+        return (
+            "no unwind information, and the code does not show the frame: provide its debug file; build C and C++ with "
+            "-fasynchronous-unwind-tables, assembly with .cfi directives"
+        )
+    if "sframe" in order:
+        # An option of the assembler (binutils 2.40), which compilers hand on.
+        return f"no SFrame section tells of it: build with -Wa,--gsframe, or {again}"
+    return f"nothing tells of it among {', '.join(order)}: {again}"
+
+
+def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
+    """Count the stop reasons; ``dump`` is the largest stack dump that the recording asked for, in bytes."""
+    samples = profile.samples.columns
+    pairs = Pairs()
+    place = pairs.column(widen(samples.stop), samples.stop_image)
+    counts = sums(place, None, len(pairs))
+    reasons: dict[StopReason, int] = {}
+    gaps = []
+    followed: set[int] | None = None
+    for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
+        reason = StopReason(stop)
+        reasons[reason] = reasons.get(reason, 0) + count
+        if reason in WHOLE or reason in (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
+            continue
+        image = profile.images[number] if number != NONE else None
+        if image is not None and image.kind in _MADE and followed is None:
+            followed = _followed(profile)
+        gaps.append(
+            Gap(
+                reason.name.lower(),
+                DESCRIPTIONS[reason],
+                dso(image) if image is not None else UNKNOWN,
+                image.build_id if image is not None else "",
+                count,
+                advice(
+                    reason,
+                    image,
+                    dump,
+                    profile.unwind_order,
+                    stitched=profile.stitched,
+                    images=profile.images,
+                    recorder=profile.recorder,
+                    followed=number in (followed or ()),
+                ),
+            )
+        )
+    gaps.sort(key=lambda gap: (-gap.samples, gap.reason, gap.image))
+    without = reasons.get(StopReason.NONE, 0)
+    recorded = reasons.get(StopReason.NO_DUMP, 0)
+    alone = _without_chain(profile) if recorded else 0
+    return UnwindQuality(
+        len(samples),
+        len(samples) - without - recorded,
+        sum(reasons.get(reason, 0) for reason in WHOLE),
+        without,
+        recorded - alone,
+        alone,
+        {reason.name.lower(): count for reason, count in sorted(reasons.items())},
+        gaps,
+        reasons.get(StopReason.INFERRED_ROOT, 0),
+        _in_copied_code(profile),
+    )
+
+
+def _in_copied_code(profile: Profile) -> int:
+    """Samples that have a frame in code that a program copied to memory without a file."""
+    provenance = bytes(profile.frames.provenance)
+    if Provenance.MOVED_CODE not in provenance:
+        return 0
+    copied = {frame for frame, one in enumerate(provenance) if one == Provenance.MOVED_CODE}
+    nodes: set[int] = set()
+    # A node stands behind its caller's.
+    for node, (frame, parent) in enumerate(zip(profile.stacks.frame, profile.stacks.parent, strict=True)):
+        if frame in copied or parent in nodes:
+            nodes.add(node)
+    return sum(node in nodes for node in profile.samples.columns.stack)
+
+
+def _followed(profile: Profile) -> set[int]:
+    """The images from whose code some stack goes on to a caller by the frame pointer."""
+    image_of, provenance = profile.frames.image, profile.frames.provenance
+    frames = {
+        frame for frame, parent in zip(profile.stacks.frame, profile.stacks.parent, strict=True) if parent != NONE
+    }
+    return {image_of[frame] for frame in frames if provenance[frame] == Provenance.FRAME_POINTER}
+
+
+def _without_chain(profile: Profile) -> int:
+    """Samples in user code that have nothing but their address, as their event was recorded without call chains."""
+    if all(event.chains for event in profile.events):
+        return 0
+    samples = profile.samples.columns
+    pairs = Pairs()
+    place = pairs.column(widen(samples.stop), widen(samples.event))
+    counts = sums(place, None, len(pairs))
+    return sum(
+        count
+        for stop, event, count in zip(pairs.high(), pairs.low(), counts, strict=True)
+        if stop == StopReason.NO_DUMP and event < len(profile.events) and not profile.events[event].chains
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An image that has a problem, with the number of samples whose stacks pass through it."""
+
+    name: str
+    build_id: str
+    kind: str
+    problem: str
+    samples: int
+
+
+def missing(profile: Profile) -> list[Missing]:
+    """Images that could not be used as they should, those in most stacks first; those in no stack are left out."""
+    images = profile.images
+    if not any(image.problem for image in images):
+        return []
+    # The image of a frame, with one more number for frames that lie in none.
+    of_frame = without_none(profile.frames.image, len(images))
+    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
+    pairs = Pairs()
+    node = look_up(profile.samples.columns.stack, node_of)
+    path = pairs.column(look_up(node, entity), node)
+    weight = sums(path, None, len(pairs))
+    single = widen(memoryview(bytes(len(pairs))))
+    _group, image_of, passing = inclusive(single, pairs.low(), weight, parent, entity, len(images) + 1)
+    found = [
+        Missing(dso(images[number]), images[number].build_id, images[number].kind, images[number].problem, samples)
+        for number, samples in zip(image_of, passing, strict=True)
+        if number < len(images) and images[number].problem
+    ]
+    return sorted(found, key=lambda one: (-one.samples, one.name))
