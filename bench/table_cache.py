@@ -10,9 +10,9 @@ from pathlib import Path
 
 from undwarf.elf import ElfFile
 from undwarf.tables import writers
+from undwarf.tables.disk.cache import Key, read, write
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.store import Key, read, write
 
 USUAL = (
     "usr/lib/x86_64-linux-gnu/libc.so.6",

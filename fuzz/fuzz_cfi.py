@@ -8,11 +8,11 @@ import mutate
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
-from undwarf.tables.cfi import Programs
-from undwarf.tables.entries import Entries
+from undwarf.tables.cfi.entries import Entries
+from undwarf.tables.cfi.program import Programs
+from undwarf.tables.disk.cache import Key, read, write
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.store import Key, read, write
 
 LIMITS = Limits(cfi_steps=2000, cfi_rows=500, remember_depth=8, fdes=5000, rules=3000)
 SEED_FILES = ("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib64/libc.so.6", "/usr/bin/true", sys.executable)

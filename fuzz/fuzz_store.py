@@ -8,9 +8,9 @@ from pathlib import Path
 import mutate
 
 from undwarf.elf import ElfFile
+from undwarf.tables.disk.cache import Key, read, write
 from undwarf.tables.model import UnwindTable, describe
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.store import Key, read, write
 
 UNKNOWN = 0xFFFFFFFE
 HEADER, MARK, ID_AT = 40, 16, 108

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
     from undwarf.symbols.inlines import ImageLines
-    from undwarf.tables.text_ranges import TextRanges
+    from undwarf.tables.sframe.jit_ranges import TextRanges
     from undwarf.types.access import Access
     from undwarf.types.images import ImageTypes
     from undwarf.unwind.sources import Sources
@@ -166,7 +166,7 @@ class Recording:
         """
         if "records" in self.__dict__:
             raise UsageError("the recording is read already", "", "add code before asking for the profile")
-        from undwarf.tables.text_ranges import TextRanges
+        from undwarf.tables.sframe.jit_ranges import TextRanges
 
         ranges = self._given.setdefault(pid, TextRanges(limits=self._limits, defects=self.data.defects))
         ranges.add(start, end, section, address)
@@ -246,7 +246,7 @@ class Recording:
         """Unwind tables by image."""
         # Where callers are left out no tables are needed, and their modules are a tenth of all that are loaded.
         from undwarf.profile.jit_text import image_name
-        from undwarf.tables.store import Store
+        from undwarf.tables.disk.cache import Store
         from undwarf.unwind.sources import Sources
 
         given = {image_name(pid): ranges for pid, ranges in self._given.items()}

@@ -22,8 +22,8 @@ from undwarf.limits import Limits
 from undwarf.live.stack.snapshot import X86_64, Snapshot, Thread
 from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.tables import x86_64_signals
 from undwarf.tables.model import Rule, UnwindTable
+from undwarf.tables.stubs import signals_x86_64
 from undwarf.unwind.stop import StopReason
 
 MAIN = Function(
@@ -363,7 +363,7 @@ def test_what_a_callback_from_c_returns_to_is_exact() -> None:
 
 @pytest.mark.parametrize("at", [-1, 0, 7])
 def test_signal_handlers_return_to_what_was_interrupted(at: int) -> None:
-    rule = rule_of("runtime.sigreturn__sigaction", x86_64_signals.RETURN, at, depths=[(0, 64)])
+    rule = rule_of("runtime.sigreturn__sigaction", signals_x86_64.RETURN, at, depths=[(0, 64)])
     assert (rule.signal, rule.cfa) == (True, "*(rsp+160)")
     assert (rule.registers["ra"], rule.registers["rbp"], rule.registers["r15"]) == (
         "*(rsp+168)", "*(rsp+120)", "*(rsp+96)",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import Programs
-from undwarf.tables.entries import Entries
+from undwarf.tables.cfi.entries import Entries
+from undwarf.tables.cfi.program import Programs
 from undwarf.tables.model import NO_RULE, Rule, describe
 from undwarf.tables.rule_set import RuleSet
 

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from undwarf.tables.eh_frame_hdr import EhFrameHeader
+from undwarf.tables.cfi.eh_frame_hdr import EhFrameHeader
 
 ADDRESS = 0x2000
 STARTS = (0x1000, 0x1010, 0x2100)

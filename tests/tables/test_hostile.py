@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_cfi
 import mutate
 
-from undwarf.tables.entries import Entries
+from undwarf.tables.cfi.entries import Entries
 
 
 @pytest.mark.parametrize("seed", range(20))

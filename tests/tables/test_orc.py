@@ -22,7 +22,7 @@ from undwarf.elf.section_layout import code_addresses
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_orc import guess_layout, read_orc
 from undwarf.tables.model import Rule, RuleSet, UnwindTable
-from undwarf.tables.orc_entries import (
+from undwarf.tables.orc.entries import (
     LAYOUT_1,
     LAYOUT_2,
     LAYOUT_3,

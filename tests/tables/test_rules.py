@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from undwarf.limits import Limits
-from undwarf.tables.expressions import MOST, Expressions, plain_address, plain_cfa
+from undwarf.tables.cfi.expressions import MOST, Expressions, plain_address, plain_cfa
 from undwarf.tables.model import describe
 from undwarf.tables.rule_set import RuleSet
 

@@ -23,7 +23,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_sframe import SFrameSource, source_of_section
 from undwarf.tables.model import NO_RULE, Rule, UnwindTable, describe
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.sframe_header import read_header
+from undwarf.tables.sframe.header import read_header
 
 MASK, SIGNAL, KEY_B = 16, 128, 32
 PUSHED = [(0, SP, (8,)), (1, SP, (16, -16)), (4, FP, (16, -16)), (30, SP, (8, -16))]

@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
 from elf_builder import Elf, Section, Segment
 
 from undwarf.elf import ElfFile
-from undwarf.tables import x86_64_signals, x86_64_stubs
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.stubs import signals_x86_64, x86_64
 
 JUMP, PUSH, BACK = "ff25e29f1c00", "6800000000", "e9e0ffffff"
 
@@ -36,7 +36,7 @@ JUMP, PUSH, BACK = "ff25e29f1c00", "6800000000", "e9e0ffffff"
     ],
 )  # fmt: skip
 def test_what_lies_on_the_stack(code: str, expected: list[tuple[int, int]]) -> None:
-    assert x86_64_stubs.depths(bytes.fromhex(code)) == expected
+    assert x86_64.depths(bytes.fromhex(code)) == expected
 
 
 def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
         pytest.skip("gcc cannot link statically here")
     elf = ElfFile.open(program)
     section = elf.section(".plt") or elf.section(".iplt")
-    if section is None or not x86_64_stubs.are_undescribed(elf):
+    if section is None or not x86_64.are_undescribed(elf):
         pytest.skip("no linkage table, or one that the linker describes")
     table = UnwindTable.from_elf(elf, "auto", rules=RuleSet(), quick=True)
     rule = table.rule_at(section.address)
@@ -64,10 +64,10 @@ def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
 
 def test_what_signal_handlers_return_to_has_a_rule_where_nothing_describes_it() -> None:
     """As musl has it: two of them, the byte before is padding."""
-    code = b"\xc3\x90" + x86_64_signals.RETURN + b"\xc3" * 5 + x86_64_signals.RETURN
+    code = b"\xc3\x90" + signals_x86_64.RETURN + b"\xc3" * 5 + signals_x86_64.RETURN
     elf = Elf(kind=2, sections=[Section(".text", code, 1, 6, 0x401000)])
     elf.segments = [Segment(1, 5, 0x401000, ".text", 0, len(code))]
-    found = x86_64_signals.signal_returns(ElfFile.from_bytes(elf.build()), RuleSet(), 5)
+    found = signals_x86_64.signal_returns(ElfFile.from_bytes(elf.build()), RuleSet(), 5)
     assert found is not None
     assert [(low - 0x401000, high - 0x401000) for low, high in zip(found.starts, found.ends, strict=True)] == [
         (1, 11),

@@ -21,7 +21,7 @@ from undwarf.errors import UsageError
 from undwarf.limits import DEFAULT
 from undwarf.tables.from_orc import read_orc
 from undwarf.tables.model import UnwindTable
-from undwarf.tables.orc_entries import LAYOUT_1, LAYOUT_3, LAYOUT_4, X86_LAYOUTS, Entry, Kind, entry_of
+from undwarf.tables.orc.entries import LAYOUT_1, LAYOUT_3, LAYOUT_4, X86_LAYOUTS, Entry, Kind, entry_of
 from undwarf.tables.to_orc import VERSIONS, sections_of
 from undwarf.tables.writers import write
 

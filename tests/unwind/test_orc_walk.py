@@ -10,7 +10,7 @@ from tests.perfdata import build
 
 import undwarf
 from undwarf import StopReason
-from undwarf.tables.orc_entries import LAYOUT_4, Base, Entry, Kind, encode
+from undwarf.tables.orc.entries import LAYOUT_4, Base, Entry, Kind, encode
 
 TEXT = 0x401000
 CODE = b"\x90" * 0x4000

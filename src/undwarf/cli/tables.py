@@ -174,8 +174,8 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
       undwarf tables cache --clear
     """
     from undwarf.outputs.tables.cache import CacheOptions, write
-    from undwarf.tables.store import Store
-    from undwarf.tables.whole_tables import store_whole
+    from undwarf.tables.disk.cache import Store
+    from undwarf.tables.disk.whole_tables import store_whole
     from undwarf.types.answers import answer_files
     from undwarf.views.tables.dump import Binary
 

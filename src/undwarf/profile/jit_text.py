@@ -14,7 +14,7 @@ from undwarf.perfdata import Records
 from undwarf.profile.synthetic_mmaps import EXEC, MMAP, USER, AddedRows
 
 if TYPE_CHECKING:
-    from undwarf.tables.text_ranges import TextRanges
+    from undwarf.tables.sframe.jit_ranges import TextRanges
 
 
 def image_name(pid: int) -> bytes:

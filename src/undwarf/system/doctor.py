@@ -170,7 +170,7 @@ def _directories() -> list[Finding]:
 
 
 def _tables() -> Finding:
-    from undwarf.tables.store import Store
+    from undwarf.tables.disk.cache import Store
 
     store = Store.from_environment()
     if store is None:

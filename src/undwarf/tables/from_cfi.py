@@ -6,10 +6,10 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.machines import machine_of_file
 from undwarf.limits import Limits
-from undwarf.tables import entries as scanning
-from undwarf.tables.cfi import Programs
-from undwarf.tables.eh_frame_hdr import EhFrameHeader, find_header
-from undwarf.tables.entries import Entries
+from undwarf.tables.cfi import entries as scanning
+from undwarf.tables.cfi.eh_frame_hdr import EhFrameHeader, find_header
+from undwarf.tables.cfi.entries import Entries
+from undwarf.tables.cfi.program import Programs
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
@@ -58,7 +58,7 @@ class CfiSource:
         return total
 
     def flatten(self) -> tuple[memoryview, memoryview]:
-        """All rows as columns (:mod:`undwarf.tables.columns`); no other source is to follow."""
+        """All rows as columns (:mod:`undwarf.tables.flat_rows`); no other source is to follow."""
         found: tuple[memoryview, memoryview] = self._programs.flatten(self.starts, self.ends, self._entry)
         self._count_damage()
         return found

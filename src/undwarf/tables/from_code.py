@@ -8,13 +8,14 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
-from undwarf.tables import aarch64_stubs, haskell_stacks, x86_64_signals, x86_64_stubs
-from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables import haskell_stacks
+from undwarf.tables.address_ranges import fill_holes
+from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.from_cfi import eh_frame
-from undwarf.tables.ranges import fill_holes
-from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
+from undwarf.tables.python_rows import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
+from undwarf.tables.stubs import aarch64, signals_x86_64, x86_64
 
 if TYPE_CHECKING:
     from undwarf.tables.code.binary import Binary
@@ -95,7 +96,7 @@ def providers(request: Request) -> list[Provider]:
     """What can be asked for functions: those of a linked x86-64 program; its linkage tables alone where these are all
     that is worth it, and of an AArch64 one."""
     if request.elf.machine == _AARCH64:
-        return [lambda: aarch64_stubs.stubs(request.elf, request.rules)]
+        return [lambda: aarch64.stubs(request.elf, request.rules)]
     if request.elf.machine != _X86_64:
         return [lambda: source(request)]
     found: list[Provider] = []
@@ -103,10 +104,10 @@ def providers(request: Request) -> list[Provider]:
     if not is_open or len(request.elf.data) <= request.limits.code_searched_bytes:
         # What signal handlers return to looks like any function to those who follow code. C libraries have it, and none
         # is large.
-        found.append(lambda: x86_64_signals.signal_returns(request.elf, request.rules, CODE))
+        found.append(lambda: signals_x86_64.signal_returns(request.elf, request.rules, CODE))
     is_haskell = not request.first and haskell_stacks.is_haskell(request.elf)
     if is_open or is_haskell:
-        found.append(lambda: x86_64_stubs.stubs(request.elf, request.rules))
+        found.append(lambda: x86_64.stubs(request.elf, request.rules))
     if is_haskell:
         # Haskell code has no return address where functions of C have it.
         found.append(lambda: haskell_stacks.source(request.elf, request.rules))

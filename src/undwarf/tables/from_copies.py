@@ -1,4 +1,4 @@
-"""Unwind rules of code that a runtime copies into anonymous memory, from the template that it copies.
+"""Unwind rules of code that a runtime copies into anonymous memory, from the template in its file.
 
 CPython since 3.12 has a function of a dozen bytes between two symbols of its own. With ``-X perf`` and ``-X perf_jit``
 each Python function gets a copy, through which the interpreter is called, so that the copy's address tells which
@@ -19,7 +19,7 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.model import Functions, UnwindTable
-from undwarf.tables.row_pairs import NO_RULE, columns, cut
+from undwarf.tables.python_rows import NO_RULE, columns, cut
 from undwarf.tables.rule_kinds import FLAG_UNPROVEN
 from undwarf.tables.rule_set import RuleSet
 

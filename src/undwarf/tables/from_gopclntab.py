@@ -1,4 +1,4 @@
-"""Unwind information from Go's table of functions, which says how deep the stack is at each instruction.
+"""Unwind information from Go's function table (pclntab), which has the stack depth at each instruction.
 
 Go's own unwinder needs no more: a caller's registers are not kept across calls. The linker makes what `.debug_frame` of
 a program of Go says from the same table (cmd/link/internal/ld/dwarf.go), so that both are equal; this one is there in
@@ -12,11 +12,12 @@ from functools import cached_property, partial
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
-from undwarf.tables import go_stacks, x86_64_signals
-from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
+from undwarf.tables import go_stack_switches
+from undwarf.tables.python_rows import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, IS_EXPRESSION, UNDEFINED
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
+from undwarf.tables.stubs import signals_x86_64
 
 GOPCLNTAB = 6
 
@@ -80,24 +81,24 @@ class GoSource:
         name = self._functions.name(piece)
         depths = self._functions.depths(piece)
         rows = [(at, self._number(depth, name in _OUTERMOST, name in (_FROM_C, _INTERRUPTED))) for at, depth in depths]
-        for stretch in go_stacks.stretches(name, self._code(piece), self._system):
+        for stretch in go_stack_switches.stretches(name, self._code(piece), self._system):
             rows = self._with_stretch(piece, stretch, depths, rows)
-        if name == go_stacks.NEW_STACK:
-            targets = [self._functions.named(one) for one in go_stacks.PREEMPTING]
+        if name == go_stack_switches.NEW_STACK:
+            targets = [self._functions.named(one) for one in go_stack_switches.PREEMPTING]
             for back in self._returns(piece, targets):
-                rows = self._with_call(piece, back, depths, rows, partial(self._marked, go_stacks.PREEMPTED))
-        elif name.startswith(f"{go_stacks.WORKER}.func") and self._above_worker:
-            rows = [(at, self._marked(go_stacks.WORKING, depth)) for at, depth in depths]
-        elif name in (go_stacks.WORKER, go_stacks.WORKER_STARTED):
+                rows = self._with_call(piece, back, depths, rows, partial(self._marked, go_stack_switches.PREEMPTED))
+        elif name.startswith(f"{go_stack_switches.WORKER}.func") and self._above_worker:
+            rows = [(at, self._marked(go_stack_switches.WORKING, depth)) for at, depth in depths]
+        elif name in (go_stack_switches.WORKER, go_stack_switches.WORKER_STARTED):
             for back in self._above_worker:
                 if back in range(self.starts[piece], self.ends[piece]):
                     rows = self._with_call(piece, back, depths, rows, partial(self._of_worker, back))
-        if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, x86_64_signals.RETURN):
-            rows = [(self.starts[piece], x86_64_signals.add_rule(self._rules, GOPCLNTAB))]
+        if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, signals_x86_64.RETURN):
+            rows = [(self.starts[piece], signals_x86_64.add_rule(self._rules, GOPCLNTAB))]
         # Callers are looked up by the byte before the return address, which is where that function begins.
-        if piece + 1 < len(self.starts) and self._begins_as(piece + 1, x86_64_signals.RETURN):
+        if piece + 1 < len(self.starts) and self._begins_as(piece + 1, signals_x86_64.RETURN):
             rows = [row for row in rows if row[0] < self.ends[piece] - 1]
-            rows.append((self.ends[piece] - 1, x86_64_signals.add_rule(self._rules, GOPCLNTAB)))
+            rows.append((self.ends[piece] - 1, signals_x86_64.add_rule(self._rules, GOPCLNTAB)))
         return rows
 
     def _begins_as(self, piece: int, code: bytes) -> bool:
@@ -105,7 +106,7 @@ class GoSource:
         return found is not None and found == code
 
     def _with_stretch(
-        self, piece: int, stretch: go_stacks.Stretch, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
+        self, piece: int, stretch: go_stack_switches.Stretch, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
     ) -> list[tuple[int, int]]:
         """The rows of a function that changes stacks, with what holds while it is on the other one."""
         low, high = self.starts[piece] + stretch.low, self.starts[piece] + stretch.high
@@ -141,44 +142,51 @@ class GoSource:
 
     def _marked(self, mark: int, depth: int) -> int:
         """The rule for a depth of the stack, of a frame that marks itself to its callers."""
-        number = self._rules.expressions.add(go_stacks.mark(mark))
+        number = self._rules.expressions.add(go_stack_switches.mark(mark))
         if number < 0 or self._number(depth, False) == NO_RULE:
             return NO_RULE
         return self._add_rule((CFA_REGISTER, 7, depth + 8, 0), {14: (IS_EXPRESSION, number, 0), 16: (AT_CFA, -8, 0)})
 
     def _of_worker(self, back: int, depth: int) -> int:
         """The rule for a depth of the stack, of a frame of the collector's worker that goes on at ``back``."""
-        place = self._caller_if_marked(go_stacks.WORKING, back)
+        place = self._caller_if_marked(go_stack_switches.WORKING, back)
         return self._add_rule((CFA_REGISTER, 7, depth + 8, 0), place) if place is not None else NO_RULE
 
     def _caller_if_marked(self, mark: int, back: int) -> "dict[int, tuple[int, int, int]] | None":
         """Where the return address of a frame that goes on at ``back`` is; None where there is no expression for it."""
         above = self._above_worker
         ahead = None
-        if mark == go_stacks.WORKING:
+        if mark == go_stack_switches.WORKING:
             if back not in above[:-1]:
                 return {16: (AT_CFA, -8, 0)}
             ahead = above[above.index(back) + 1] - back
-        number = self._rules.expressions.add(go_stacks.caller_if_marked(mark, ahead))
+        number = self._rules.expressions.add(go_stack_switches.caller_if_marked(mark, ahead))
         return {16: (IS_EXPRESSION, number, 0)} if number >= 0 else None
 
     def _returns(self, piece: int, targets: "list[int | None]") -> list[int]:
         """Where a function's calls of others (by number) return to."""
         start = self.starts[piece]
         places = {self.starts[number] - start for number in targets if number is not None}
-        return [start + back for back in go_stacks.returns(self._code(piece), places)]
+        return [start + back for back in go_stack_switches.returns(self._code(piece), places)]
 
     @cached_property
     def _above_worker(self) -> list[int]:
         """Return addresses above functions that the collector's worker has called on the thread's stack, each of which
         is the only one: that of such a call, of the worker's, and so on; none where it is not as expected."""
         named = self._functions.named
-        system, worker, outermost = named(go_stacks.TO_SYSTEM), named(go_stacks.WORKER), named(_OUTERMOST[0])
-        starter = named(go_stacks.WORKER_STARTED)
-        call = self._system.find(go_stacks.CALL_OF_FUNCTION)
+        system, worker, outermost = (
+            named(go_stack_switches.TO_SYSTEM),
+            named(go_stack_switches.WORKER),
+            named(_OUTERMOST[0]),
+        )
+        starter = named(go_stack_switches.WORKER_STARTED)
+        call = self._system.find(go_stack_switches.CALL_OF_FUNCTION)
         if system is None or worker is None or outermost is None or call < 0:
             return []
-        found = [[self.starts[system] + call + len(go_stacks.CALL_OF_FUNCTION)], self._returns(worker, [system])]
+        found = [
+            [self.starts[system] + call + len(go_stack_switches.CALL_OF_FUNCTION)],
+            self._returns(worker, [system]),
+        ]
         if starter is not None:
             found.append(self._returns(starter, [worker]))
         found.append([self.starts[outermost] + 1])
@@ -198,7 +206,7 @@ class GoSource:
     @cached_property
     def _system(self) -> bytes:
         """The code of the function that calls others on the thread's stack."""
-        piece = self._functions.named(go_stacks.TO_SYSTEM)
+        piece = self._functions.named(go_stack_switches.TO_SYSTEM)
         return self._code(piece) if piece is not None else b""
 
     def _number(self, depth: int, outermost: bool, signal: bool = False) -> int:

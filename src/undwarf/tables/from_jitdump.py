@@ -4,8 +4,8 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.cfi import Programs
-from undwarf.tables.entries import Entries
+from undwarf.tables.cfi.entries import Entries
+from undwarf.tables.cfi.program import Programs
 from undwarf.tables.from_cfi import EH_FRAME, CfiSource
 from undwarf.tables.model import NO_RULE, UnwindTable
 from undwarf.tables.rule_set import RuleSet

@@ -11,8 +11,10 @@ from undwarf.elf.machines import machine_of_file
 from undwarf.elf.section_layout import code_addresses
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
-from undwarf.tables import orc, orc_entries, ranges
-from undwarf.tables.orc_entries import (
+from undwarf.tables import address_ranges
+from undwarf.tables.orc import entries as orc_entries
+from undwarf.tables.orc import reader
+from undwarf.tables.orc.entries import (
     HEADERS,
     LAYOUT_1,
     LAYOUT_2,
@@ -44,7 +46,7 @@ class OrcTable:
     """The entries of a file as its sections have them, in the kernel's order.
 
     ``addresses`` (Q) ascend; ``numbers`` (I) are entries among the ``distinct`` ones (Q, little-endian numbers), which
-    :func:`undwarf.tables.orc_entries.decode` reads. 0xffffffff is an entry past the limit of distinct ones.
+    :func:`undwarf.tables.orc.entries.decode` reads. 0xffffffff is an entry past the limit of distinct ones.
     """
 
     layout: Layout
@@ -67,7 +69,7 @@ class OrcSource:
     def __init__(self, table: OrcTable, rules: RuleSet, end: int, subject: str, defects: Defects) -> None:
         self.table = table
         self.rules_of = _rules(table, rules, subject, defects)
-        found = orc.stretches(table.addresses, table.numbers, self.rules_of, end)
+        found = reader.stretches(table.addresses, table.numbers, self.rules_of, end)
         self.starts, self.ends, self._first, self._addresses, self._rules = found
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
@@ -124,7 +126,7 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
     if count > limits.orc_entries:
         defects.add("too many ORC entries", subject, count - limits.orc_entries)
         count = limits.orc_entries
-    numbers, distinct = orc.numbered(entries[: size * count], size, limits.rules)
+    numbers, distinct = reader.numbered(entries[: size * count], size, limits.rules)
     layout = _layout(elf, numbers, distinct, subject, defects)
     if layout is None:
         return None
@@ -134,14 +136,14 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
         if damaged:
             defects.add("ORC relocation that cannot be used", subject, damaged)
     else:
-        addresses = orc.slot_addresses(slots[: 4 * count], section.address)
-    if elf.kind == ET_REL or not orc.is_ascending(addresses):
+        addresses = reader.slot_addresses(slots[: 4 * count], section.address)
+    if elf.kind == ET_REL or not reader.is_ascending(addresses):
         # Kernels before 5.6 sort their own table when they start; modules are sorted when they are loaded.
         weak = zeros("B", len(distinct))
         for i, value in enumerate(distinct):
             entry = orc_entries.decode(layout, value)
             weak[i] = entry is None or entry.kind is Kind.UNDEFINED
-        addresses, numbers = orc.arranged(addresses, numbers, ranges.ascending(addresses), weak)
+        addresses, numbers = reader.arranged(addresses, numbers, address_ranges.ascending(addresses), weak)
         # Slots that nothing fills have the highest address.
         known = bisect_left(addresses, NOWHERE)
         if count - known > damaged:
@@ -158,7 +160,7 @@ def _relocated(elf: ElfFile, section: int, count: int) -> tuple[memoryview, int]
     for index, address in code_addresses(elf).items():
         places[index] = address
     relocations, symbols = next(iter(_relocations(elf, section)), (memoryview(b""), memoryview(b"")))
-    return orc.relocated(relocations, symbols, places, DISTANCES[elf.machine], count)
+    return reader.relocated(relocations, symbols, places, DISTANCES[elf.machine], count)
 
 
 def _relocations(elf: ElfFile, section: int) -> Iterable[tuple[memoryview, memoryview]]:
@@ -191,7 +193,7 @@ def _layout(elf: ElfFile, numbers: memoryview, distinct: memoryview, subject: st
     if header is not None:
         # A layout that we do not know yet, or a distribution's own: what the entries look like decides.
         defects.add("unknown ORC header", subject, detail=bytes(header[:20]).hex())
-    counts = orc.counted(numbers, len(distinct))
+    counts = reader.counted(numbers, len(distinct))
     found = guess_layout(elf.machine, list(zip(distinct, counts, strict=True)))
     if found is None:
         defects.add("ORC layout not known", subject)
@@ -259,6 +261,6 @@ def _rules(table: OrcTable, rules: RuleSet, subject: str, defects: Defects) -> m
             refused = True
             defects.add("too many distinct rules", subject)
     if any(bad):
-        counts = orc.counted(table.numbers, len(table.distinct))
+        counts = reader.counted(table.numbers, len(table.distinct))
         defects.add("ORC entry that means nothing", subject, sum(counts[i] for i in range(len(bad)) if bad[i]))
     return found

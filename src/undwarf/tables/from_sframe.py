@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.ranges import disjoint
+from undwarf.tables.address_ranges import disjoint
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.sframe import Functions
-from undwarf.tables.sframe_header import ABIS, AMD64, MASK, PT_GNU_SFRAME, read_header
+from undwarf.tables.sframe.header import ABIS, AMD64, MASK, PT_GNU_SFRAME, read_header
+from undwarf.tables.sframe.reader import Functions
 from undwarf.tables.sources import Provider, Request
 
 SFRAME = 3

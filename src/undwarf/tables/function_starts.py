@@ -1,4 +1,4 @@
-"""Where the functions of a binary start when no symbol says so: in its unwind information, else in its code.
+"""The start addresses of functions without symbols, from unwind information, else from code.
 
 A stripped program still describes each function for unwinding (one FDE of `.eh_frame` a function, an SFrame function
 entry), because exceptions and backtraces need it at run time. Those ranges are exact. Code that none of them covers is

@@ -1,4 +1,4 @@
-"""Unwind rules of code that GHC compiles on x86-64: how it goes on on the stack of C.
+"""Unwind rules of code that GHC compiles on x86-64: how a stack continues on the C stack.
 
 Haskell's own stack lies in the heap and is kept in rbp. The stack pointer stays where `StgRun` of the run time left it
 when it jumped into Haskell code, below what C's functions may take and below the registers that `StgRun` saved, so
@@ -14,7 +14,7 @@ from itertools import pairwise
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_DYNAMIC, SHF_EXECINSTR
-from undwarf.tables.row_pairs import NO_RULE, PairRows, columns, cut
+from undwarf.tables.python_rows import NO_RULE, PairRows, columns, cut
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL
 from undwarf.tables.rule_set import RuleSet
 

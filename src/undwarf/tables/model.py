@@ -24,10 +24,10 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables import columns, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
+from undwarf.tables import flat_rows, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables import rule_kinds as kinds
-from undwarf.tables.pack import PackedRows
-from undwarf.tables.ranges import fill_holes
+from undwarf.tables.address_ranges import fill_holes
+from undwarf.tables.disk.packed_rows import PackedRows
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Source, parse_order, providers
 
@@ -40,7 +40,7 @@ UNKNOWN = 0xFFFFFFFE
 """In columns of a file's rows: they say nothing of this stretch."""
 
 Columns = tuple[memoryview, memoryview]
-"""Rows of a file (:mod:`undwarf.tables.columns`)."""
+"""Rows of a file (:mod:`undwarf.tables.flat_rows`)."""
 
 SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code", 6: "gopclntab"}
 
@@ -202,8 +202,8 @@ class Functions:
     def columns(self, wanted: "Iterable[int]", *, settled: bool) -> Columns:
         """The rows of some functions. ``settled``: where there is no rule, there is none in any other source."""
         parts = [(self.ends[function], *self.passing_rows(function)) for function in sorted(wanted)]
-        found = columns.gather(parts, settled)
-        return columns.overlay(found, columns.outside(self.starts, self.ends)) if settled else found
+        found = flat_rows.gather(parts, settled)
+        return flat_rows.overlay(found, flat_rows.outside(self.starts, self.ends)) if settled else found
 
     def all_columns(self) -> Columns:
         """The rows of all functions, made at once; no other source is to follow."""
@@ -222,7 +222,7 @@ class UnwindTable:
     function's first use. ``version`` grows when a further source adds functions, which gives functions new numbers:
     threads that keep numbers keep the :class:`Functions` they are of.
 
-    ``flat``, where it is not None, are columns of the file's rows (:mod:`undwarf.tables.columns`). A walk searches
+    ``flat``, where it is not None, are columns of the file's rows (:mod:`undwarf.tables.flat_rows`). A walk searches
     these without asking for single functions, and looks in those where the columns leave something open. Whatever no
     function covers either it asks :meth:`more` for.
 
@@ -359,7 +359,7 @@ class UnwindTable:
         """The rows of the functions that were asked for, and those kept; where all sources have been consulted, also
         that there are none outside of functions."""
         found = self.functions.columns(self.functions.asked, settled=self.exhausted)
-        return columns.overlay(found, self.flat) if self.flat is not None else found
+        return flat_rows.overlay(found, self.flat) if self.flat is not None else found
 
     def compile_all(self) -> int:
         """Make all rows of the sources consulted so far at once; how many there are."""

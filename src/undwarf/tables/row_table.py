@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Rows of the functions of one section, made at first use."""
+"""The rows of each function of one section, computed when the function is first looked up."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ class RowTable:
         rules="unsigned int[::1]",
     )
     def flatten(self, ranges_start: Any, ranges_end: Any, ranges_entry: Any) -> Any:
-        """All rows of sorted, disjoint ranges as two columns (:mod:`undwarf.tables.columns`), compiled where they are
+        """All rows of sorted, disjoint ranges as two columns (:mod:`undwarf.tables.flat_rows`), compiled where they are
         not; 0xffffffff stands where there is no rule or no range. ``ranges_entry`` is None if ranges are entries.
         """
         i: cython.Py_ssize_t

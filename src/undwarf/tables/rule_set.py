@@ -14,7 +14,7 @@ from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.column import doubled, zeros
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.expressions import Expressions
+from undwarf.tables.cfi.expressions import Expressions
 
 STRIDE = cython.declare(cython.Py_ssize_t, 80)
 ENTRIES = cython.declare(cython.Py_ssize_t, 18)
@@ -69,7 +69,8 @@ class RuleSet:
 
     @property
     def states(self) -> memoryview:
-        """What the rules are made of, 40 words (Q) each; :mod:`undwarf.tables.pack` writes and reads them."""
+        """What the rules are made of, 40 words (Q) each; :mod:`undwarf.tables.disk.packed_rows` writes and reads
+        them."""
         return memoryview(self._states)
 
     @cython.locals(given="const unsigned long long[::1]", numbers="unsigned int[::1]", rule=cython.longlong)

@@ -1,4 +1,4 @@
-"""The kinds of unwind information a table can be made of, by name, and the order in which they are asked.
+"""The sources of unwind information for a table, by name, and the order in which they are used.
 
 A further kind is one module ``tables/from_NAME.py`` and one line in :data:`MODULES`. The module offers::
 

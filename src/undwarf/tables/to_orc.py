@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from undwarf.errors import UsageError
 from undwarf.tables.from_orc import OrcSource, OrcTable
-from undwarf.tables.orc_entries import HEADERS, X86_64, X86_LAYOUTS, Entry, Kind, Layout, decode, encode, entry_of
+from undwarf.tables.orc.entries import HEADERS, X86_64, X86_LAYOUTS, Entry, Kind, Layout, decode, encode, entry_of
 from undwarf.tables.writers import NewSection, Written
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _unsaid(source: OrcTable, layout: Layout) -> int:
     """How many entries a layout has no words for."""
     if layout is source.layout:
         return 0
-    from undwarf.tables.orc import counted
+    from undwarf.tables.orc.reader import counted
 
     counts = counted(source.numbers, len(source.distinct))
     lost = 0

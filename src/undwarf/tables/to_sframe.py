@@ -28,7 +28,7 @@ from undwarf.tables.rule_kinds import (
     REGISTER,
     UNDEFINED,
 )  # fmt: skip
-from undwarf.tables.sframe_header import (
+from undwarf.tables.sframe.header import (
     ABIS,
     AMD64,
     ATTRIBUTE_SIZE,

@@ -26,7 +26,7 @@ __all__ = ["MODULES", "SIZES", "NewSection", "Written", "write", "writer"]
 MODULES: dict[str, str] = {"sframe": "undwarf.tables.to_sframe", "orc": "undwarf.tables.to_orc"}
 """Which module writes a format; it is imported when the format is asked for."""
 
-SIZES: dict[str, str] = {"cache": "undwarf.tables.store:bytes_of"}
+SIZES: dict[str, str] = {"cache": "undwarf.tables.disk.cache:bytes_of"}
 """Formats for `undwarf tables sizes` alone: name -> ``"module:function"``, where ``function(table, elf)`` gives bytes,
 or None where the format cannot hold the table."""
 

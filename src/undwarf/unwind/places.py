@@ -134,7 +134,7 @@ class Places:
     def called_within(self, number: int, address: int, back: int) -> bool:
         """Whether the call that ends at ``back`` is one of code at ``address`` or before, all of it inside of one
         function as unwind information has it."""
-        from undwarf.tables.eh_frame_hdr import find_header  # not at the top: few stacks ask
+        from undwarf.tables.cfi.eh_frame_hdr import find_header  # not at the top: few stacks ask
 
         image = self.image(number)
         target = self.call_target(number, back)
@@ -160,7 +160,7 @@ class Places:
         if calls.is_fiber_root(bytes(code)):
             return 1
         elf = image.elf
-        from undwarf.tables.eh_frame_hdr import find_header  # not at the top: few stacks have such a root
+        from undwarf.tables.cfi.eh_frame_hdr import find_header  # not at the top: few stacks have such a root
 
         header = find_header(elf) if elf is not None and not calls.returns_from_signal(bytes(code)) else None
         return 3 if header is not None and header.start_of(address) == address else 2

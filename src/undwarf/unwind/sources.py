@@ -9,15 +9,15 @@ from undwarf.elf.headers import EM_NONE, ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.eh_frame_hdr import find_header
+from undwarf.tables.cfi.eh_frame_hdr import find_header
+from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
-from undwarf.tables.store import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.unwind.machines import X86_64, Machine
 from undwarf.unwind.places import ANONYMOUS, COPIES, HAS_TABLE, NO_MORE, UNUSABLE, Loaded, Places
 
 if TYPE_CHECKING:
-    from undwarf.tables.text_ranges import TextRanges
+    from undwarf.tables.sframe.jit_ranges import TextRanges
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ STRIDE = cython.declare(cython.Py_ssize_t, 80)
 FROM_DEBUG_FRAME = cython.declare(cython.int, 2)
 """The last of the sources whose expressions compilers and programmers write."""
 FROM_GOPCLNTAB = cython.declare(cython.int, 6)
-"""The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stacks`)."""
+"""The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stack_switches`)."""
 NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
 RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)

@@ -28,7 +28,7 @@ from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
 from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.spaces.replay import Replay
-from undwarf.tables.store import Store
+from undwarf.tables.disk.cache import Store
 from undwarf.unwind.entries import Entries
 from undwarf.unwind.sources import Sources
 from undwarf.unwind.stop import StopReason

@@ -27,7 +27,7 @@ from undwarf.live.sampling.workload import Workload
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata.encode import RecordEncoder
 from undwarf.perfdata.events import BREAKPOINT, HARDWARE, TRACEPOINT
-from undwarf.tables.store import Store
+from undwarf.tables.disk.cache import Store
 
 UNWOUND_ELSEWHERE = ("fp", "dump")
 """Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as perf does."""

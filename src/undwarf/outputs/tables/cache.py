@@ -8,7 +8,7 @@ from undwarf.disk_cache import DiskCache
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
-from undwarf.tables.store import Entry
+from undwarf.tables.disk.cache import Entry
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
-from undwarf.tables.pointers import ALIGNED, OMITTED, Malformed, read_leb, read_number, read_pointer
+from undwarf.tables.cfi.pointers import ALIGNED, OMITTED, Malformed, read_leb, read_number, read_pointer
 
 __all__ = ["LandingPads"]
 

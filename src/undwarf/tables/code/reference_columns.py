@@ -6,7 +6,7 @@ from typing import Any
 import cython
 
 from undwarf.column import longer, zeros
-from undwarf.tables.ranges import ascending
+from undwarf.tables.address_ranges import ascending
 
 __all__ = [
     "between", "bound", "distinct", "has", "last_at", "of_kind", "relocated", "round_targets", "split_at", "within",

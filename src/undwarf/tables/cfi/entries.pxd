@@ -1,0 +1,1 @@
+from undwarf.tables.cfi.fde_reader cimport EntryReader

@@ -1,1 +1,0 @@
-from undwarf.tables.entry_reader cimport EntryReader

@@ -1,0 +1,179 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
+"""The distinct rules of an SFrame section, each converted once.
+
+SFrame follows the call frame address, the return address and the frame pointer; these make a *key*, whose words are of
+the kind, the register (8 bits from the 8th on), what a lazy procedure linkage table needs (8 from the 16th) and the
+offset (32 from the 32nd). Other registers that a function gives back are undefined in its rules: it may have saved
+them, but where is not said.
+"""
+
+import os
+from typing import Any
+
+import cython
+from cython.cimports.undwarf.tables import rule_kinds as kinds
+
+from undwarf.column import longer, zeros
+from undwarf.dwarf.operations import BREG0
+from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
+from undwarf.tables.cfi.pointers import leb
+from undwarf.tables.sframe.header import AMD64, S390X, S390X_BIAS
+
+NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+KEY = cython.declare(cython.Py_ssize_t, 4)
+"""Words of a key: call frame address, return address, frame pointer, and flags."""
+
+
+def registers_of(abi: int) -> tuple[int, int, int, int, tuple[int, ...]]:
+    """Stack pointer, frame pointer, return address, how many have a number, and those a function gives back."""
+    if abi == S390X:
+        return 15, 11, registers_s390x.RETURN_ADDRESS, 32, registers_s390x.KEPT
+    if abi == AMD64:
+        return 7, 6, registers_x86_64.RETURN_ADDRESS, 17, registers_x86_64.KEPT
+    return 31, 29, registers_aarch64.RETURN_ADDRESS, 32, registers_aarch64.KEPT
+
+
+@cython.final
+@cython.cclass
+class SectionRules:
+    """What keys of one section are in the rule set; ``stack_pointer`` and its like are registers of its machine."""
+
+    kept: Any
+    _keys: Any
+    _of_key: Any
+    _slots: Any
+    _factors: Any
+
+    def __init__(self, abi: int, rules: Any, source: int) -> None:
+        self.abi = abi
+        self.rules = rules
+        self.source = source
+        self.stack_pointer, self.frame_pointer, self.column, self.known, self.kept = registers_of(abi)
+        self._keys = zeros("Q", KEY * 64)
+        self._of_key = zeros("I", 64)
+        self._slots = zeros("I", 256)
+        self._count = 0
+        seeds = os.urandom(8 * KEY)
+        i: cython.Py_ssize_t
+        for i in range(KEY):
+            self._factors[i] = int.from_bytes(seeds[8 * i : 8 * i + 8], "little") | 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    @cython.locals(key="const unsigned long long *", other="const unsigned long long *")
+    def _slot(self, key: Any) -> cython.Py_ssize_t:
+        """Where a key is, or is to be put."""
+        value: cython.ulonglong = 0
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        mask: cython.Py_ssize_t = self._slots.shape[0] - 1
+        for i in range(KEY):
+            value += key[i] * self._factors[i]
+        value ^= value >> 32
+        value *= MULTIPLIER
+        value ^= value >> 29
+        at = cython.cast(cython.Py_ssize_t, value & LOW_HALF) & mask
+        while self._slots[at]:
+            other = cython.address(self._keys[KEY * cython.cast(cython.Py_ssize_t, self._slots[at] - 1)])
+            if key[0] == other[0] and key[1] == other[1] and key[2] == other[2] and key[3] == other[3]:
+                break
+            at = (at + 1) & mask
+        return at
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    @cython.locals(key="const unsigned long long *")
+    def find(self, key: Any) -> cython.longlong:
+        """The number of the rule of a key, -1 where it is new."""
+        number: cython.longlong = -1
+        found: cython.uint = self._slots[self._slot(key)]
+        if found:
+            number = self._of_key[cython.cast(cython.Py_ssize_t, found - 1)]
+        return number
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    @cython.locals(key="const unsigned long long *")
+    def intern(self, key: Any) -> cython.longlong:
+        """The number of the rule of a key, which is made if it is new; NOTHING where the set is full."""
+        number: cython.longlong = self.find(key)
+        if number < 0:
+            with cython.gil:
+                number = self._add(key)
+        return number
+
+    @cython.cfunc
+    @cython.exceptval(-2)
+    @cython.locals(key="const unsigned long long *")
+    def _add(self, key: Any) -> cython.longlong:
+        """Add a new key."""
+        k: cython.Py_ssize_t
+        rule: cython.uint
+        if 4 * (self._count + 1) > 3 * self._of_key.shape[0]:
+            self._widen()
+        rule = self._rule([key[k] for k in range(KEY)])
+        for k in range(KEY):
+            self._keys[KEY * self._count + k] = key[k]
+        self._of_key[self._count] = rule
+        self._count += 1
+        self._slots[self._slot(key)] = cython.cast(cython.uint, self._count)
+        return rule
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _widen(self) -> cython.int:
+        """Double the room for keys."""
+        i: cython.Py_ssize_t
+        room: cython.Py_ssize_t = self._of_key.shape[0]
+        self._keys = longer(self._keys, KEY * self._count, 2 * KEY * room)
+        self._of_key = longer(self._of_key, self._count, 2 * room)
+        self._slots = zeros("I", 2 * self._slots.shape[0])
+        for i in range(self._count):
+            self._slots[self._slot(cython.address(self._keys[KEY * i]))] = cython.cast(cython.uint, i + 1)
+        return 0
+
+    def _rule(self, key: list[int]) -> int:
+        """A key as a rule of the set."""
+        cfa, return_address, frame_pointer, flags = key
+        column = int(self.column)
+        registers = {int(number): (kinds.UNDEFINED, 0, 0) for number in self.kept if number != int(self.frame_pointer)}
+        if flags & kinds.FLAG_OUTERMOST:
+            registers = {column: (kinds.UNDEFINED, 0, 0)}
+        else:
+            for number, how in ((column, return_address), (int(self.frame_pointer), frame_pointer)):
+                kind, base, value = how & 0xFF, how >> 8 & 0xFF, _as_signed(how >> 32)
+                if kind == kinds.REGISTER_PLUS:
+                    expression = self.rules.expressions.add(bytes((BREG0 + base, *leb(value, signed=True))))
+                    if expression < 0:
+                        return NOTHING
+                    kind, base, value = kinds.IS_EXPRESSION, 0, expression
+                elif kind == kinds.REGISTER:
+                    base, value = 0, base
+                if kind:
+                    registers[number] = (kind, value, base)
+            if self.abi == S390X:
+                registers[int(self.stack_pointer)] = (kinds.IS_CFA, -S390X_BIAS, 0)
+        kind, base, offset = cfa & 0xFF, cfa >> 8 & 0xFF, _as_signed(cfa >> 32)
+        try:
+            return int(
+                self.rules.add(
+                    (kind, base, offset, (cfa >> 16) & 0xFF),
+                    registers,
+                    column=column,
+                    source=int(self.source),
+                    signal=bool(flags & kinds.FLAG_SIGNAL),
+                    signed=bool(flags & kinds.FLAG_SIGNED),
+                )
+            )
+        except OverflowError:
+            return NOTHING
+
+
+def _as_signed(value: int) -> int:
+    """32 bits as a signed number."""
+    return value - (1 << 32) if value >> 31 & 1 else value

@@ -1,0 +1,126 @@
+"""Unwind rules of x86-64's procedure linkage tables where the linker wrote none: those of static programs (GNU ld), and
+all that lld makes.
+
+Stubs are jumps and pushes, so one pass over a table's instructions tells how much lies on the stack at each. Behind a
+jump another stub begins, or the part of one that is entered with nothing pushed. Only the table's header, which begins
+by pushing what the loader left in the second slot of `.got.plt`, is entered with a number pushed. Source: System V ABI,
+AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write.
+"""
+
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import Section
+from undwarf.tables.cfi.eh_frame_hdr import find_header
+from undwarf.tables.python_rows import NO_RULE
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
+from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.stubs.common import StubTables
+
+CODE = 5
+
+_NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
+_STACK, _RETURN_ADDRESS = 7, 16
+_PUSHES = {b"\xff\x35": 6, b"\x68": 5}
+_JUMPS = {b"\xf2\xff\x25": 7, b"\xff\x25": 6, b"\xf2\xe9": 6, b"\xe9": 5, b"\xeb": 2}
+_NOTHING = {
+    b"\xf3\x0f\x1e\xfa": 4,
+    b"\xf3\x0f\x1e\xfb": 4,
+    b"\x66\x0f\x1f\x84\x00\x00\x00\x00\x00": 9,
+    b"\x0f\x1f\x84\x00\x00\x00\x00\x00": 8,
+    b"\x0f\x1f\x80\x00\x00\x00\x00": 7,
+    b"\x66\x0f\x1f\x44\x00\x00": 6,
+    b"\x0f\x1f\x44\x00\x00": 5,
+    b"\x0f\x1f\x40\x00": 4,
+    b"\x0f\x1f\x00": 3,
+    b"\x66\x90": 2,
+    b"\x90": 1,
+    b"\xcc": 1,
+}
+"""Landing marks and padding."""
+_LARGEST = 1 << 20
+"""Bytes of a table that are read: some 65,000 stubs."""
+
+
+def _sections(elf: ElfFile) -> list[Section]:
+    found = [section for section in (elf.section(name) for name in _NAMES) if section is not None and section.size]
+    return sorted(found, key=lambda section: section.address)
+
+
+def are_undescribed(elf: ElfFile) -> bool:
+    """Whether a program has linkage tables that the search table of its `.eh_frame` knows nothing of."""
+    header = find_header(elf)
+    if header is None or not header.is_usual:
+        return False
+    sections = _sections(elf)
+    if not sections:
+        return False
+    size = min(header.count * 8, (len(header.data) - header.table) & -8)
+    starts = header.data[header.table : header.table + size].cast("i")[::2]
+    wanted = {section.address - header.address for section in sections}
+    return not all(_has(starts, start) for start in wanted)
+
+
+def _has(starts: memoryview, wanted: int) -> bool:
+    low, high = 0, len(starts)
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(starts) and int(starts[low]) == wanted
+
+
+def depths(code: bytes) -> list[tuple[int, int]]:
+    """(offset, bytes between the stack pointer and the call frame address) from where they hold in a table; 0 bytes
+    from where on instructions are not those of stubs."""
+    depth = 16 if code.startswith(b"\xff\x35") else 8
+    found = [(0, depth)]
+    at = 0
+    while at < len(code):
+        for known, after in ((_JUMPS, 0), (_PUSHES, 8), (_NOTHING, -1)):
+            length = next((known[head] for head in known if code.startswith(head, at)), 0)
+            if length:
+                at += length
+                depth = depth if after < 0 else depth + after if after else 8
+                break
+        else:
+            found.append((at, 0))
+            break
+        if depth != found[-1][1] and at < len(code):
+            found.append((at, depth))
+    return found
+
+
+class Stubs(StubTables):
+    """The linkage tables of one file."""
+
+    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
+        places = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]
+        places = [one for i, one in enumerate(places) if not i or places[i - 1][1] <= one[0]]
+        super().__init__(places)
+        self._elf = elf
+        self._rules = rules
+        self._made: dict[int, list[tuple[int, int]]] = {}
+
+    def _all(self, piece: int) -> list[tuple[int, int]]:
+        made = self._made.get(piece)
+        if made is None:
+            start, end = self.starts[piece], self.ends[piece]
+            code = bytes(self._elf.read(start, end - start) or b"")
+            made = self._made[piece] = [(start + at, self._rule(depth)) for at, depth in depths(code)]
+        return made
+
+    def _rule(self, depth: int) -> int:
+        if not depth:
+            return NO_RULE
+        saved = {_RETURN_ADDRESS: (AT_CFA, -8, 0)}
+        try:
+            return self._rules.add((CFA_REGISTER, _STACK, depth, 0), saved, column=_RETURN_ADDRESS, source=CODE)
+        except OverflowError:
+            return NO_RULE
+
+
+def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:
+    """The tables of a file, None if it has none."""
+    made = Stubs(elf, rules)
+    return made if len(made.starts) else None

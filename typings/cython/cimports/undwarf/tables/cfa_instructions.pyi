@@ -1,3 +1,0 @@
-"""undwarf/tables/cfa_instructions.pxd"""
-
-from undwarf.tables.cfa_instructions import *

@@ -1,0 +1,3 @@
+"""undwarf/tables/cfi/instructions.pxd"""
+
+from undwarf.tables.cfi.instructions import *
