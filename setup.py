@@ -30,7 +30,7 @@ SHARED = "undwarf._shared"
 """What all kernels need of Cython, typed buffers above all, as one module: in each it was half of the build."""
 NAMES = "undwarf._compiled"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-OWN_FILES = ("undwarf.arenas", "undwarf.buffers", "undwarf.mapped_files", SHARED, NAMES)
+OWN_FILES = ("undwarf.arenas", "undwarf.column", "undwarf.mapped_files", SHARED, NAMES)
 """What is needed of the first folder is needed apart."""
 FLAGS: dict[str, list[str]] = {}
 """What is said to the C compiler of each file."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from mutate import main
 
 from undwarf.column import zeros
-from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits

@@ -2,7 +2,7 @@
 
 from mutate import main
 
-from undwarf.dwarf.line import LineProgram
+from undwarf.dwarf.line_program import LineProgram
 
 MOST_ROWS = 20_000
 CODE = [0x1000, 0x9000]

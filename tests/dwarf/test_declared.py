@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from undwarf.dwarf.declarations import given_names
-from undwarf.dwarf.info import Info
+from undwarf.dwarf.die import Info
+from undwarf.dwarf.unit_index import given_names
 
 from .test_hostile import COMPILE_UNIT, FUNCTION, NAME, REF4, ROOT, STRING, UNIT, function, table, unit
 

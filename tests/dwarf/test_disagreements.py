@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf

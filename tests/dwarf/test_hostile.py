@@ -11,9 +11,9 @@ import pytest
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.info import Info
-from undwarf.dwarf.line import LineProgram
-from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.die import Info
+from undwarf.dwarf.line_lookup import DebugLines
+from undwarf.dwarf.line_program import LineProgram
 from undwarf.dwarf.strings import strings_at
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT

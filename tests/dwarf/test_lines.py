@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.column import zeros
-from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
 

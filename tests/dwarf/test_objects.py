@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.dwarf.lines import DebugLines
-from undwarf.dwarf.patching import patch, symbol_values
+from undwarf.dwarf.apply_relocations import patch, symbol_values
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.dwarf.relocations import operations_of
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile

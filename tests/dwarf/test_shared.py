@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.defects import Defects
-from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
 

@@ -10,7 +10,7 @@ import pytest
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.lines import DebugLines
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.dwarf.split import Package
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile

@@ -1,7 +1,7 @@
 """DWARF debugging information: units and entries, line tables, inlined functions.
 
-:class:`undwarf.dwarf.lines.DebugLines` answers what an address stands for. Below it,
+:class:`undwarf.dwarf.line_lookup.DebugLines` answers what an address stands for. Below it,
 :class:`undwarf.dwarf.sections.DwarfFile` has the sections of one file;
-:class:`undwarf.dwarf.info.Info` reads units, entries and the functions of a unit, and
-:class:`undwarf.dwarf.line.LineProgram` a line table.
+:class:`undwarf.dwarf.die.Info` reads units, entries and the functions of a unit, and
+:class:`undwarf.dwarf.line_program.LineProgram` a line table.
 """

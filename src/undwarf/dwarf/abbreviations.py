@@ -30,7 +30,7 @@ one place all the time or be declared only; functions that are inlined."""
 SPARSE = cython.declare(cython.ulonglong, 256)
 """How far the codes of an abbreviation table may go beyond eight for each entry; they are dense."""
 
-# Which attributes say what an entry declares, as NAMING and its like in undwarf.dwarf.declarations tell them apart.
+# Which attributes say what an entry declares, as NAMING and its like in undwarf.dwarf.unit_index tell them apart.
 _TOLD = bytearray(256)
 for _attribute, _told in (
     (attributes.NAME, 1),

@@ -1,4 +1,4 @@
-from undwarf.dwarf.layouts cimport Layouts
+from undwarf.dwarf.type_sizes cimport Layouts
 
 
 cdef class Ranges(Layouts):

@@ -14,7 +14,7 @@ from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, RNGLISTX
 
 from undwarf.column import copied, doubled, zeros
-from undwarf.dwarf.layouts import Layouts
+from undwarf.dwarf.type_sizes import Layouts
 
 ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 LARGE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFF)

@@ -8,7 +8,7 @@ kernel modules have in their code.
 from functools import cached_property
 
 from undwarf.defects import Defects
-from undwarf.dwarf.patching import patch, symbol_values
+from undwarf.dwarf.apply_relocations import patch, symbol_values
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import (
     SHF_ALLOC,
@@ -177,7 +177,7 @@ _COLUMNS: dict[int, memoryview] = {}
 
 
 def operations_of(machine: int) -> memoryview:
-    """What each type of relocation of a machine does, as :func:`undwarf.dwarf.patching.patch` wants it."""
+    """What each type of relocation of a machine does, as :func:`undwarf.dwarf.apply_relocations.patch` wants it."""
     found = _COLUMNS.get(machine)
     if found is None:
         known = _OPERATIONS.get(machine, {})

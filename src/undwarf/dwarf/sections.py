@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from undwarf.column import zeros
-from undwarf.dwarf.info import Info
+from undwarf.dwarf.die import Info
 from undwarf.dwarf.root_places import PLACES, Root
 from undwarf.dwarf.strings import Text
 from undwarf.dwarf.value_classes import ValueClass

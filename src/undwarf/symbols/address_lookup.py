@@ -5,7 +5,7 @@ from functools import partial
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.lines import InlineChains
+from undwarf.dwarf.line_lookup import InlineChains
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
 from undwarf.lazy_dataclasses import dataclass

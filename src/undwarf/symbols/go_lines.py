@@ -1,7 +1,7 @@
 """Inlined functions and source lines of programs of Go from their own table, in the shape of DWARF's."""
 
 from undwarf.column import zeros
-from undwarf.dwarf.lines import InlineChains
+from undwarf.dwarf.line_lookup import InlineChains
 from undwarf.elf.go_functions import GoFunctions
 
 NONE = 0xFFFFFFFF

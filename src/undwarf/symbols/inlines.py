@@ -5,8 +5,8 @@ from functools import partial
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.lines import DebugLines
-from undwarf.dwarf.nesting import gather, group
+from undwarf.dwarf.innermost_ranges import gather, group
+from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore

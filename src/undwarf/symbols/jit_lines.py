@@ -3,7 +3,7 @@
 from bisect import bisect_right
 
 from undwarf.column import zeros
-from undwarf.dwarf.lines import InlineChains
+from undwarf.dwarf.line_lookup import InlineChains
 from undwarf.images.jitdump import JitDump, Line
 
 NONE = 0xFFFFFFFF

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from undwarf.column import absent, zeros
-from undwarf.dwarf.nesting import group
+from undwarf.dwarf.innermost_ranges import group
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.lazy_dataclasses import dataclass

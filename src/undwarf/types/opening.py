@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from undwarf.defects import Defects
-from undwarf.dwarf.lines import AltFinder, SplitFinder
+from undwarf.dwarf.line_lookup import AltFinder, SplitFinder
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable, UndwarfError
 from undwarf.limits import DEFAULT, Limits

@@ -6,7 +6,7 @@ function around them in their names. The code's own parameter that leads there i
 variables are. Where the code is in one unit, and who makes the closure in another, the structure may be there alone.
 """
 
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.dwarf.tags import STRUCTURE_TYPE
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.definitions import CAPTURED

@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX
 
 from undwarf.column import longer, zeros
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.expressions import Expressions
 

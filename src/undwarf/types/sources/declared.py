@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf.value_classes import REF, STRP, STRX
 
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.entries import Space, name_of_entry
@@ -45,7 +45,7 @@ class Declared:
         """Where places are put before they are brought in order, while nobody does."""
 
     def of(self, entries: Any, row: int, unit: int) -> Variable:
-        """Name and type of a variable at a row of :meth:`undwarf.dwarf.info.Info.variables` of a unit."""
+        """Name and type of a variable at a row of :meth:`undwarf.dwarf.die.Info.variables` of a unit."""
         if entries[row + 3] == REF and not entries[row + 5] and not entries[row + 7]:
             origin = entries[row + 4]
             found: Variable | None = self._origins.get(origin)

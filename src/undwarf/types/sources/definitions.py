@@ -6,7 +6,7 @@ from collections.abc import Callable
 import cython
 from cython.cimports.undwarf.dwarf import tags
 
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.types.sources.entries import SPECIFICATION, Space, Spaces
 
 __all__ = ["CAPTURED", "Definitions"]

@@ -10,7 +10,7 @@ from bisect import bisect_left
 import cython
 from cython.cimports.undwarf.dwarf import operations, tags
 
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.types.layouts.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.sources.definitions import Definitions

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from undwarf.dwarf.declarations import given_names
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.strings import strings_at
+from undwarf.dwarf.unit_index import given_names
 from undwarf.dwarf.unit_kinds import UnitKind
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.types.sources.kept import Kept
@@ -46,7 +46,7 @@ _COLUMN_COST = 300
 
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
-    """Flags for :meth:`undwarf.dwarf.info.Info.entries`: the tags that are wanted, and those of them whose children are
+    """Flags for :meth:`undwarf.dwarf.die.Info.entries`: the tags that are wanted, and those of them whose children are
     looked at too."""
     flags = bytearray(256)
     for tag in (*wanted, *into):
@@ -104,7 +104,7 @@ class Space:
 
     def members(self, entry: Entry, tags: bytes) -> list[Any]:
         """The entries directly below one, of some tags; members that are plain as
-        :meth:`undwarf.dwarf.info.Info.members` tells them."""
+        :meth:`undwarf.dwarf.die.Info.members` tells them."""
         if not entry.has_children:
             return []
         found: list[Any] = self.info.members(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
@@ -112,7 +112,7 @@ class Space:
 
     @cached_property
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """What all units declare, in short: see :meth:`undwarf.dwarf.info.Info.outline`."""
+        """What all units declare, in short: see :meth:`undwarf.dwarf.die.Info.outline`."""
         found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.outline()
         self.file.elf.release(unpacked=False)
         return found
@@ -159,7 +159,7 @@ class Space:
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
-        """What a unit declares (:meth:`undwarf.dwarf.info.Info.declared`), kept for a while."""
+        """What a unit declares (:meth:`undwarf.dwarf.die.Info.declared`), kept for a while."""
         kept = self.spaces.declared
         found = kept.get((self.number, unit))
         if found is None:
@@ -248,7 +248,7 @@ class Space:
 
 class Spaces:
     """All spaces of one binary. ``main`` is its `.debug_info`, ``all`` are those that were opened; ``source_of`` tells
-    where the entries of a unit of ``file`` are (:meth:`undwarf.dwarf.lines.DebugLines.source_of`)."""
+    where the entries of a unit of ``file`` are (:meth:`undwarf.dwarf.line_lookup.DebugLines.source_of`)."""
 
     def __init__(self, file: DwarfFile, source_of: "Callable[[int], tuple[DwarfFile, int]] | None" = None) -> None:
         self.file = file

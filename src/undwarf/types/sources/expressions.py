@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, LOCLISTX, SEC_OFFSET, UNSIGNED
 
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.dwarf.root_places import Root
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.entries import FRAME_BASE, HIGH_PC, LOW_PC

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from undwarf.defects import Defects
-from undwarf.dwarf.info import Entry
-from undwarf.dwarf.lines import AltFinder, DebugLines, SplitFinder
+from undwarf.dwarf.die import Entry
+from undwarf.dwarf.line_lookup import AltFinder, DebugLines, SplitFinder
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.tags import NAMESPACE, SUBPROGRAM, VARIABLE
 from undwarf.elf import ElfFile

@@ -103,7 +103,7 @@ class ObjectFile(ElfFile):
         if table is None or data is None:
             return memoryview(b"").cast("B").cast("Q")
         # Most files are linked.
-        from undwarf.dwarf.patching import symbol_values
+        from undwarf.dwarf.apply_relocations import symbol_values
 
         extended = next(
             (one for one in self.sections if one.type == SHT_SYMTAB_SHNDX and one.link == table.index), None
@@ -139,7 +139,7 @@ class ObjectFile(ElfFile):
         data = self.section_data(section)
         if data is None:
             return memoryview(b"")
-        from undwarf.dwarf.patching import patch
+        from undwarf.dwarf.apply_relocations import patch
         from undwarf.dwarf.relocations import operations_of
 
         made: bytearray | None = None

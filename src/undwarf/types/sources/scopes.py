@@ -8,7 +8,7 @@ import cython
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, LOCLISTX, SEC_OFFSET, UNSIGNED
 
 from undwarf.column import longer, zeros
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.types.layouts.model import VOID
 from undwarf.types.sources.code_scopes import CodeScopes
 from undwarf.types.sources.declared import Declared, Variable
@@ -36,7 +36,7 @@ _PLACE_COST, _SCOPE_COST = 100, 50
 """Bytes, about, that a place of a variable takes, and a scope."""
 
 ENTRY = cython.declare(cython.Py_ssize_t, 12)
-"""Numbers of each row of :meth:`undwarf.dwarf.info.Info.variables`."""
+"""Numbers of each row of :meth:`undwarf.dwarf.die.Info.variables`."""
 PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 AT_REGISTER = cython.declare(cython.int, 1)
 """A kind of places, as in `places.py`."""

@@ -8,7 +8,7 @@ their names are put together again. GCC and Clang as a rule write `vector<int>`,
 import re
 from collections.abc import Callable
 
-from undwarf.dwarf.info import Entry
+from undwarf.dwarf.die import Entry
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.types.layouts.records import THROUGH, Kind
 from undwarf.types.sources.entries import CONST_VALUE, TEMPLATE_NAME, tags_of

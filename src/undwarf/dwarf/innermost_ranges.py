@@ -289,7 +289,7 @@ class ChainColumns:
     def add(self, which: Any, found: Any, row_found: Any, functions: Any, lines: Any, base: int) -> None:
         """The chains of the addresses ``which`` (I): ``found`` is each one's innermost record, ``row_found`` its row.
 
-        ``functions`` and ``lines`` are the columns that :mod:`undwarf.dwarf.info` and ``line`` give; ``base`` is added
+        ``functions`` and ``lines`` are the columns that :mod:`undwarf.dwarf.die` and ``line`` give; ``base`` is added
         to record numbers. Where there is neither a record nor a row the address has no chain.
         """
         first_number: cython.uint = base

@@ -12,7 +12,7 @@ from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.value_classes import REF
 
 from undwarf.column import doubled, zeros
-from undwarf.dwarf.values import Values
+from undwarf.dwarf.attribute_values import Values
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 OF_MEMBERS = cython.declare(cython.Py_ssize_t, 0x80000000)

@@ -26,7 +26,7 @@ from cython.cimports.undwarf.dwarf.value_classes import (
 )
 
 from undwarf.column import with_room, zeros
-from undwarf.dwarf.declarations import Declarations
+from undwarf.dwarf.unit_index import Declarations
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 FAR = cython.declare(cython.ulonglong, 1 << 62)

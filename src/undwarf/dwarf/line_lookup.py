@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from undwarf.column import absent, zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.nesting import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
+from undwarf.dwarf.innermost_ranges import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
 from undwarf.dwarf.root_places import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.split import SplitFinder, SplitUnits
@@ -276,7 +276,7 @@ class DebugLines:
             return _NOTHING
         table = self._tables.get(offset)
         if table is None:
-            from undwarf.dwarf.line import LineProgram
+            from undwarf.dwarf.line_program import LineProgram
 
             program = LineProgram(
                 file.section("debug_line"),

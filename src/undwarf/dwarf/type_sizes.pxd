@@ -1,4 +1,4 @@
-from undwarf.dwarf.entry_walk cimport EntryWalk
+from undwarf.dwarf.die_cursor cimport EntryWalk
 
 
 cdef class Layouts(EntryWalk):

@@ -8,7 +8,7 @@ from cython.cimports.undwarf.dwarf import attributes, tags, walks
 from cython.cimports.undwarf.dwarf.value_classes import REF, SIGNED, STRING, STRP, UNSIGNED
 
 from undwarf.column import doubled, zeros
-from undwarf.dwarf.entry_walk import EntryWalk
+from undwarf.dwarf.die_cursor import EntryWalk
 
 NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 NONE = cython.declare(cython.uint, 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-from undwarf.dwarf.values cimport Values
+from undwarf.dwarf.attribute_values cimport Values
 
 
 cdef class EntryWalk(Values):

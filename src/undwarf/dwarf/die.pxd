@@ -1,0 +1,1 @@
+from undwarf.dwarf.unit_index cimport Declarations

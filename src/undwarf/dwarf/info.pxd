@@ -1,1 +1,0 @@
-from undwarf.dwarf.declarations cimport Declarations
