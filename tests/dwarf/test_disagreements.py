@@ -20,12 +20,12 @@ Rows = list[tuple[int, int, str]]
 def ranges_of(lines: DebugLines, *, inlined: bool) -> Rows:
     """(start, end, name) of the functions that are inlined, or of those that are not."""
     found: Rows = []
-    for unit in range(lines.file.info.count):
+    for unit in range(lines.file.info.units.count):
         file, number = lines.source_of(unit)
-        functions = file.info.functions(number)
+        functions = file.info.functions.of_unit(number)
         for start, end, of in zip(functions["start"], functions["end"], functions["of"], strict=True):
             if bool(functions["inlined"][of]) == inlined:
-                name = file.info.name_of(functions["origin"][of])
+                name = file.info.functions.name_of(functions["origin"][of])
                 found.append((start, end, file.string(name[0], name[1], name[4])))
     return found
 

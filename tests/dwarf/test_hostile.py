@@ -11,7 +11,7 @@ import pytest
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.die import Info
+from undwarf.dwarf.die import DebugInfo
 from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.dwarf.line_program import LineProgram
 from undwarf.dwarf.strings import strings_at
@@ -63,8 +63,8 @@ def function(name: bytes, start: int, size: int, children: bytes = b"\0") -> byt
 
 
 def test_what_these_tests_build_is_read() -> None:
-    info = Info(unit(ROOT + function(b"f", 0x1000, 32) + b"\0"), table(UNIT, FUNCTION))
-    found = info.functions(0)
+    info = DebugInfo(unit(ROOT + function(b"f", 0x1000, 32) + b"\0"), table(UNIT, FUNCTION))
+    found = info.functions.of_unit(0)
     assert (found["start"].tolist(), found["end"].tolist(), info.damaged) == ([0x1000], [0x1020], 0)
 
 
@@ -73,35 +73,35 @@ def test_origins_that_lead_in_a_circle_give_no_name() -> None:
     # Each is 21 bytes; both begin behind the unit's header and root.
     one, two = 12, 33
     entries = b"".join(b"\2" + struct.pack("<IQQ", other, 0x1000, 16) for other in (two, one))
-    info = Info(unit(ROOT + entries + b"\0"), abbreviations)
-    found = info.functions(0)
+    info = DebugInfo(unit(ROOT + entries + b"\0"), abbreviations)
+    found = info.functions.of_unit(0)
     assert len(found["die"]) == 2
-    assert [info.name_of(origin)[0] for origin in found["origin"]] == [0, 0]
-    itself = Info(unit(ROOT + b"\2" + struct.pack("<IQQ", one, 0x1000, 16) + b"\0"), abbreviations)
-    assert itself.name_of(one)[0] == 0
+    assert [info.functions.name_of(origin)[0] for origin in found["origin"]] == [0, 0]
+    itself = DebugInfo(unit(ROOT + b"\2" + struct.pack("<IQQ", one, 0x1000, 16) + b"\0"), abbreviations)
+    assert itself.functions.name_of(one)[0] == 0
 
 
 @pytest.mark.parametrize("length", [0, 6, 0xFFFFFFEF, 0xFFFFFFF0, 0xFFFFFFFE, 0x7FFFFFFF])
 def test_absurd_length_of_a_unit_ends_with_the_section(length: int) -> None:
-    info = Info(unit(ROOT + function(b"f", 0x1000, 32) + b"\0", length=length), table(UNIT, FUNCTION))
-    for number in range(info.count):
-        assert info.functions(number)["start"].tolist() in ([], [0x1000])
-    assert info.count <= 1
+    info = DebugInfo(unit(ROOT + function(b"f", 0x1000, 32) + b"\0", length=length), table(UNIT, FUNCTION))
+    for number in range(info.units.count):
+        assert info.functions.of_unit(number)["start"].tolist() in ([], [0x1000])
+    assert info.units.count <= 1
 
 
 def test_absurd_length_of_64_bits() -> None:
     for length in (1 << 63, (1 << 64) - 1, 1 << 40):
         data = struct.pack("<IQHQB", 0xFFFFFFFF, length, 4, 0, 8) + ROOT + function(b"f", 0x1000, 32)
-        info = Info(data, table(UNIT, FUNCTION))
-        assert info.count == 1 and info.damaged == 1
+        info = DebugInfo(data, table(UNIT, FUNCTION))
+        assert info.units.count == 1 and info.damaged == 1
 
 
 def test_nesting_is_followed_so_deep_and_no_further() -> None:
     nested = (3, BLOCK, True, [])
     for depth, damaged in ((1000, 0), (5000, 1)):
         inside = b"\3" * depth + function(b"deep", 0x2000, 8) + b"\0" * depth
-        info = Info(unit(ROOT + function(b"f", 0x1000, 32) + inside), table(UNIT, FUNCTION, nested))
-        assert info.functions(0)["start"].tolist()[:1] == [0x1000]
+        info = DebugInfo(unit(ROOT + function(b"f", 0x1000, 32) + inside), table(UNIT, FUNCTION, nested))
+        assert info.functions.of_unit(0)["start"].tolist()[:1] == [0x1000]
         assert bool(info.damaged) == bool(damaged)
 
 
@@ -112,8 +112,8 @@ def test_string_without_an_end_and_block_without_bounds() -> None:
         (0x04, struct.pack("<I", 0xFFFFFFFF)),
         (INDIRECT, b"\x16"),
     ):
-        info = Info(unit(ROOT + b"\2" + value), table(UNIT, (2, SUBPROGRAM, False, [(NAME, form), (LOW, ADDR)])))
-        assert info.functions(0)["start"].tolist() == []
+        info = DebugInfo(unit(ROOT + b"\2" + value), table(UNIT, (2, SUBPROGRAM, False, [(NAME, form), (LOW, ADDR)])))
+        assert info.functions.of_unit(0)["start"].tolist() == []
         assert info.damaged
 
 
@@ -121,21 +121,21 @@ def test_many_units_of_one_huge_abbreviation_table_are_not_all_read() -> None:
     abbreviations = table(*((code, COMPILE_UNIT, False, [(NAME, PRESENT)] * 200) for code in range(1, 700)))
     # Each unit takes the table from another offset.
     data = b"".join(unit(ROOT, abbreviations=400 * k % len(abbreviations)) for k in range(20_000))
-    info = Info(data, abbreviations)
-    info.roots()
+    info = DebugInfo(data, abbreviations)
+    info.reader.roots()
     assert info.damaged > 10_000
 
 
 def test_code_far_beyond_the_others_takes_no_room() -> None:
-    info = Info(unit(leb(1 << 60)), table((1 << 60, COMPILE_UNIT, False, [])))
-    info.roots()
+    info = DebugInfo(unit(leb(1 << 60)), table((1 << 60, COMPILE_UNIT, False, [])))
+    info.reader.roots()
     assert info.damaged
 
 
 def test_abbreviation_of_too_many_attributes_is_not_taken() -> None:
     abbreviations = table(UNIT, (2, SUBPROGRAM, False, [(NAME, PRESENT)] * 100_000))
-    info = Info(unit(ROOT + b"\2" * 100_000), abbreviations)
-    info.functions(0)
+    info = DebugInfo(unit(ROOT + b"\2" * 100_000), abbreviations)
+    info.functions.of_unit(0)
     assert info.damaged
 
 
@@ -145,8 +145,8 @@ def test_entries_that_share_a_long_list_of_ranges_end_early() -> None:
     entries = (b"\2" + bytes(4)) * 100_000
     # What lies outside of code is not kept, but was read.
     for code in (None, column([1 << 40, 1 << 41])):
-        info = Info(unit(ROOT + entries), abbreviations, ranges=ranges, code=code, max_ranges=50_000)
-        found = info.functions(0)
+        info = DebugInfo(unit(ROOT + entries), abbreviations, ranges=ranges, code=code, max_ranges=50_000)
+        found = info.functions.of_unit(0)
         assert len(found["start"]) <= 50_000
         assert info.damaged
 

@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> DwarfFile:
 
 def test_a_number_means_another_string_in_another_unit(file: DwarfFile) -> None:
     space = Spaces(file).main
-    roots = [space.root(unit) for unit in range(space.info.count)]
+    roots = [space.root(unit) for unit in range(space.info.units.count)]
     # What was read once is asked for again.
     for _time in range(2):
         assert [Path(one.string(NAME)).name for one in roots if one is not None] == ["a.c", "b.c"]

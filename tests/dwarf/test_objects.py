@@ -109,7 +109,7 @@ def test_sections_of_one_name_are_joined_and_type_units_found(compiled: Callable
     file = DwarfFile(elf)
     assert len(alone) > 5
     assert len(file.section("debug_types")) == sum(section.size for section in alone)
-    assert file.types.count == len(alone)
+    assert file.types.units.count == len(alone)
 
 
 def test_code_is_laid_out_in_the_file_s_order_before_data(compiled: Callable[[str, str], Path]) -> None:

@@ -138,7 +138,7 @@ def test_types_in_a_package_are_found_by_their_signatures(folder: Path) -> None:
     assert lines is not None
     spaces = Spaces(lines.file)
     wanted = []
-    for unit in range(lines.file.info.count):
+    for unit in range(lines.file.info.units.count):
         file, number = lines.source_of(unit)
         space = spaces.of(file)
         root = space.root(number)

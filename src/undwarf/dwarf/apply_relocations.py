@@ -1,44 +1,30 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Relocations written into the bytes of a debugging section, as a linker would do it.
+"""Applies relocations to the bytes of a debugging section, as a linker does.
 
-Sources: the gABI's chapter on relocation; what each operation does is said by the tables in
-:mod:`undwarf.dwarf.relocations`.
+Source: the gABI's chapter on relocation. Which operation each type of relocation is: :mod:`undwarf.dwarf.relocations`.
 """
 
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.relocation_operations import (
+    ABSOLUTE,
+    ADD,
+    KEEP,
+    RELATIVE,
+    SET_LEB,
+    SET_LOW,
+    SUBTRACT,
+    SUBTRACT_LEB,
+    SUBTRACT_LOW,
+)
 
 from undwarf.column import zeros
 
 XINDEX = cython.declare(cython.uint, 0xFFFF)
-
-# What is done: the high four bits of an entry of ``kinds``; the low four are the size in bytes.
-ABSOLUTE = cython.declare(cython.int, 1)
-RELATIVE = cython.declare(cython.int, 2)
-ADD = cython.declare(cython.int, 3)
-SUBTRACT = cython.declare(cython.int, 4)
-SET_LOW = cython.declare(cython.int, 5)
-SUBTRACT_LOW = cython.declare(cython.int, 6)
-SET_LEB = cython.declare(cython.int, 7)
-SUBTRACT_LEB = cython.declare(cython.int, 8)
-KEEP = cython.declare(cython.int, 9)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-@cython.locals(view="const unsigned char[::1]")
-def _number(view: Any, at: cython.Py_ssize_t, size: cython.int, big: cython.bint) -> cython.ulonglong:
-    """A number of up to 8 bytes; 0 where the view ends before it."""
-    value: cython.ulonglong = 0
-    k: cython.int
-    if at < 0 or size > view.shape[0] - at:
-        return 0
-    for k in range(size):
-        value = value << 8 | view[at + (k if big else size - 1 - k)]
-    return value
+"""SHN_XINDEX: the section's number is in SHT_SYMTAB_SHNDX."""
 
 
 @cython.locals(
@@ -53,10 +39,9 @@ def _number(view: Any, at: cython.Py_ssize_t, size: cython.int, big: cython.bint
     value="unsigned long long",
 )
 def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, big: bool) -> memoryview:
-    """What each symbol of a symbol table's bytes adds (Q): its value, and the base (Q) of the section that it is in.
+    """The values (Q) of all symbols of a symbol table's bytes, plus the base (Q) of the section of each.
 
-    ``extended`` are the bytes of the section that has numbers of sections beyond 0xfeff. What is defined elsewhere
-    is 0.
+    ``extended`` are the bytes of SHT_SYMTAB_SHNDX, with section numbers from 0xff00 on. Undefined symbols are 0.
     """
     view, bases, indexes = table, section_bases, extended
     size = 24 if wide else 16
@@ -64,13 +49,13 @@ def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, 
     values = zeros("Q", n)
     for i in range(n):
         if wide:
-            section = cython.cast("unsigned int", _number(view, size * i + 6, 2, big))
-            value = _number(view, size * i + 8, 8, big)
+            section = cython.cast("unsigned int", fixed(view, size * i + 6, 2, big))
+            value = fixed(view, size * i + 8, 8, big)
         else:
-            section = cython.cast("unsigned int", _number(view, size * i + 14, 2, big))
-            value = _number(view, size * i + 4, 4, big)
+            section = cython.cast("unsigned int", fixed(view, size * i + 14, 2, big))
+            value = fixed(view, size * i + 4, 4, big)
         if section == XINDEX:
-            section = cython.cast("unsigned int", _number(indexes, 4 * i, 4, big))
+            section = cython.cast("unsigned int", fixed(indexes, 4 * i, 4, big))
         elif section == 0xFFF2:
             # SHN_COMMON: the value is an alignment.
             value = 0
@@ -100,26 +85,27 @@ def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, 
     size="int",
     word="int",
     left="Py_ssize_t",
-    behind="Py_ssize_t",
+    after="Py_ssize_t",
 )
 def patch(
     section: Any, relocations: Any, symbols: Any, operations: Any, *, wide: bool, big: bool, addends: bool, base: int
 ) -> int:
-    """Apply the entries of a relocation section's bytes to ``section`` (a bytearray); how many could not be.
+    """Apply the entries of a relocation section's bytes to ``section`` (a bytearray); how many could not be applied.
 
-    ``symbols`` (Q) are the symbols' values, ``operations`` (B) what each type of relocation does. ``addends`` says
-    whether entries have them (RELA), else the section has (REL). ``base`` is the section's own address.
+    ``symbols`` (Q) are the symbols' values; ``operations`` (B) has for each type of relocation the operation times 16,
+    plus the bytes that it changes. ``addends``: the entries have them (RELA), else the section has (REL). ``base`` is
+    the section's own address.
     """
     own: cython.ulonglong = base
-    upside: cython.bint = big
+    big_endian: cython.bint = big
     left = 0
     data, view, values, kinds = section, relocations, symbols, operations
     word = 8 if wide else 4
     entry = 3 * word if addends else 2 * word
     n = view.shape[0] // entry
     for i in range(n):
-        offset = _number(view, entry * i, word, upside)
-        info = _number(view, entry * i + word, word, upside)
+        offset = fixed(view, entry * i, word, big_endian)
+        info = fixed(view, entry * i + word, word, big_endian)
         if wide:
             kind = info & 0xFFFFFFFF
             symbol = info >> 32
@@ -140,10 +126,10 @@ def patch(
             left += 1
             continue
         at = cython.cast("Py_ssize_t", offset)
-        old = _number(data, at, size, upside)
+        old = fixed(data, at, size, big_endian)
         value = values[cython.cast("Py_ssize_t", symbol)]
         if addends:
-            value += _number(view, entry * i + 2 * word, word, upside)
+            value += fixed(view, entry * i + 2 * word, word, big_endian)
         elif what in (ABSOLUTE, RELATIVE):
             value += old
         if what == RELATIVE:
@@ -158,9 +144,9 @@ def patch(
             value = (old & 0xC0) | ((old - value) & 0x3F)
         elif what in (SET_LEB, SUBTRACT_LEB):
             if what == SUBTRACT_LEB:
-                behind = at
-                value = leb128(data, cython.address(behind), data.shape[0], False) - value
-            # The number keeps its length, which was made for the largest.
+                after = at
+                value = leb128(data, cython.address(after), data.shape[0], False) - value
+            # The number keeps its length, which assemblers choose for the largest one.
             k = 0
             while at + k < data.shape[0] and k < 10:
                 what = data[at + k] & 0x80
@@ -171,6 +157,6 @@ def patch(
                     break
             continue
         for k in range(size):
-            data[at + (size - 1 - k if upside else k)] = cython.cast("unsigned char", value & 0xFF)
+            data[at + (size - 1 - k if big_endian else k)] = cython.cast("unsigned char", value & 0xFF)
             value >>= 8
     return left

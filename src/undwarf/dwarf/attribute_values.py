@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Values of entries' attributes, read or stepped over; roots of units.
+"""Reads the attributes of DIEs: abbreviation codes and values of all forms.
 
 Sources: DWARF 5, 7.5.6 (forms); GCC's wiki on DebugFission for the forms and attributes that DWARF 4 uses in split
 files; the GNU forms of dwz; LLVM's Dwarf.def and AsmPrinter for functions whose address is an indexed one and a
@@ -10,8 +10,10 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations
+from cython.cimports.undwarf.dwarf.constants import NONE, NULL_ENTRY
 from cython.cimports.undwarf.dwarf.fixed import fixed
-from cython.cimports.undwarf.dwarf.root_places import Root
+from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.root_places import PLACES, Root
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import (
     ADDRESS,
@@ -34,18 +36,16 @@ from cython.cimports.undwarf.dwarf.value_classes import (
     UNSIGNED,
 )
 
-from undwarf.column import zeros
-from undwarf.dwarf.abbreviations import Abbreviations
-
-ROOT = cython.declare(cython.Py_ssize_t, 16)
-"""Places kept of each unit's root, as undwarf.dwarf.constants.Root has them."""
+from undwarf.column import absent, zeros
+from undwarf.dwarf.abbreviations import AbbreviationTables
+from undwarf.dwarf.units import UnitTable
 
 _SHORTEST = cython.declare(cython.ulonglong, 8)
-"""Bytes of an expression for an indexed address and a distance, at least."""
+"""Least size of an expression that adds a distance to an indexed address."""
 _DISTANCE = cython.declare(cython.Py_ssize_t, 6)
-"""Bytes that it has behind the index."""
+"""Bytes of that expression after the index: DW_OP_const4u with its number, DW_OP_plus."""
 
-# Places of a root's attributes; 255 for those that are not kept.
+# The column of each attribute of a root DIE; 255 for those without one.
 _ROOT_OF = bytearray(b"\xff" * 0x80)
 for _attribute, _place in (
     (attributes.NAME, Root.NAME),
@@ -63,20 +63,100 @@ for _attribute, _place in (
     _ROOT_OF[_attribute] = _place
 
 
+@cython.final
 @cython.cclass
-class Values(Abbreviations):
-    """Units whose attributes are read: the value read last is of class ``value_class``, a number ``value``; blocks and
-    strings are ``value_size`` bytes at that offset."""
+class AttributeReader:
+    """A position in a section of DIEs, and the value that was read there.
 
-    def __init__(self, data: Any, abbrevs: Any, *, big: bool = False, types: bool = False) -> None:
-        super().__init__(data, abbrevs, big=big, types=types)
+    The value read last is ``value`` of class ``value_class``; blocks and strings are ``value_size`` bytes at the offset
+    ``value``. Whatever does not fit in the unit moves ``at`` past ``end``, where nothing more is read.
+    """
+
+    def __init__(self, data: Any, units: UnitTable, abbreviations: AbbreviationTables, *, big: bool = False) -> None:
+        self.data = data
+        self.units = units
+        self.abbreviations = abbreviations
+        self.big = big
+        self.damaged = 0
+        self.at = self.end = 0
+        self.tables = absent("I", units.count)
         self.root_of = memoryview(bytes(_ROOT_OF))
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def enter(self, unit: cython.Py_ssize_t) -> cython.int:
+        """Read in a unit from now on, from wherever ``at`` is set to."""
+        if self.tables[unit] == NONE:
+            self.tables[unit] = cython.cast(
+                "unsigned int",
+                self.abbreviations.table(
+                    self.units.abbreviations[unit],
+                    self.units.offset_size[unit],
+                    self.units.address_size[unit],
+                    self.units.version[unit],
+                ),
+            )
+        self.enter_again(unit)
+        return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def skip(self, form: cython.int) -> cython.int:
-        """Step over a value whose size varies. An unknown form puts ``at`` past the end."""
+    def enter_again(self, unit: cython.Py_ssize_t) -> cython.int:
+        """As :meth:`enter`, of a unit whose abbreviations have been read."""
+        self.unit = unit
+        self.offset_size = self.units.offset_size[unit]
+        self.address_size = self.units.address_size[unit]
+        self.version = self.units.version[unit]
+        self.codes_at = self.abbreviations.map_first[self.tables[unit]]
+        self.codes_end = self.abbreviations.map_size[self.tables[unit]]
+        self.end = cython.cast("Py_ssize_t", self.units.end[unit])
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-4)
+    def seek(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
+        """The abbreviation of the DIE at an offset of the section, whose values come next; below 0 for none."""
+        unit: cython.Py_ssize_t = self.units.find(offset)
+        if unit < 0:
+            return -1
+        self.enter(unit)
+        self.at = cython.cast("Py_ssize_t", offset)
+        return self.read_code()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read_code(self) -> cython.Py_ssize_t:
+        """The abbreviation of the DIE at ``at``, which moves to its first value: -1 for a code that the unit's table
+        does not have, NULL_ENTRY for the end of a list of siblings."""
+        number: cython.Py_ssize_t = 0
+        code: cython.ulonglong = 0
+        if self.at < self.end:
+            code = self.data[self.at]
+        if 0 < code < 0x80:
+            # Most codes are of one byte: not worth a call.
+            self.at += 1
+        else:
+            code = self.uleb()
+        if code == 0:
+            return NULL_ENTRY
+        if code < self.codes_end:
+            number = self.abbreviations.code_map[self.codes_at + cython.cast("Py_ssize_t", code)]
+        return number - 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def uleb(self) -> cython.ulonglong:
+        """The unsigned LEB128 number at ``at``, which moves past the unit's end where there is none."""
+        return leb128(self.data, cython.address(self.at), self.end, False)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def skip_form(self, form: cython.int) -> cython.int:
+        """Step over a value whose size varies. An unknown form moves ``at`` past the end."""
         size: cython.ulonglong
         n: cython.int = 0
         if (
@@ -103,9 +183,9 @@ class Values(Abbreviations):
             return 0
         if form == forms.INDIRECT:
             form = self.named_form()
-            n = self.size_of(form)
+            n = self.abbreviations.size_of(form, self.offset_size, self.address_size, self.version)
             if n == forms.SIZE_VARIES:
-                return self.skip(form)
+                return self.skip_form(form)
             self.at += n
             return 0
         size = self.block_size(form)
@@ -115,27 +195,25 @@ class Values(Abbreviations):
             self.at += cython.cast("Py_ssize_t", size)
         return 0
 
-    @cython.final
     @cython.cfunc
     @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def named_form(self) -> cython.int:
-        """The form that a value of DW_FORM_indirect begins with; one that it may not have puts ``at`` past the end. It
-        may not be indirect again, so that this ends."""
+        """The form that a value of DW_FORM_indirect begins with; one that it may not have moves ``at`` past the
+        end. It may not be indirect again, so that this ends."""
         form: cython.int = cython.cast(cython.int, self.uleb() & 0xFFFF)
         if form == forms.INDIRECT or form == forms.IMPLICIT_CONST:
             self.at = self.end + 1
             form = forms.FLAG_PRESENT
         return form
 
-    @cython.final
     @cython.cfunc
     @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
     def block_size(self, form: cython.int) -> cython.ulonglong:
-        """The bytes of a block, which begin at ``at`` then. A form that is none puts ``at`` past the end."""
+        """The size of a block, whose bytes begin at ``at`` then. The form of no block moves ``at`` past the end."""
         size: cython.ulonglong = 0
         n: cython.int
         if form == forms.EXPRLOC or form == forms.BLOCK:
@@ -151,11 +229,11 @@ class Values(Abbreviations):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def read(self, form: cython.int, n: cython.int, constant: cython.longlong) -> cython.int:
-        """Read a value of ``n`` bytes (SIZE_VARIES where these differ) at ``at`` into ``value_class``, ``value`` and
-        ``value_size``; class 0 for an unknown form."""
+    def read_form(self, form: cython.int, n: cython.int, constant: cython.longlong) -> cython.int:
+        """Read a value of ``n`` bytes (SIZE_VARIES: as many as its form says) at ``at`` into ``value_class``,
+        ``value`` and ``value_size``; class 0 for an unknown form."""
         start: cython.Py_ssize_t
-        unit_at: cython.ulonglong = self.unit_offset[self.unit]
+        unit_at: cython.ulonglong = self.units.offset[self.unit]
         self.value_class = 0
         self.value = 0
         self.value_size = 0
@@ -163,7 +241,7 @@ class Values(Abbreviations):
             form = self.named_form()
             if self.at > self.end:
                 return 0
-            n = self.size_of(form)
+            n = self.abbreviations.size_of(form, self.offset_size, self.address_size, self.version)
         if form == forms.IMPLICIT_CONST:
             self.value_class = SIGNED
             self.value = cython.cast(cython.ulonglong, constant)
@@ -214,7 +292,7 @@ class Values(Abbreviations):
                 self.value_class = ADDRX
             return 0
         if form == forms.SDATA:
-            self.value = self.sleb()
+            self.value = leb128(self.data, cython.address(self.at), self.end, True)
             self.value_class = SIGNED
         elif form == forms.UDATA:
             self.value = self.uleb()
@@ -245,7 +323,7 @@ class Values(Abbreviations):
         elif form == forms.STRING:
             self.value = self.at
             self.value_class = STRING
-            self.skip(form)
+            self.skip_form(form)
             self.value_size = self.at - 1 - self.value
         else:
             self.value_size = self.block_size(form)
@@ -262,10 +340,10 @@ class Values(Abbreviations):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def take(self, i: cython.Py_ssize_t) -> cython.int:
-        """Read the value of an attribute, by its place among those of all abbreviations."""
-        self.read(self.spec_form[i], self.spec_size[i], self.spec_constant[i])
-        if self.value_class == BLOCK and self.spec_attribute[i] == attributes.LOW_PC:
+    def read(self, i: cython.Py_ssize_t) -> cython.int:
+        """Read the value of an attribute, by its row in the abbreviations."""
+        self.read_form(self.abbreviations.form[i], self.abbreviations.size[i], self.abbreviations.constant[i])
+        if self.value_class == BLOCK and self.abbreviations.attribute[i] == attributes.LOW_PC:
             self._computed_address()
         return 0
 
@@ -273,84 +351,82 @@ class Values(Abbreviations):
     @cython.nogil
     @cython.exceptval(check=False)
     def _computed_address(self) -> cython.int:
-        """Of a block that was read as an address, which adds a distance to an indexed one (DW_OP_addrx, const4u, plus):
-        class ADDRX, the index with the distance above its 32 bits."""
+        """Replace a block that adds a distance to an indexed address (DW_OP_addrx, const4u, plus) by a value of class
+        ADDRX: the index, with the distance above its 32 bits."""
         start: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.value)
-        behind: cython.Py_ssize_t = self.at
+        after: cython.Py_ssize_t = self.at
         index: cython.ulonglong
         if self.value_size < _SHORTEST or self.data[start] != operations.ADDRX:
             return 0
         self.at = start + 1
         index = self.uleb()
         if (
-            behind - self.at == _DISTANCE
+            after - self.at == _DISTANCE
             and self.data[self.at] == operations.CONST4U
-            and self.data[behind - 1] == operations.PLUS
+            and self.data[after - 1] == operations.PLUS
             and index >> 32 == 0
         ):
             self.value = index | fixed(self.data, self.at + 1, 4, self.big) << 32
             self.value_class = ADDRX
-        self.at = behind
+        self.at = after
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def step(self, i: cython.Py_ssize_t) -> cython.int:
-        """Step over the value of an attribute."""
-        if self.spec_size[i] != forms.SIZE_VARIES:
-            self.at += self.spec_size[i]
+    def skip(self, i: cython.Py_ssize_t) -> cython.int:
+        """Step over the value of an attribute, by its row in the abbreviations."""
+        if self.abbreviations.size[i] != forms.SIZE_VARIES:
+            self.at += self.abbreviations.size[i]
             return 0
-        return self.skip(self.spec_form[i])
+        return self.skip_form(self.abbreviations.form[i])
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def pass_over(self, decl: cython.Py_ssize_t) -> cython.int:
-        """Step over all values of an entry."""
+    def skip_all(self, abbreviation: cython.Py_ssize_t) -> cython.int:
+        """Step over all values of a DIE."""
         i: cython.Py_ssize_t
-        if self.decl_fixed[decl] >= 0:
-            self.at += self.decl_fixed[decl]
+        if self.abbreviations.fixed_size[abbreviation] >= 0:
+            self.at += self.abbreviations.fixed_size[abbreviation]
         else:
-            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                if self.spec_size[i] != forms.SIZE_VARIES:
+            for i in range(self.abbreviations.first[abbreviation], self.abbreviations.end[abbreviation]):
+                if self.abbreviations.size[i] != forms.SIZE_VARIES:
                     # Most attributes: not worth a call.
-                    self.at += self.spec_size[i]
+                    self.at += self.abbreviations.size[i]
                 else:
-                    self.skip(self.spec_form[i])
+                    self.skip_form(self.abbreviations.form[i])
         return 0
 
     @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
     def roots(self) -> tuple[memoryview, memoryview]:
-        """(classes B, values Q): for each unit ROOT places with what its root says; class 0 where it says nothing.
-
-        The places ROOT_TAG and ROOT_CHILDREN have the tag and whether there are children.
-        """
+        """(classes B, values Q) of the attributes of all root DIEs: ``PLACES`` columns (:class:`Root`) by unit; class 0
+        for an attribute that is absent. Root.TAG and Root.CHILDREN are the tag and whether there are children."""
         unit: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
+        abbreviation: cython.Py_ssize_t
         place: cython.Py_ssize_t
         attribute: cython.int
-        classes: Any = zeros("B", ROOT * self.count)
-        values: Any = zeros("Q", ROOT * self.count)
+        classes: Any = zeros("B", PLACES * self.units.count)
+        values: Any = zeros("Q", PLACES * self.units.count)
         class_view = classes
         value_view = values
-        for unit in range(self.count):
+        for unit in range(self.units.count):
             self.enter(unit)
-            self.at = self.unit_first[unit]
-            self.end = self.unit_end[unit]
-            decl = self.head()
-            if decl < 0:
+            self.at = self.units.first[unit]
+            self.end = self.units.end[unit]
+            abbreviation = self.read_code()
+            if abbreviation < 0:
                 self.damaged += 1
                 continue
-            value_view[ROOT * unit + Root.TAG] = self.decl_tag[decl]
-            value_view[ROOT * unit + Root.CHILDREN] = self.decl_children[decl]
-            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                self.take(i)
+            value_view[PLACES * unit + Root.TAG] = self.abbreviations.tag[abbreviation]
+            value_view[PLACES * unit + Root.CHILDREN] = self.abbreviations.has_children[abbreviation]
+            for i in range(self.abbreviations.first[abbreviation], self.abbreviations.end[abbreviation]):
+                self.read(i)
                 if self.at > self.end:
                     self.damaged += 1
                     break
-                attribute = self.spec_attribute[i]
+                attribute = self.abbreviations.attribute[i]
                 if attribute < 0x80:
                     place = self.root_of[attribute]
                 elif attribute == attributes.LOCLISTS_BASE:
@@ -365,10 +441,10 @@ class Values(Abbreviations):
                     place = Root.ADDR_BASE
                 else:
                     place = 255
-                if place < ROOT:
-                    class_view[ROOT * unit + place] = cython.cast("unsigned char", self.value_class)
-                    value_view[ROOT * unit + place] = self.value
-            if self.unit_kind[unit] == UnitKind.SKELETON or self.unit_kind[unit] == UnitKind.SPLIT_COMPILE:
-                class_view[ROOT * unit + Root.DWO_ID] = UNSIGNED
-                value_view[ROOT * unit + Root.DWO_ID] = self.unit_signature[unit]
+                if place < PLACES:
+                    class_view[PLACES * unit + place] = cython.cast("unsigned char", self.value_class)
+                    value_view[PLACES * unit + place] = self.value
+            if self.units.kind[unit] == UnitKind.SKELETON or self.units.kind[unit] == UnitKind.SPLIT_COMPILE:
+                class_view[PLACES * unit + Root.DWO_ID] = UNSIGNED
+                value_view[PLACES * unit + Root.DWO_ID] = self.units.signature[unit]
         return memoryview(classes), memoryview(values)

@@ -1,9 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Debugging information entries, one at a time, and the variables of functions.
-
-What is told of whole units is in the modules that :class:`Info` is made of, each of which goes on from the one before:
-units and abbreviations (`units.py`), values (`values.py`), types' layouts (`layouts.py`), where code is (`ranges.py`),
-functions (`functions.py`), declarations (`declarations.py`).
+"""Debugging information entries (DIEs) as objects, and the section that they are in.
 
 Source: DWARF 5, 7.5.
 """
@@ -12,6 +8,8 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf.constants import MAX_STRING, NULL_ENTRY
+from cython.cimports.undwarf.dwarf.type_sizes import size_at
 from cython.cimports.undwarf.dwarf.value_classes import (
     BLOCK,
     REF,
@@ -26,24 +24,26 @@ from cython.cimports.undwarf.dwarf.value_classes import (
 )
 
 from undwarf.column import with_room, zeros
-from undwarf.dwarf.unit_index import Declarations
+from undwarf.dwarf.abbreviations import AbbreviationTables
+from undwarf.dwarf.attribute_values import AttributeReader
+from undwarf.dwarf.die_cursor import DieCursor
+from undwarf.dwarf.functions import UnitFunctions
+from undwarf.dwarf.ranges import RangeLists
+from undwarf.dwarf.unit_index import UnitIndex
+from undwarf.dwarf.units import UnitTable
 
-NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
 FAR = cython.declare(cython.ulonglong, 1 << 62)
 VARIABLE = cython.declare(cython.Py_ssize_t, 12)
-"""Numbers of each row of :meth:`Info.variables`."""
-MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
-"""Bytes of a name that are looked at."""
+"""Numbers of each row of :meth:`DebugInfo.variables`."""
 
 
 @cython.final
 @cython.cclass
-class Info(Declarations):
-    """One section of units, `.debug_info` or `.debug_types`, with the sections that its values refer to."""
+class DebugInfo:
+    """`.debug_info` or `.debug_types`, with the sections that its attributes refer to.
 
-    variable_rows = cython.declare("unsigned long long[::1]")
-    known_strings = cython.declare(dict, visibility="readonly")
-    first_number = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    Its parts share one position: a query of one of them moves it, and each begins by setting it.
+    """
 
     def __init__(
         self,
@@ -60,28 +60,31 @@ class Info(Declarations):
         known_strings: "dict[int, str] | None" = None,
         first_number: int = 0,
     ) -> None:
-        """``known_strings`` are those of `.debug_str` that were read, by offset; whoever reads more adds to them. Those
-        that units number are in it as well, by ``~(unit << 32 | number)``. Where units of several sections share it,
-        ``first_number`` is what the first unit here is called."""
-        super().__init__(
-            data,
-            abbrevs,
-            big=big,
-            types=types,
-            ranges=ranges,
-            rnglists=rnglists,
-            addresses=addresses,
-            code=code,
-            max_ranges=max_ranges,
+        """``code`` is as :class:`RangeLists` takes it. ``known_strings`` are strings of `.debug_str` by offset, and
+        those of `.debug_str_offsets` by ``~(unit << 32 | index)``; whoever reads others adds them. Where units of
+        several sections share them, ``first_number`` is the number of the first unit here."""
+        self.units = UnitTable(data, big=big, types=types)
+        self.abbreviations = AbbreviationTables(abbrevs)
+        self.reader = AttributeReader(data, self.units, self.abbreviations, big=big)
+        self.cursor = DieCursor(self.reader)
+        self.ranges = RangeLists(
+            self.reader, ranges, rnglists, addresses, zeros("Q", 0) if code is None else code, max_ranges
         )
+        self.functions = UnitFunctions(self.cursor, self.ranges)
+        self.index = UnitIndex(self.cursor)
         self.variable_rows = zeros("Q", VARIABLE * 64)
         self.known_strings = {} if known_strings is None else known_strings
         self.first_number = first_number
 
-    def entry(self, unit: int, offset: int, space: Any = None) -> "Entry | None":
-        """The entry at an offset of a unit; its tag is 0 for the null entry that ends a list of siblings.
+    @property
+    def damaged(self) -> int:
+        """How often something could not be read."""
+        count: cython.Py_ssize_t = self.units.damaged + self.abbreviations.damaged + self.reader.damaged
+        return count
 
-        ``space`` is where the entry says it belongs. None where there is no entry that can be read.
+    def entry(self, unit: int, offset: int, space: Any = None) -> "Entry | None":
+        """The DIE at an offset of a unit, None where there is none that can be read; its tag is 0 for the null entry
+        that ends a list of siblings. ``space`` becomes its attribute.
         """
         found: Entry | None = self.entry_at(unit, offset, space)
         return found
@@ -91,63 +94,60 @@ class Info(Declarations):
         """As :meth:`entry`."""
         die: cython.Py_ssize_t
         first: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        self.enter(unit)
-        self.end = self.unit_end[unit]
-        if offset < self.unit_first[unit] or offset >= self.unit_end[unit]:
+        abbreviation: cython.Py_ssize_t
+        if offset < self.units.first[unit] or offset >= self.units.end[unit]:
             return None
         die = cython.cast("Py_ssize_t", offset)
-        self.at = die
-        decl = self.head()
-        first = self.at
-        if decl != NULL_ENTRY:
-            if decl >= 0:
-                self.pass_over(decl)
-            if decl < 0 or self.at > self.end:
-                self.damaged += 1
+        self.reader.enter(unit)
+        self.reader.at = die
+        abbreviation = self.reader.read_code()
+        first = self.reader.at
+        if abbreviation != NULL_ENTRY:
+            if abbreviation >= 0:
+                self.reader.skip_all(abbreviation)
+            if abbreviation < 0 or self.reader.at > self.reader.end:
+                self.reader.damaged += 1
                 return None
-        return _entry(self, space, unit, die, max(decl, -1), first, self.at, 0)
+        return _entry(self, space, unit, die, max(abbreviation, -1), first, self.reader.at, 0)
 
     def entries(self, unit: int, offset: int, wanted: Any, limit: int, space: Any = None) -> "list[Entry]":
-        """Entries below one whose first child is at an offset, in their order, at most ``limit``.
+        """Descendants of a DIE whose first child is at an offset, in their order, at most ``limit``.
 
-        ``wanted`` says by tag (0 to 252) which count: 1 wanted, 2 their children as well (``depth`` one more); what is
-        below others is stepped over. Places 253 to 255 are those of DW_TAG_GNU_template_template_param,
+        ``wanted`` has flags by tag (0 to 252): 1 the DIE is wanted, 2 its children are looked at as well (``depth`` one
+        more); those of others are skipped. Flags 253 to 255 are those of DW_TAG_GNU_template_template_param,
         DW_TAG_GNU_template_parameter_pack and DW_TAG_GNU_formal_parameter_pack.
         """
-        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
+        total: cython.Py_ssize_t = self.cursor.gather(unit, offset, wanted, limit)
         number: cython.Py_ssize_t = unit
-        return [
-            _entry(
-                self, space, number, self.below[5 * k], self.below[5 * k + 1], self.below[5 * k + 2],
-                self.below[5 * k + 3], self.below[5 * k + 4],
-            )
-            for k in range(total)
-        ]  # fmt: skip
+        return [self.gathered(space, number, k) for k in range(total)]
 
     def members(self, unit: int, offset: int, wanted: Any, limit: int, space: Any = None) -> "list[Any]":
-        """As :meth:`entries`, but that members which every object has, that are no bit fields and whose types are in
-        this section are told at once: (name, bytes before it, bytes of it as :meth:`Entry.size_of_type`, offset of its
-        type's entry)."""
+        """As :meth:`entries`, but with a tuple for each member that is neither static nor a bit field and whose type is
+        in this section: (name, offset, size as of :meth:`Entry.size_of_type`, offset of its type's DIE)."""
         k: cython.Py_ssize_t
-        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
+        total: cython.Py_ssize_t = self.cursor.gather(unit, offset, wanted, limit)
         number: cython.Py_ssize_t = unit
         found: list[Any] = []
         for k in range(total):
             one: Any = self.plain_member(space, number, k)
-            if one is None:
-                one = _entry(
-                    self, space, number, self.below[5 * k], self.below[5 * k + 1], self.below[5 * k + 2],
-                    self.below[5 * k + 3], self.below[5 * k + 4],
-                )  # fmt: skip
-            found.append(one)
+            found.append(self.gathered(space, number, k) if one is None else one)
         return found
 
     @cython.cfunc
+    def gathered(self, space: Any, unit: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Any:
+        """The k-th DIE that the cursor gathered."""
+        below = self.cursor.below
+        return _entry(
+            self, space, unit, below[5 * k], below[5 * k + 1], below[5 * k + 2], below[5 * k + 3], below[5 * k + 4]
+        )
+
+    @cython.cfunc
     def plain_member(self, space: Any, unit: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Any:
-        """What :meth:`members` tells of the k-th of the entries that were gathered; None where it is not plain."""
+        """The tuple of :meth:`members` for the k-th DIE that was gathered; None for others."""
+        reader = self.reader
+        abbreviations = self.abbreviations
         i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t = self.below[5 * k + 1]
+        abbreviation: cython.Py_ssize_t = self.cursor.below[5 * k + 1]
         attribute: cython.int
         typed: cython.bint = False
         kind: cython.int = 0
@@ -156,29 +156,28 @@ class Info(Declarations):
         place: cython.ulonglong = 0
         target: cython.ulonglong = 0
         size: cython.longlong
-        if self.decl_tag[decl] != tags.MEMBER:
+        if abbreviations.tag[abbreviation] != tags.MEMBER:
             return None
-        self.enter(unit)
-        self.end = self.unit_end[unit]
-        self.at = self.below[5 * k + 2]
-        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-            attribute = self.spec_attribute[i]
+        reader.enter(unit)
+        reader.at = self.cursor.below[5 * k + 2]
+        for i in range(abbreviations.first[abbreviation], abbreviations.end[abbreviation]):
+            attribute = abbreviations.attribute[i]
             if attribute == attributes.NAME:
-                self.take(i)
-                kind = self.value_class
-                name = self.value
-                length = self.value_size
+                reader.read(i)
+                kind = reader.value_class
+                name = reader.value
+                length = reader.value_size
             elif attribute == attributes.TYPE:
-                self.take(i)
-                if self.value_class != REF:
+                reader.read(i)
+                if reader.value_class != REF:
                     return None
-                target = min(self.value, FAR)
+                target = min(reader.value, FAR)
                 typed = True
             elif attribute == attributes.DATA_MEMBER_LOCATION:
-                self.take(i)
-                if (self.value_class != UNSIGNED and self.value_class != SIGNED) or self.value >= FAR >> 4:
+                reader.read(i)
+                if (reader.value_class != UNSIGNED and reader.value_class != SIGNED) or reader.value >= FAR >> 4:
                     return None
-                place = self.value
+                place = reader.value
             elif (
                 attribute == attributes.BIT_SIZE
                 or attribute == attributes.DATA_BIT_OFFSET
@@ -188,53 +187,49 @@ class Info(Declarations):
             ):
                 return None
             else:
-                self.step(i)
+                reader.skip(i)
         if not typed:
             return None
         text: Any = self.text(kind, name, length, unit, space)
-        size = self.size_at(target)
+        size = size_at(self.reader, target)
         return text, place, size, target
 
     def variable(self, offset: int, space: Any) -> "tuple[str, int] | None":
-        """Name of the entry at an offset, and the offset of its type; None where it does not say both, plainly."""
+        """Name and offset of the type of the DIE at an offset; None where it does not have both in this file."""
+        reader = self.reader
+        abbreviations = self.abbreviations
         i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
+        abbreviation: cython.Py_ssize_t
         attribute: cython.int
         kind: cython.int = 0
         name: cython.ulonglong = 0
         length: cython.ulonglong = 0
         target: cython.ulonglong = 0
-        unit: cython.Py_ssize_t = self.find_unit(offset)
-        if unit < 0:
+        abbreviation = reader.seek(offset)
+        if abbreviation < 0:
             return None
-        self.enter(unit)
-        self.at = offset
-        self.end = self.unit_end[unit]
-        decl = self.head()
-        if decl < 0:
-            return None
-        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-            attribute = self.spec_attribute[i]
+        for i in range(abbreviations.first[abbreviation], abbreviations.end[abbreviation]):
+            attribute = abbreviations.attribute[i]
             if attribute == attributes.NAME:
-                self.take(i)
-                kind = self.value_class
-                name = self.value
-                length = self.value_size
+                reader.read(i)
+                kind = reader.value_class
+                name = reader.value
+                length = reader.value_size
             elif attribute == attributes.TYPE:
-                self.take(i)
-                target = self.value if self.value_class == REF and self.value < FAR else 0
+                reader.read(i)
+                target = reader.value if reader.value_class == REF and reader.value < FAR else 0
             else:
-                self.step(i)
-        if kind == 0 or target == 0 or self.at > self.end:
+                reader.skip(i)
+        if kind == 0 or target == 0 or reader.at > reader.end:
             return None
-        text: Any = self.text(kind, name, length, unit, space)
+        text: Any = self.text(kind, name, length, reader.unit, space)
         return (text, target) if text else None
 
     @cython.cfunc
     def text(
         self, kind: cython.int, value: cython.ulonglong, size: cython.ulonglong, unit: cython.Py_ssize_t, space: Any
     ) -> Any:
-        """The string that an attribute's value means; empty where it is none."""
+        """The string of an attribute's value; empty where it is none."""
         known: Any = None
         start: cython.Py_ssize_t
         if kind == STRP:
@@ -243,63 +238,68 @@ class Info(Declarations):
             known = self.known_strings.get(~(unit + self.first_number << 32 | cython.cast(cython.Py_ssize_t, value)))
         elif kind == STRING:
             start = cython.cast("Py_ssize_t", value)
-            return _text(self.data, start, start + cython.cast("Py_ssize_t", min(size, MAX_STRING)))
+            return _text(self.reader.data, start, start + cython.cast("Py_ssize_t", min(size, MAX_STRING)))
         elif kind < STRING or kind > STRP_ALT:
             return ""
         return space.file.string(kind, value, unit + self.first_number, space.data) if known is None else known
 
     def variables(self, unit: int, offset: int, wanted: Any, limit: int) -> Any:
-        """What :meth:`entries` finds below a function, as a column of VARIABLE numbers (Q) each: tag, depth, offset,
-        and class and value of attributes.
+        """The DIEs that :meth:`entries` finds below a function, as VARIABLE numbers (Q) each: tag, depth, offset, then
+        class and value of attributes.
 
         Of variables and parameters: DW_AT_abstract_origin, DW_AT_type, DW_AT_name, DW_AT_location and its size. Of all
-        others: DW_AT_low_pc, DW_AT_high_pc, DW_AT_ranges. Valid until this is asked for again.
+        others: DW_AT_low_pc, DW_AT_high_pc, DW_AT_ranges. The next call writes to the same memory.
         """
+        reader = self.reader
+        abbreviations = self.abbreviations
+        cursor = self.cursor
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         row: cython.Py_ssize_t
         place: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
+        abbreviation: cython.Py_ssize_t
         attribute: cython.int
         variable: cython.bint
-        total: cython.Py_ssize_t = self.gather(unit, offset, wanted, limit)
-        if VARIABLE * total > self.variable_rows.shape[0]:
+        total: cython.Py_ssize_t = cursor.gather(unit, offset, wanted, limit)
+        if VARIABLE * total > len(self.variable_rows):
             self.variable_rows = with_room(self.variable_rows, 0, VARIABLE * total)
         for k in range(total):
             row = VARIABLE * k
-            decl = self.below[5 * k + 1]
-            variable = self.decl_tag[decl] == tags.VARIABLE or self.decl_tag[decl] == tags.FORMAL_PARAMETER
+            abbreviation = cursor.below[5 * k + 1]
+            variable = (
+                abbreviations.tag[abbreviation] == tags.VARIABLE
+                or abbreviations.tag[abbreviation] == tags.FORMAL_PARAMETER
+            )
             for i in range(VARIABLE):
                 self.variable_rows[row + i] = 0
-            self.variable_rows[row] = self.decl_tag[decl]
-            self.variable_rows[row + 1] = self.below[5 * k + 4]
-            self.variable_rows[row + 2] = self.below[5 * k]
-            self.at = self.below[5 * k + 2]
-            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                attribute = self.spec_attribute[i]
+            self.variable_rows[row] = abbreviations.tag[abbreviation]
+            self.variable_rows[row + 1] = cursor.below[5 * k + 4]
+            self.variable_rows[row + 2] = cursor.below[5 * k]
+            reader.at = cursor.below[5 * k + 2]
+            for i in range(abbreviations.first[abbreviation], abbreviations.end[abbreviation]):
+                attribute = abbreviations.attribute[i]
                 place = _of_variable(attribute) if variable else _of_others(attribute)
                 if place:
-                    self.take(i)
-                    self.variable_rows[row + place] = self.value_class
-                    self.variable_rows[row + place + 1] = self.value
+                    reader.read(i)
+                    self.variable_rows[row + place] = reader.value_class
+                    self.variable_rows[row + place + 1] = reader.value
                     if place == 9:
-                        self.variable_rows[row + 11] = self.value_size
+                        self.variable_rows[row + 11] = reader.value_size
                 else:
-                    self.step(i)
+                    reader.skip(i)
         return memoryview(self.variable_rows)[: VARIABLE * total]
 
 
 @cython.final
 @cython.cclass
 class Entry:
-    """One entry: the space and unit it is in, its offset, its tag, whether children follow, the offset behind it.
+    """One DIE: its space and unit, its offset, its tag, whether it has children, the offset after it.
 
-    Its attributes, by their DW_AT numbers, are read when they are asked for. ``depth`` counts from where the entry was
-    looked for.
+    Attributes, by their DW_AT numbers, are read on each call. ``depth`` counts from where the search began.
     """
 
     space = cython.declare(object, visibility="readonly")
-    info: Info
+    info: DebugInfo
     unit = cython.declare(cython.Py_ssize_t, visibility="readonly")
     offset = cython.declare(cython.Py_ssize_t, visibility="readonly")
     behind = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -312,76 +312,76 @@ class Entry:
     @cython.cfunc
     @cython.exceptval(-1)
     def find(self, attribute: cython.int) -> cython.int:
-        """Make the value of an attribute the one that the section read last; 0 for none."""
-        info = self.info
+        """Read an attribute: its class, 0 for none; the reader has the value then."""
+        reader = self.info.reader
+        abbreviations = self.info.abbreviations
         i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t = self.abbreviation
-        if decl < 0:
+        if self.abbreviation < 0:
             return 0
-        info.enter(self.unit)
-        info.at = self.first
-        info.end = info.unit_end[self.unit]
-        for i in range(info.decl_spec[decl], info.decl_spec[decl] + info.decl_count[decl]):
-            if info.spec_attribute[i] == attribute:
-                info.take(i)
-                return info.value_class
-            info.step(i)
+        reader.enter(self.unit)
+        reader.at = self.first
+        for i in range(abbreviations.first[self.abbreviation], abbreviations.end[self.abbreviation]):
+            if abbreviations.attribute[i] == attribute:
+                reader.read(i)
+                return reader.value_class
+            reader.skip(i)
         return 0
 
     def kind(self, attribute: cython.int) -> int:
-        """The class of an attribute's value (:class:`undwarf.dwarf.constants.ValueClass`); 0 for none."""
+        """The class of an attribute's value (:class:`undwarf.dwarf.value_classes.ValueClass`); 0 for none."""
         return self.find(attribute)
 
     def value(self, attribute: cython.int) -> int:
-        """The number an attribute is, whatever its class; 0 for none."""
-        return self.info.value if self.find(attribute) else 0
+        """The value of an attribute of any class as a number; 0 for none."""
+        return self.info.reader.value if self.find(attribute) else 0
 
     def size(self, attribute: cython.int) -> int:
         """Bytes of a constant or a block; 0 for others."""
-        return self.info.value_size if self.find(attribute) else 0
+        return self.info.reader.value_size if self.find(attribute) else 0
 
     def string(self, attribute: cython.int) -> str:
         """An attribute that is a string; empty where there is none."""
         kind: cython.int = self.find(attribute)
-        found: str = self.info.text(kind, self.info.value, self.info.value_size, self.unit, self.space)
+        found: str = self.info.text(kind, self.info.reader.value, self.info.reader.value_size, self.unit, self.space)
         return found
 
     def number(self, attribute: cython.int) -> "int | None":
         """An attribute that is a constant, as it was written (signed where the form says so); None for none."""
         kind: cython.int = self.find(attribute)
         if kind == UNSIGNED:
-            return self.info.value
-        return cython.cast(cython.longlong, self.info.value) if kind == SIGNED else None
+            return self.info.reader.value
+        return cython.cast(cython.longlong, self.info.reader.value) if kind == SIGNED else None
 
     def flag(self, attribute: cython.int) -> bool:
         """An attribute that is a flag."""
-        return self.find(attribute) != 0 and self.info.value != 0
+        return self.find(attribute) != 0 and self.info.reader.value != 0
 
     def block(self, attribute: cython.int) -> "memoryview | None":
-        """The bytes of an attribute that is a block or an expression."""
+        """The bytes of an attribute that is a block or an expression; None for others."""
         if self.find(attribute) != BLOCK:
             return None
-        found: memoryview = self.space.data[self.info.value : self.info.value + self.info.value_size]
+        found: memoryview = self.space.data[
+            self.info.reader.value : self.info.reader.value + self.info.reader.value_size
+        ]
         return found
 
     def target(self, attribute: cython.int) -> int:
-        """The offset that an attribute refers to in the same section; -1 without it, -2 where it says something else.
-
-        What is beyond any section becomes one offset that is.
+        """The offset that an attribute refers to in the same section, FAR at most; -1 without the attribute, -2 where
+        it is no such reference.
         """
         kind: cython.int = self.find(attribute)
         found: cython.longlong = -1
         if kind == REF:
-            found = cython.cast(cython.longlong, min(self.info.value, FAR))
+            found = cython.cast(cython.longlong, min(self.info.reader.value, FAR))
         elif kind:
             found = -2
         return found
 
     def size_of_type(self) -> int:
-        """Bytes of a value of the type that DW_AT_type refers to; -1 where that takes more than a look at it."""
+        """Bytes of a value of the type that DW_AT_type refers to, as :func:`undwarf.dwarf.type_sizes.size_at`."""
         found: cython.longlong = -1
         if self.find(attributes.TYPE) == REF:
-            found = self.info.size_at(self.info.value)
+            found = size_at(self.info.reader, self.info.reader.value)
         return found
 
     def reference(self, attribute: cython.int) -> "Entry | None":
@@ -390,26 +390,26 @@ class Entry:
         unit: cython.Py_ssize_t
         found: Entry | None = None
         if kind == REF:
-            unit = self.info.find_unit(self.info.value)
+            unit = self.info.units.find(self.info.reader.value)
             if unit >= 0:
-                found = self.info.entry_at(unit, self.info.value, self.space)
+                found = self.info.entry_at(unit, self.info.reader.value, self.space)
         elif kind in (REF_ALT, REF_SIG8):
-            found = self.space.elsewhere(kind, self.info.value)
+            found = self.space.elsewhere(kind, self.info.reader.value)
         return found
 
 
 @cython.cfunc
 def _entry(
-    info: Info,
+    info: DebugInfo,
     space: Any,
     unit: cython.Py_ssize_t,
     offset: cython.Py_ssize_t,
-    decl: cython.Py_ssize_t,
+    abbreviation: cython.Py_ssize_t,
     first: cython.Py_ssize_t,
     behind: cython.Py_ssize_t,
     depth: cython.Py_ssize_t,
 ) -> Any:
-    """An entry that was found to be whole; ``decl`` is -1 for a null entry."""
+    """A DIE that fits in its unit; ``abbreviation`` is -1 for a null entry."""
     made: Entry = Entry.__new__(Entry)
     made.space = space
     made.info = info
@@ -417,18 +417,18 @@ def _entry(
     made.offset = offset
     made.behind = behind
     made.depth = depth
-    made.abbreviation = decl
+    made.abbreviation = abbreviation
     made.first = first
-    if decl >= 0:
-        made.tag = info.decl_tag[decl]
-        made.has_children = info.decl_children[decl] != 0
+    if abbreviation >= 0:
+        made.tag = info.abbreviations.tag[abbreviation]
+        made.has_children = info.abbreviations.has_children[abbreviation] != 0
     return made
 
 
 @cython.cfunc
 @cython.locals(view="const unsigned char[::1]", base="const char *")
 def _text(view: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
-    """Bytes of a section as a string; what is not UTF-8 is kept recognisable."""
+    """Bytes of a section as a string; what is not UTF-8 is escaped."""
     if start < 0 or end <= start or end > view.shape[0]:
         return ""
     # Just checked: all of it is inside.
@@ -440,7 +440,7 @@ def _text(view: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> Any:
 @cython.inline
 @cython.exceptval(check=False)
 def _of_variable(attribute: cython.int) -> cython.Py_ssize_t:
-    """Where an attribute of a variable or parameter is in its row; 0 for those that are in none."""
+    """The column of an attribute of a variable or parameter; 0 for none."""
     if attribute == attributes.ABSTRACT_ORIGIN:
         return 3
     if attribute == attributes.TYPE:
@@ -454,7 +454,7 @@ def _of_variable(attribute: cython.int) -> cython.Py_ssize_t:
 @cython.inline
 @cython.exceptval(check=False)
 def _of_others(attribute: cython.int) -> cython.Py_ssize_t:
-    """The same of all other entries."""
+    """The same of all other DIEs."""
     if attribute == attributes.LOW_PC:
         return 3
     if attribute == attributes.HIGH_PC:

@@ -1,56 +1,58 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The walk through entries, from each to the next, into it or over what is in it; the entries below one.
+"""Goes through the DIEs of a unit: from each to the next, to its children or past them.
 
-Sources: DWARF 5, 2.3 and 7.5.3 (how entries are owned, and that DW_AT_sibling leads over what is in one).
+Sources: DWARF 5, 2.3 (how DIEs own each other) and 7.5.3 (DW_AT_sibling, with which children can be skipped).
 """
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, tags, walks
+from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf.constants import IN_FUNCTION, MAX_DEPTH, NULL_ENTRY, SKIP_IN_C, Next
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.value_classes import REF
 
 from undwarf.column import doubled, zeros
-from undwarf.dwarf.attribute_values import Values
-
-NULL_ENTRY = cython.declare(cython.Py_ssize_t, -2)
-OF_MEMBERS = cython.declare(cython.Py_ssize_t, 0x80000000)
-"""As undwarf.dwarf.abbreviations has it."""
+from undwarf.dwarf.attribute_values import AttributeReader
 
 
+@cython.final
 @cython.cclass
-class EntryWalk(Values):
-    """Units whose entries are gone through, one at a time."""
+class DieCursor:
+    """A position among the DIEs of a section; it moves the position of its reader."""
 
-    def __init__(self, data: Any, abbrevs: Any, *, big: bool = False, types: bool = False) -> None:
-        super().__init__(data, abbrevs, big=big, types=types)
-        self.unit_plain = zeros("B", self.count)
+    def __init__(self, reader: AttributeReader) -> None:
+        self.reader = reader
+        self.units = reader.units
+        self.abbreviations = reader.abbreviations
+        self.die = self.first = self.depth = 0
+        self.enclosing = zeros("I", MAX_DEPTH + 2)
+        self.languages = zeros("B", self.units.count)
         self.below = zeros("Q", 5 * 64)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def start(self, unit: cython.Py_ssize_t) -> cython.int:
-        """Stand at the root of a unit that is at hand."""
-        self.at = self.unit_first[unit]
-        self.end = self.unit_end[unit]
+        """Go to the root of a unit."""
+        self.reader.enter(unit)
+        self.reader.at = self.units.first[unit]
         self.depth = 0
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def next_entry(self) -> cython.Py_ssize_t:
-        """The abbreviation of the entry at hand, whose values come next; -1 where those around it have ended."""
-        decl: cython.Py_ssize_t
-        while self.at < self.end:
-            self.die = self.at
-            decl = self.head()
-            if decl >= 0:
-                self.first = self.at
-                return decl
-            if decl != NULL_ENTRY:
-                self.damaged += 1
+    def next_die(self) -> cython.Py_ssize_t:
+        """Go to the next DIE: its abbreviation, or -1 after the last child of where the cursor began."""
+        abbreviation: cython.Py_ssize_t
+        while self.reader.at < self.reader.end:
+            self.die = self.reader.at
+            abbreviation = self.reader.read_code()
+            if abbreviation >= 0:
+                self.first = self.reader.at
+                return abbreviation
+            if abbreviation != NULL_ENTRY:
+                self.reader.damaged += 1
                 break
             self.depth -= 1
             if self.depth <= 0:
@@ -60,88 +62,184 @@ class EntryWalk(Values):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def go_on(self, decl: cython.Py_ssize_t, leapt: cython.bint, members: cython.int) -> cython.int:
-        """What comes behind the values of the entry at hand: what is in it, unless that was ``leapt`` over or is by its
-        :meth:`leap`; then ``depth`` is one more."""
-        if self.at > self.end:
-            self.damaged += 1
-            return walks.NOTHING
+    def next(self, abbreviation: cython.Py_ssize_t, skipped: cython.bint, in_c: cython.bint) -> cython.int:
+        """What follows the values of the DIE, which have been read: its children (``depth`` is one more then), unless
+        they were ``skipped`` or can be skipped now, or what comes after it."""
+        if self.reader.at > self.reader.end:
+            self.reader.damaged += 1
+            return Next.END
         if (
-            self.decl_children[decl]
-            and not leapt
-            and not (self.depth and self.decl_leap[decl] and self.leap(decl, self.first, members))
+            self.abbreviations.has_children[abbreviation]
+            and not skipped
+            and not (
+                self.depth
+                and self.abbreviations.sibling[abbreviation]
+                and self.skip_children(abbreviation, self.first, in_c)
+            )
         ):
-            return walks.BELOW if self.go_in() else walks.NOTHING
-        return walks.BESIDE if self.depth else walks.NOTHING
+            return Next.CHILD if self.enter_children() else Next.END
+        return Next.SIBLING if self.depth else Next.END
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def go_in(self) -> cython.bint:
-        """Go one deeper, as long as that is not too deep."""
+    def enter_children(self) -> cython.bint:
+        """Go one level down; False where that is deeper than MAX_DEPTH."""
         self.depth += 1
-        if self.depth > walks.MAX_DEPTH:
-            self.damaged += 1
+        if self.depth > MAX_DEPTH:
+            self.reader.damaged += 1
             return False
         return True
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def leap(self, decl: cython.Py_ssize_t, first: cython.Py_ssize_t, members: cython.int) -> cython.bint:
-        """Step over the children of an entry that says where they end (``decl_leap``; members only if these are to be)
-        and whose values, which begin at ``first``, are stepped over. False where that is nowhere behind them."""
+    def skip_children(
+        self, abbreviation: cython.Py_ssize_t, first: cython.Py_ssize_t, in_c: cython.bint
+    ) -> cython.bint:
+        """Go past the children of a DIE that has DW_AT_sibling and whose values, from ``first`` on, have been read;
+        past members only in units of C (``in_c``). False, and no step, where the sibling is not after the values."""
         target: cython.ulonglong
-        where: cython.Py_ssize_t = self.decl_leap[decl]
-        if where & OF_MEMBERS:
-            if not members:
+        where: cython.Py_ssize_t = self.abbreviations.sibling[abbreviation]
+        if where & SKIP_IN_C:
+            if not in_c:
                 return False
-            where ^= OF_MEMBERS
-        target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
-        if target <= cython.cast(cython.ulonglong, self.at) or target > cython.cast(cython.ulonglong, self.end):
+            where ^= SKIP_IN_C
+        target = self.units.offset[self.reader.unit] + fixed(
+            self.reader.data, first + (where >> 4), where & 15, self.reader.big
+        )
+        if target <= cython.cast(cython.ulonglong, self.reader.at) or target > cython.cast(
+            cython.ulonglong, self.reader.end
+        ):
             return False
-        self.at = cython.cast("Py_ssize_t", target)
+        self.reader.at = cython.cast("Py_ssize_t", target)
         return True
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def pass_to_sibling(self, decl: cython.Py_ssize_t) -> cython.ulonglong:
-        """Step over all values of an entry; where what is in it ends, if it says so: 0 where it does not."""
+    def skip_to_sibling(self, abbreviation: cython.Py_ssize_t) -> cython.ulonglong:
+        """Step over all values of a DIE; the offset of its sibling, 0 where it has no valid one."""
         i: cython.Py_ssize_t
         sibling: cython.ulonglong = 0
-        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-            if self.spec_attribute[i] == attributes.SIBLING:
-                self.take(i)
-                sibling = self.value if self.value_class == REF else 0
+        for i in range(self.abbreviations.first[abbreviation], self.abbreviations.end[abbreviation]):
+            if self.abbreviations.attribute[i] == attributes.SIBLING:
+                self.reader.read(i)
+                sibling = self.reader.value if self.reader.value_class == REF else 0
             else:
-                self.step(i)
-        if self.at > self.end or sibling <= cython.cast(cython.ulonglong, self.at):
+                self.reader.skip(i)
+        if self.reader.at > self.reader.end or sibling <= cython.cast(cython.ulonglong, self.reader.at):
             return 0
-        return sibling if sibling <= cython.cast(cython.ulonglong, self.end) else 0
+        return sibling if sibling <= cython.cast(cython.ulonglong, self.reader.end) else 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    @cython.boundscheck(False)
+    @cython.locals(
+        data="const unsigned char *",
+        codes="const unsigned int *",
+        declares="const unsigned char *",
+        children="const unsigned char *",
+        sizes="const int *",
+    )
+    def skip_others(self, wanted_kinds: cython.int, in_c: cython.bint, through: cython.bint) -> cython.int:
+        """Step over DIEs, most of a unit, that declare nothing which is wanted and have no children, or a sibling, or
+        are in a function. DIEs that are not whole are left to the caller.
+
+        With ``through``, children are gone through wherever they are, as if they were their parent's siblings."""
+        # Bytes are read before the end only, which is inside the section; the codes of the unit's table are rows of the
+        # columns, which nothing below replaces.
+        if self.reader.at >= self.reader.end or self.reader.codes_end == 0 or self.abbreviations.total == 0:
+            return 0
+        data = cython.address(self.reader.data[0])
+        codes = cython.address(self.abbreviations.code_map[self.reader.codes_at])
+        declares = cython.address(self.abbreviations.kind[0])
+        children = cython.address(self.abbreviations.has_children[0])
+        sizes = cython.address(self.abbreviations.fixed_size[0])
+        codes_end: cython.ulonglong = min(self.reader.codes_end, 0x4000)
+        at: cython.Py_ssize_t = self.reader.at
+        depth: cython.Py_ssize_t = self.depth
+        end: cython.Py_ssize_t = min(self.reader.end, self.reader.data.shape[0])
+        first: cython.Py_ssize_t
+        after: cython.Py_ssize_t
+        abbreviation: cython.Py_ssize_t
+        code: cython.ulonglong
+        where: cython.uint
+        target: cython.ulonglong
+        while at < end:
+            code = data[at]
+            first = at + 1
+            if code >= 0x80:
+                if first == end:
+                    break
+                code = code & 0x7F | cython.cast(cython.ulonglong, data[first]) << 7
+                # Longer codes are left to the caller as well: they become too large here.
+                first += 1
+            if code == 0:
+                if depth <= 1:
+                    break
+                depth -= 1
+                at = first
+                continue
+            if code >= codes_end:
+                break
+            abbreviation = cython.cast("Py_ssize_t", codes[code]) - 1
+            if abbreviation < 0 or declares[abbreviation] & wanted_kinds:
+                break
+            if sizes[abbreviation] >= 0:
+                after = first + sizes[abbreviation]
+            else:
+                self.reader.at = first
+                self.reader.skip_all(abbreviation)
+                after = self.reader.at
+            if after > end:
+                break
+            if children[abbreviation]:
+                where = self.abbreviations.sibling[abbreviation]
+                target = 0
+                if where and (in_c or not where & SKIP_IN_C):
+                    where &= ~SKIP_IN_C
+                    target = self.units.offset[self.reader.unit] + fixed(
+                        self.reader.data, first + (where >> 4), where & 15, self.reader.big
+                    )
+                if cython.cast(cython.ulonglong, after) < target <= cython.cast(cython.ulonglong, end):
+                    after = cython.cast("Py_ssize_t", target)
+                elif (
+                    (through or self.enclosing[depth] == IN_FUNCTION)
+                    and depth < MAX_DEPTH
+                    and self.abbreviations.tag[abbreviation] != tags.SUBPROGRAM
+                ):
+                    self.enclosing[depth + 1] = self.enclosing[depth]
+                    depth += 1
+                else:
+                    break
+            at = after
+        self.reader.at = at
+        self.depth = depth
+        return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def plain(self, unit: cython.Py_ssize_t) -> cython.int:
-        """Whether a unit is of C, where nothing but members is declared in a type; it is then the one at hand."""
+    def is_c(self, unit: cython.Py_ssize_t) -> cython.bint:
+        """Whether a unit is of C, where types contain nothing but members."""
         i: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        self.enter(unit)
-        if self.unit_plain[unit] == 0:
-            self.unit_plain[unit] = 2
+        abbreviation: cython.Py_ssize_t
+        if self.languages[unit] == 0:
+            self.languages[unit] = 2
             self.start(unit)
-            decl = self.head()
-            if decl >= 0:
-                for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                    if self.spec_attribute[i] != attributes.LANGUAGE:
-                        self.step(i)
+            abbreviation = self.reader.read_code()
+            if abbreviation >= 0:
+                for i in range(self.abbreviations.first[abbreviation], self.abbreviations.end[abbreviation]):
+                    if self.abbreviations.attribute[i] != attributes.LANGUAGE:
+                        self.reader.skip(i)
                         continue
-                    self.take(i)
+                    self.reader.read(i)
                     # C89, C, C99, C11, C17, C23
-                    if self.value_class and self.value in (0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E):
-                        self.unit_plain[unit] = 1
+                    if self.reader.value_class and self.reader.value in (0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E):
+                        self.languages[unit] = 1
                     break
-        return self.unit_plain[unit] == 1
+        return self.languages[unit] == 1
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -149,11 +247,11 @@ class EntryWalk(Values):
     def gather(
         self, unit: cython.Py_ssize_t, offset: cython.Py_ssize_t, wanted: Any, limit: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """How many entries there are as :meth:`entries` finds them; five numbers of each go to ``below``: its offset,
-        its abbreviation, where its values begin and end, its depth."""
-        decl: cython.Py_ssize_t
+        """Find the DIEs that :meth:`undwarf.dwarf.die.DebugInfo.entries` describes; their number. Five numbers of each
+        go to ``below``: offset, abbreviation, where its values begin and end, depth."""
+        abbreviation: cython.Py_ssize_t
         total: cython.Py_ssize_t = 0
-        # How deep those are that are looked at.
+        # The depth of the DIEs that are looked at.
         deepest: cython.Py_ssize_t = 1
         sibling: cython.ulonglong
         tag: cython.int
@@ -161,42 +259,41 @@ class EntryWalk(Values):
         flags = wanted
         if flags.shape[0] < 256:
             return 0
-        self.enter(unit)
-        self.at = offset
-        self.end = self.unit_end[unit]
-        if self.at < cython.cast("Py_ssize_t", self.unit_first[unit]):
+        self.reader.enter(unit)
+        self.reader.at = offset
+        if self.reader.at < cython.cast("Py_ssize_t", self.units.first[unit]):
             return 0
         self.depth = 1
         while total < limit:
-            decl = self.next_entry()
-            if decl < 0:
+            abbreviation = self.next_die()
+            if abbreviation < 0:
                 break
             deepest = min(deepest, self.depth)
-            tag = self.decl_tag[decl]
+            tag = self.abbreviations.tag[abbreviation]
             if tag >= tags.GNU_TEMPLATE_TEMPLATE_PARAM and tag <= tags.GNU_FORMAL_PARAMETER_PACK:
                 tag = 253 + tag - tags.GNU_TEMPLATE_TEMPLATE_PARAM
             flag = flags[tag] if tag < 256 and self.depth == deepest else 0
             sibling = 0
-            if flag & 2 or not self.decl_children[decl]:
-                self.pass_over(decl)
+            if flag & 2 or not self.abbreviations.has_children[abbreviation]:
+                self.reader.skip_all(abbreviation)
             else:
-                sibling = self.pass_to_sibling(decl)
-            if self.at > self.end:
-                self.damaged += 1
+                sibling = self.skip_to_sibling(abbreviation)
+            if self.reader.at > self.reader.end:
+                self.reader.damaged += 1
                 break
             if flag & 1:
                 if 5 * total == len(self.below):
                     self.below = doubled(self.below, 5 * total)
                 self.below[5 * total] = self.die
-                self.below[5 * total + 1] = decl
+                self.below[5 * total + 1] = abbreviation
                 self.below[5 * total + 2] = self.first
-                self.below[5 * total + 3] = self.at
+                self.below[5 * total + 3] = self.reader.at
                 self.below[5 * total + 4] = deepest - 1
                 total += 1
             if sibling:
-                self.at = cython.cast("Py_ssize_t", sibling)
-            elif self.decl_children[decl]:
-                if not self.go_in():
+                self.reader.at = cython.cast("Py_ssize_t", sibling)
+            elif self.abbreviations.has_children[abbreviation]:
+                if not self.enter_children():
                     break
                 if flag & 2:
                     deepest = self.depth

@@ -1,66 +1,101 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The functions of a unit in one pass, what is inlined in them, and their names."""
+"""The functions of a unit in one pass, the functions inlined in them, and their names."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, tags, walks
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf import attributes, tags
+from cython.cimports.undwarf.dwarf.constants import MAX_HOPS, MAX_REUSED, NONE, DieKind, Next
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, REF, REF_ALT, REF_SIG8, STRP
 
-from undwarf.column import copied
-from undwarf.dwarf.ranges import Ranges
-
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
-"""In the place of a parent: the entry is in a function."""
-FUNCTIONS = cython.declare(cython.int, 1)
-INLINED = cython.declare(cython.int, 16)
-"""Of what units declare, as undwarf.dwarf.abbreviations has it."""
-OF_MEMBERS = cython.declare(cython.uint, 0x80000000)
-"""As undwarf.dwarf.abbreviations has it."""
+from undwarf.column import copied, doubled, zeros
+from undwarf.dwarf.die_cursor import DieCursor
+from undwarf.dwarf.ranges import RangeLists
 
 
+@cython.final
 @cython.cclass
-class Functions(Ranges):
-    """Units whose functions are told, with their ranges and names."""
+class UnitFunctions:
+    """Reads the functions of one unit after the other, with their ranges and names."""
 
-    def functions(self, unit: int) -> dict[str, memoryview]:
-        """The functions that have code in a unit whose bases are set, and what is inlined in them.
+    def __init__(self, cursor: DieCursor, ranges: RangeLists) -> None:
+        self.cursor = cursor
+        self.reader = cursor.reader
+        self.abbreviations = cursor.abbreviations
+        self.ranges = ranges
+        self.next_class = 0
+        self.next_value = 0
+        self.name_unit = -1
+        self.die = zeros("Q", 0)
+        self._reset()
 
-        By function: ``die`` and ``origin`` (Q, offsets; ``origin`` is the entry that has the name, of class ``kind`` B:
-        REF or REF_ALT), ``inlined`` (B), ``parent`` (I, what it is inlined in, 0xffffffff for none), ``file``,
-        ``line``, ``column`` of the call (I). Their ranges: ``start``, ``end`` (Q) and ``of`` (I, a function's number).
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _reset(self) -> cython.int:
+        """Drop all functions, but use their memory again (see :meth:`RangeLists.reset`)."""
+        if not 0 < len(self.die) <= MAX_REUSED:
+            self.die = zeros("Q", 64)
+            self.origin = zeros("Q", 64)
+            self.origin_class = zeros("B", 64)
+            self.inlined = zeros("B", 64)
+            self.parent = zeros("I", 64)
+            self.file = zeros("I", 64)
+            self.line = zeros("I", 64)
+            self.column = zeros("I", 64)
+        self.total = 0
+        self.ranges.reset()
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _grow(self) -> cython.int:
+        n: cython.Py_ssize_t = self.total
+        self.die = doubled(self.die, n)
+        self.origin = doubled(self.origin, n)
+        self.origin_class = doubled(self.origin_class, n)
+        self.inlined = doubled(self.inlined, n)
+        self.parent = doubled(self.parent, n)
+        self.file = doubled(self.file, n)
+        self.line = doubled(self.line, n)
+        self.column = doubled(self.column, n)
+        return 0
+
+    def of_unit(self, unit: int) -> dict[str, memoryview]:
+        """The functions with code in a unit whose bases are set, and the functions inlined in them.
+
+        By function: ``die`` and ``origin`` (Q, offsets; ``origin`` is the DIE that has the name, ``kind`` (B) the class
+        of the reference to it: REF, REF_ALT or 0), ``inlined`` (B), ``parent`` (I, the function it is inlined in,
+        0xffffffff for none), ``file``, ``line``, ``column`` of the call (I). By range: ``start``, ``end`` (Q), ``of``
+        (I, a function's number).
         """
         self._read_functions(unit, True)
         return {
-            "die": copied(self.record_die, self.record_total),
-            "origin": copied(self.record_origin, self.record_total),
-            "kind": copied(self.record_class, self.record_total),
-            "inlined": copied(self.record_inlined, self.record_total),
-            "parent": copied(self.record_parent, self.record_total),
-            "file": copied(self.record_file, self.record_total),
-            "line": copied(self.record_line, self.record_total),
-            "column": copied(self.record_column, self.record_total),
-            "start": copied(self.range_start, self.range_total),
-            "end": copied(self.range_end, self.range_total),
-            "of": copied(self.range_record, self.range_total),
+            "die": copied(self.die, self.total),
+            "origin": copied(self.origin, self.total),
+            "kind": copied(self.origin_class, self.total),
+            "inlined": copied(self.inlined, self.total),
+            "parent": copied(self.parent, self.total),
+            "file": copied(self.file, self.total),
+            "line": copied(self.line, self.total),
+            "column": copied(self.column, self.total),
+            "start": copied(self.ranges.start, self.ranges.total),
+            "end": copied(self.ranges.end, self.ranges.total),
+            "of": copied(self.ranges.owner, self.ranges.total),
         }
 
-    def own_functions(self, unit: int) -> tuple[list[int], list[int], list[int]]:
-        """Starts, ends and entries of the code of a unit's functions, by start, without what is inlined in them; bases
-        are set."""
+    def by_address(self, unit: int) -> tuple[list[int], list[int], list[int]]:
+        """Starts, ends and DIEs of the functions of a unit whose bases are set, by start, without inlined ones."""
         k: cython.Py_ssize_t
         sorted_already: cython.bint = True
         self._read_functions(unit, False)
-        for k in range(1, self.range_total):
-            if self.range_start[k] <= self.range_start[k - 1]:
+        for k in range(1, self.ranges.total):
+            if self.ranges.start[k] <= self.ranges.start[k - 1]:
                 sorted_already = False
                 break
         found = (
-            [self.range_start[k] for k in range(self.range_total)],
-            [self.range_end[k] for k in range(self.range_total)],
-            [self.record_die[self.range_record[k]] for k in range(self.range_total)],
+            [self.ranges.start[k] for k in range(self.ranges.total)],
+            [self.ranges.end[k] for k in range(self.ranges.total)],
+            [self.die[self.ranges.owner[k]] for k in range(self.ranges.total)],
         )
         if sorted_already:
             return found
@@ -70,128 +105,46 @@ class Functions(Ranges):
     @cython.cfunc
     @cython.exceptval(-1)
     def _read_functions(self, unit: cython.Py_ssize_t, inlined: cython.bint) -> cython.int:
-        """Make the records and ranges those of a unit's functions."""
-        decl: cython.Py_ssize_t
+        """Fill the columns, and those of ``ranges``, with a unit's functions."""
+        cursor = self.cursor
+        abbreviation: cython.Py_ssize_t
         outer: cython.uint
-        went: cython.int
-        wanted_kinds: cython.int = FUNCTIONS | INLINED if inlined else FUNCTIONS
-        self.list_bytes = 0
-        self._reset_records()
-        plain: cython.int = self.plain(unit)
-        self.start(unit)
-        # What the children at each depth are enclosed by.
-        self.enclosing[0] = NONE
+        follows: cython.int
+        wanted_kinds: cython.int = DieKind.FUNCTION | DieKind.INLINED if inlined else DieKind.FUNCTION
+        self.ranges.list_bytes = 0
+        self._reset()
+        in_c: cython.bint = cursor.is_c(unit)
+        cursor.start(unit)
+        cursor.enclosing[0] = NONE
         while True:
-            if self.depth:
-                self.pass_others(wanted_kinds, plain != 0, True)
-            decl = self.next_entry()
-            if decl < 0:
+            if cursor.depth:
+                cursor.skip_others(wanted_kinds, in_c, True)
+            abbreviation = cursor.next_die()
+            if abbreviation < 0:
                 break
-            outer = self.enclosing[self.depth]
-            if self.decl_declares[decl] & wanted_kinds:
-                outer = self._function(decl, self.decl_tag[decl], self.die, outer)
+            outer = cursor.enclosing[cursor.depth]
+            if self.abbreviations.kind[abbreviation] & wanted_kinds:
+                outer = self._function(abbreviation, self.abbreviations.tag[abbreviation], cursor.die, outer)
             else:
-                self.pass_over(decl)
-            went = self.go_on(decl, False, plain)
-            if went == walks.NOTHING:
+                self.reader.skip_all(abbreviation)
+            follows = cursor.next(abbreviation, False, in_c)
+            if follows == Next.END:
                 break
-            if went == walks.BELOW:
-                self.enclosing[self.depth] = outer
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    @cython.boundscheck(False)
-    @cython.locals(
-        data="const unsigned char *",
-        codes="const unsigned int *",
-        declares="const unsigned char *",
-        children="const unsigned char *",
-        sizes="const int *",
-    )
-    def pass_others(self, wanted_kinds: cython.int, plain: cython.bint, through: cython.bint) -> cython.int:
-        """Step over entries from ``at`` on, most of what a unit has, that declare nothing which is wanted and have no
-        children, or say where these end, or are in a function. What is not whole is left.
-
-        With ``through``, what is in any of them belongs to what this is in."""
-        # Bytes are looked at before the end only, which is inside of the section; codes that the table at hand has lead
-        # to rows that are. All of this is written nowhere below.
-        if self.at >= self.end or self.codes_end == 0 or self.decl_total == 0:
-            return 0
-        data = cython.address(self.data[0])
-        codes = cython.address(self.code_map[self.codes_at])
-        declares = cython.address(self.decl_declares[0])
-        children = cython.address(self.decl_children[0])
-        sizes = cython.address(self.decl_fixed[0])
-        codes_end: cython.ulonglong = min(self.codes_end, 0x4000)
-        at: cython.Py_ssize_t = self.at
-        depth: cython.Py_ssize_t = self.depth
-        end: cython.Py_ssize_t = min(self.end, self.data.shape[0])
-        first: cython.Py_ssize_t
-        behind: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
-        code: cython.ulonglong
-        where: cython.uint
-        target: cython.ulonglong
-        while at < end:
-            code = data[at]
-            first = at + 1
-            if code >= 0x80:
-                if first == end:
-                    break
-                code = code & 0x7F | cython.cast(cython.ulonglong, data[first]) << 7
-                # Longer ones are left as well: they become too large.
-                first += 1
-            if code == 0:
-                if depth <= 1:
-                    break
-                depth -= 1
-                at = first
-                continue
-            if code >= codes_end:
-                break
-            decl = cython.cast("Py_ssize_t", codes[code]) - 1
-            if decl < 0 or declares[decl] & wanted_kinds:
-                break
-            if sizes[decl] >= 0:
-                behind = first + sizes[decl]
-            else:
-                self.at = first
-                self.pass_over(decl)
-                behind = self.at
-            if behind > end:
-                break
-            if children[decl]:
-                where = self.decl_leap[decl]
-                target = 0
-                if where and (plain or not where & OF_MEMBERS):
-                    where &= ~OF_MEMBERS
-                    target = self.unit_offset[self.unit] + fixed(self.data, first + (where >> 4), where & 15, self.big)
-                if cython.cast(cython.ulonglong, behind) < target <= cython.cast(cython.ulonglong, end):
-                    behind = cython.cast("Py_ssize_t", target)
-                elif (
-                    (through or self.enclosing[depth] == INSIDE)
-                    and depth < walks.MAX_DEPTH
-                    and self.decl_tag[decl] != tags.SUBPROGRAM
-                ):
-                    self.enclosing[depth + 1] = self.enclosing[depth]
-                    depth += 1
-                else:
-                    break
-            at = behind
-        self.at = at
-        self.depth = depth
+            if follows == Next.CHILD:
+                cursor.enclosing[cursor.depth] = outer
         return 0
 
     @cython.cfunc
     @cython.exceptval(check=True)
     def _function(
-        self, decl: cython.Py_ssize_t, tag: cython.int, die: cython.Py_ssize_t, enclosing: cython.uint
+        self, abbreviation: cython.Py_ssize_t, tag: cython.int, die: cython.Py_ssize_t, enclosing: cython.uint
     ) -> cython.uint:
-        """Read the entry of a function or of one inlined; its number, or what encloses its children."""
+        """Read the DIE of a function or of an inlined one; the row that encloses its children."""
+        reader = self.reader
+        abbreviations = self.abbreviations
+        ranges = self.ranges
         i: cython.Py_ssize_t
-        n: cython.Py_ssize_t = self.record_total
+        n: cython.Py_ssize_t = self.total
         attribute: cython.int
         low: cython.ulonglong = 0
         high: cython.ulonglong = 0
@@ -204,9 +157,8 @@ class Functions(Ranges):
         line: cython.ulonglong = 0
         column: cython.ulonglong = 0
         named: cython.bint = False
-        first: cython.Py_ssize_t = self.decl_spec[decl]
-        for i in range(first, first + self.decl_count[decl]):
-            attribute = self.spec_attribute[i]
+        for i in range(abbreviations.first[abbreviation], abbreviations.end[abbreviation]):
+            attribute = abbreviations.attribute[i]
             if attribute == attributes.LINKAGE_NAME or attribute == attributes.MIPS_LINKAGE_NAME:
                 named = True
             if (
@@ -217,69 +169,70 @@ class Functions(Ranges):
                 or attribute == attributes.SPECIFICATION
                 or attributes.CALL_COLUMN <= attribute <= attributes.CALL_LINE
             ):
-                self.take(i)
+                reader.read(i)
                 if attribute == attributes.LOW_PC:
-                    low = self.indexed(self.value) if self.value_class == ADDRX else self.value
+                    low = ranges.indexed_address(reader.value) if reader.value_class == ADDRX else reader.value
                     has |= 1
                 elif attribute == attributes.HIGH_PC:
-                    if self.value_class == ADDRX:
-                        high = self.indexed(self.value)
+                    if reader.value_class == ADDRX:
+                        high = ranges.indexed_address(reader.value)
                         has |= 2
                     else:
-                        high = self.value
-                        has |= 2 if self.value_class == ADDRESS else 4
+                        high = reader.value
+                        has |= 2 if reader.value_class == ADDRESS else 4
                 elif attribute == attributes.RANGES:
-                    list_class = self.value_class
-                    list_value = self.value
+                    list_class = reader.value_class
+                    list_value = reader.value
                     has |= 8
                 elif attribute == attributes.ABSTRACT_ORIGIN or (
                     attribute == attributes.SPECIFICATION and origin_class == 0
                 ):
-                    origin_class = self.value_class
-                    origin = self.value
+                    origin_class = reader.value_class
+                    origin = reader.value
                 elif attribute == attributes.CALL_FILE:
-                    file = self.value
+                    file = reader.value
                 elif attribute == attributes.CALL_LINE:
-                    line = self.value
+                    line = reader.value
                 elif attribute == attributes.CALL_COLUMN:
-                    column = self.value
+                    column = reader.value
             else:
-                self.step(i)
-        if self.at > self.end:
+                reader.skip(i)
+        if reader.at > reader.end:
             return enclosing
         if tag == tags.SUBPROGRAM and not has & 9:
-            # A declaration or an abstract instance: what it contains is not inlined in what encloses it.
+            # A declaration or an abstract instance: functions in it are not inlined in the enclosing one.
             return NONE
-        self._room_for_record()
-        self.record_die[n] = die
+        if n == len(self.die):
+            self._grow()
+        self.die[n] = die
         if origin_class in (REF, REF_ALT) and not named:
-            self.record_origin[n] = origin
-            self.record_class[n] = cython.cast("unsigned char", origin_class)
+            self.origin[n] = origin
+            self.origin_class[n] = cython.cast("unsigned char", origin_class)
         else:
-            self.record_origin[n] = die
-            self.record_class[n] = 0
-        self.record_inlined[n] = tag == tags.INLINED_SUBROUTINE
-        self.record_parent[n] = enclosing if tag == tags.INLINED_SUBROUTINE else NONE
-        self.record_file[n] = cython.cast("unsigned int", file if file < NONE else 0)
-        self.record_line[n] = cython.cast("unsigned int", line if line < NONE else 0)
-        self.record_column[n] = cython.cast("unsigned int", column if column < NONE else 0)
-        self.record_total += 1
+            self.origin[n] = die
+            self.origin_class[n] = 0
+        self.inlined[n] = tag == tags.INLINED_SUBROUTINE
+        self.parent[n] = enclosing if tag == tags.INLINED_SUBROUTINE else NONE
+        self.file[n] = cython.cast("unsigned int", file if file < NONE else 0)
+        self.line[n] = cython.cast("unsigned int", line if line < NONE else 0)
+        self.column[n] = cython.cast("unsigned int", column if column < NONE else 0)
+        self.total += 1
         if has & 8:
-            self.add_list(list_class, list_value, cython.cast("unsigned int", n))
+            ranges.add_list(list_class, list_value, cython.cast("unsigned int", n))
         elif has & 1:
             if has & 4:
                 high += low
-            self.add_range(low, high, cython.cast("unsigned int", n))
+            ranges.add(low, high, cython.cast("unsigned int", n))
         return cython.cast(cython.uint, n)
 
     def name_of(self, offset: int) -> Any:
-        """(class and value of the string, class and value of the reference that leads on, unit) of an entry's name.
+        """(class and value of the string, class and value of a reference, unit) of the name of the DIE at an offset.
 
-        Follows DW_AT_abstract_origin and DW_AT_specification within the section up to a linkage name, else to a plain
-        name. The second pair is not zero where the next entry is in another file.
+        Follows DW_AT_abstract_origin and DW_AT_specification within the section to a linkage name, else to a plain
+        one. The reference is that to another file where the name may be there; its class is 0 for none.
         """
-        self.follow(offset)
-        return self.value_class, self.value, self.next_class, self.next_value, self.name_unit
+        self._follow(offset)
+        return self.reader.value_class, self.reader.value, self.next_class, self.next_value, self.name_unit
 
     @cython.locals(
         records="const unsigned int[::1]",
@@ -291,23 +244,24 @@ class Functions(Ranges):
     def number_names(
         self, which: Any, kind: Any, origin: Any, names: Any, known: dict[int, int], first: int
     ) -> tuple[list[int], list[int]]:
-        """Give records ``which`` (I) the numbers of their names, as :meth:`name_of` finds them, in ``names`` (I).
+        """Write the numbers of the names of the functions ``which`` (I), as :meth:`name_of` finds them, to
+        ``names`` (I).
 
-        ``kind`` and ``origin`` are columns of :meth:`functions`; ``known`` are the numbers of names by their offset in
-        `.debug_str`. Returns the offsets of new names, numbered from ``first`` on, and the records whose names need
-        more than this section and that one.
+        ``kind`` and ``origin`` are columns of :meth:`of_unit`; ``known`` are the numbers of names by offset in
+        `.debug_str`. Returns the offsets of new names, numbered from ``first`` on, and the functions whose names are
+        in other sections.
         """
         records, kinds, origins, numbers = which, kind, origin, names
         new: list[int] = []
         left: list[int] = []
         for i in range(records.shape[0]):
             if kinds[records[i]] != REF_ALT:
-                self.follow(origins[records[i]])
-                if self.next_class == 0 and self.value_class == STRP:
-                    number = known.get(self.value)
+                self._follow(origins[records[i]])
+                if self.next_class == 0 and self.reader.value_class == STRP:
+                    number = known.get(self.reader.value)
                     if number is None:
-                        number = known[self.value] = first + len(new)
-                        new.append(self.value)
+                        number = known[self.reader.value] = first + len(new)
+                        new.append(self.reader.value)
                     numbers[records[i]] = number
                     continue
             left.append(records[i])
@@ -315,11 +269,13 @@ class Functions(Ranges):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def follow(self, offset: cython.ulonglong) -> cython.int:
-        """Find an entry's name: sets ``value_class`` and ``value``, ``name_unit``, and where it leads on if it does."""
+    def _follow(self, offset: cython.ulonglong) -> cython.int:
+        """Find the name of a DIE: sets the reader's ``value_class`` and ``value``, ``name_unit``, and ``next_class``
+        and ``next_value`` for a reference to another file."""
+        reader = self.reader
+        abbreviations = self.abbreviations
         _hops: cython.int
-        unit: cython.Py_ssize_t
-        decl: cython.Py_ssize_t
+        abbreviation: cython.Py_ssize_t
         i: cython.Py_ssize_t
         attribute: cython.int
         next_class: cython.int
@@ -330,20 +286,14 @@ class Functions(Ranges):
         self.next_class = 0
         self.next_value = 0
         self.name_unit = -1
-        for _hops in range(walks.MAX_HOPS):
-            unit = self.find_unit(at)
-            if unit < 0:
-                break
-            self.enter(unit)
-            self.at = cython.cast("Py_ssize_t", at)
-            self.end = self.unit_end[unit]
-            decl = self.head()
-            if decl < 0:
+        for _hops in range(MAX_HOPS):
+            abbreviation = reader.seek(at)
+            if abbreviation < 0:
                 break
             next_class = 0
             next_value = 0
-            for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-                attribute = self.spec_attribute[i]
+            for i in range(abbreviations.first[abbreviation], abbreviations.end[abbreviation]):
+                attribute = abbreviations.attribute[i]
                 if (
                     attribute == attributes.NAME
                     or attribute == attributes.LINKAGE_NAME
@@ -351,23 +301,23 @@ class Functions(Ranges):
                     or attribute == attributes.ABSTRACT_ORIGIN
                     or attribute == attributes.SPECIFICATION
                 ):
-                    self.take(i)
-                    if self.at > self.end:
+                    reader.read(i)
+                    if reader.at > reader.end:
                         break
                     if attribute == attributes.LINKAGE_NAME or attribute == attributes.MIPS_LINKAGE_NAME:
-                        if self.value_class:
-                            self.name_unit = unit
+                        if reader.value_class:
+                            self.name_unit = reader.unit
                             return 0
                     elif attribute == attributes.NAME:
                         if plain_class == 0:
-                            plain_class = self.value_class
-                            plain = self.value
-                            self.name_unit = unit
+                            plain_class = reader.value_class
+                            plain = reader.value
+                            self.name_unit = reader.unit
                     elif next_class == 0 or attribute == attributes.ABSTRACT_ORIGIN:
-                        next_class = self.value_class
-                        next_value = self.value
+                        next_class = reader.value_class
+                        next_value = reader.value
                 else:
-                    self.step(i)
+                    reader.skip(i)
             if next_class == REF:
                 at = next_value
                 continue
@@ -375,6 +325,6 @@ class Functions(Ranges):
                 self.next_class = next_class
                 self.next_value = next_value
             break
-        self.value_class = plain_class
-        self.value = plain
+        reader.value_class = plain_class
+        reader.value = plain
         return 0

@@ -4,10 +4,10 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.constants import NONE
 
 from undwarf.column import zeros
 
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 MOST_FILES = cython.declare(cython.uint, 1 << 20)
 """Files of one line table that are told apart."""
 
@@ -289,8 +289,8 @@ class ChainColumns:
     def add(self, which: Any, found: Any, row_found: Any, functions: Any, lines: Any, base: int) -> None:
         """The chains of the addresses ``which`` (I): ``found`` is each one's innermost record, ``row_found`` its row.
 
-        ``functions`` and ``lines`` are the columns that :mod:`undwarf.dwarf.die` and ``line`` give; ``base`` is added
-        to record numbers. Where there is neither a record nor a row the address has no chain.
+        ``functions`` and ``lines`` are the columns that :mod:`undwarf.dwarf.functions` and ``line_program`` give;
+        ``base`` is added to record numbers. Where there is neither a record nor a row the address has no chain.
         """
         first_number: cython.uint = base
         numbers, records, rows = which, found, row_found

@@ -201,7 +201,7 @@ class DebugLines:
         """(addresses, units) made flat, and the units that do not say where their code is."""
         if self._index is None:
             file = self._file
-            starts, ends, of, unsure = file.info.unit_ranges(*file.roots.columns)
+            starts, ends, of, unsure = file.info.ranges.unit_ranges(*file.roots.columns)
             # Of those that begin together the longest comes first.
             rows = list(zip(starts, map(neg, ends), of, strict=True))
             order = array("I", sorted(range(len(rows)), key=rows.__getitem__))
@@ -215,11 +215,11 @@ class DebugLines:
         roots = file.roots
         addr_base = roots.value(unit, Root.ADDR_BASE) or 0
         kind, low = roots.raw(unit, Root.LOW_PC)
-        file.info.set_bases(0, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
+        file.info.ranges.set_bases(0, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
         if kind == ValueClass.ADDRX:
-            low = file.info.address_at(unit, low)
+            low = file.info.ranges.address_at(unit, low)
         low = low if kind else 0
-        file.info.set_bases(low, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
+        file.info.ranges.set_bases(low, addr_base, roots.value(unit, Root.RNGLISTS_BASE) or 0, 0)
         return low
 
     # Reading a unit ----------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class DebugLines:
 
     def _read_unit(self, unit: int) -> _Unit:
         source, number = self.source_of(unit)
-        functions: dict[str, memoryview] = source.info.functions(number)
+        functions: dict[str, memoryview] = source.info.functions.of_unit(number)
         starts, ends, of = functions["start"], functions["end"], functions["of"]
         # Functions come outer first, so that their numbers order those that begin together.
         addresses, records = flatten(starts, ends, of, sorted_by_start(starts, of))
@@ -260,8 +260,8 @@ class DebugLines:
         source, number = split
         rnglists_base = source.roots.value(number, Root.RNGLISTS_BASE)
         if rnglists_base is None:
-            rnglists_base = 12 if source.columns["width"][number] == 4 else 20
-        source.info.set_bases(
+            rnglists_base = 12 if source.columns["offset_size"][number] == 4 else 20
+        source.info.ranges.set_bases(
             base,
             file.roots.value(unit, Root.ADDR_BASE) or 0,
             rnglists_base,
@@ -281,7 +281,7 @@ class DebugLines:
             program = LineProgram(
                 file.section("debug_line"),
                 min(offset, (1 << 62)),
-                file.columns["address"][unit],
+                file.columns["address_size"][unit],
                 big=file.big,
                 code=file.code,
                 max_rows=self._limits.dwarf_rows,
@@ -310,7 +310,7 @@ class DebugLines:
         and lines are unknown, and an address without a function has an empty chain."""
         unit_starts, unit_of, unsure = self.unit_index()
         which = look_up(addresses, unit_starts, unit_of)
-        total = self._file.info.count
+        total = self._file.info.units.count
         order, starts = group(which, total)
         if unsure and starts[total] < len(order):
             which = self._claim(unsure, addresses, which, order[starts[total] :])
@@ -370,7 +370,7 @@ class DebugLines:
         functions, names = read.functions, read.names
         kinds, origins = functions["kind"], functions["origin"]
         known = self._string_numbers.setdefault(read.file, {})
-        new, left = read.file.info.number_names(wanted, kinds, origins, names, known, len(self._names))
+        new, left = read.file.info.functions.number_names(wanted, kinds, origins, names, known, len(self._names))
         self._names += strings_at(read.file.strings, new)
         for record in left:
             name = self._name(read.file, kinds[record], origins[record])
@@ -390,7 +390,7 @@ class DebugLines:
                 if file.alt is None:
                     break
                 file = file.alt
-            string_class, string, kind, offset_of_next, unit = file.info.name_of(offset)
+            string_class, string, kind, offset_of_next, unit = file.info.functions.name_of(offset)
             name = file.string(string_class, string, unit) if string_class else ""
             if not kind:
                 return name or fallback

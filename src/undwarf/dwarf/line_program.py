@@ -9,21 +9,13 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import forms
 from cython.cimports.undwarf.dwarf import line_instructions as instructions
+from cython.cimports.undwarf.dwarf.constants import DWARF64_LENGTH, NONE, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.value_classes import LINE_STRP, STRING, STRP, STRP_ALT, STRX
 
 from undwarf.column import doubled, zeros
 
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
-
-# How a string is given, as undwarf.dwarf.constants.ValueClass has it.
-STRING = cython.declare(cython.uchar, 6)
-STRP = cython.declare(cython.uchar, 7)
-LINE_STRP = cython.declare(cython.uchar, 8)
-STRX = cython.declare(cython.uchar, 9)
-STRP_ALT = cython.declare(cython.uchar, 10)
-
+LOW_32_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 1 << 20)
 """Directories or files of one table."""
 
@@ -332,10 +324,10 @@ class LineProgram:
         if offset < 0 or offset >= n:
             return 0
         length = self.fixed(4)
-        if length == ESCAPE:
+        if length == DWARF64_LENGTH:
             length = self.fixed(8)
             self.width = 8
-        elif length >= HIGH:
+        elif length >= RESERVED_LENGTH:
             return 0
         if self.at > n or length > cython.cast(cython.ulonglong, n - self.at):
             self.damaged += 1
@@ -458,11 +450,11 @@ class LineProgram:
         elif op == instructions.ADVANCE_PC:
             self._advance(self.leb(False))
         elif op == instructions.ADVANCE_LINE:
-            self.line += cython.cast(cython.uint, self.leb(True) & ESCAPE)
+            self.line += cython.cast(cython.uint, self.leb(True) & LOW_32_BITS)
         elif op == instructions.SET_FILE:
-            self.file = cython.cast(cython.uint, self.leb(False) & ESCAPE)
+            self.file = cython.cast(cython.uint, self.leb(False) & LOW_32_BITS)
         elif op == instructions.SET_COLUMN:
-            self.column = cython.cast(cython.uint, self.leb(False) & ESCAPE)
+            self.column = cython.cast(cython.uint, self.leb(False) & LOW_32_BITS)
         elif op == instructions.CONST_ADD_PC:
             self._advance((255 - self.opcode_base) // self.line_range)
         elif op == instructions.FIXED_ADVANCE_PC:

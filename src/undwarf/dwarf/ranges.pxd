@@ -1,41 +1,32 @@
-from undwarf.dwarf.type_sizes cimport Layouts
+from undwarf.dwarf.abbreviations cimport AbbreviationTables
+from undwarf.dwarf.attribute_values cimport AttributeReader
+from undwarf.dwarf.units cimport UnitTable
 
 
-cdef class Ranges(Layouts):
-    cdef const unsigned char[::1] ranges_data
-    cdef const unsigned char[::1] rnglists
+cdef class RangeLists:
+    cdef AttributeReader reader
+    cdef UnitTable units
+    cdef const unsigned char[::1] old_lists
+    cdef const unsigned char[::1] lists
     cdef const unsigned char[::1] addresses
+    # Start and end of each segment of code.
+    cdef const unsigned long long[::1] code
+    # Bytes of lists that were read, and what they are relative to.
     cdef unsigned long long list_bytes
     cdef unsigned long long base
     cdef unsigned long long addr_base
     cdef unsigned long long rnglists_base
     cdef unsigned long long ranges_base
-    # Room for the ranges of one entry.
-    cdef unsigned long long[::1] own_start
-    cdef unsigned long long[::1] own_end
-    cdef unsigned int[::1] own_record
-    cdef const unsigned long long[::1] code
-    cdef unsigned long long[::1] record_die
-    cdef unsigned long long[::1] record_origin
-    cdef unsigned char[::1] record_class
-    cdef unsigned char[::1] record_inlined
-    cdef unsigned int[::1] record_parent
-    cdef unsigned int[::1] record_file
-    cdef unsigned int[::1] record_line
-    cdef unsigned int[::1] record_column
-    cdef Py_ssize_t record_total
-    cdef unsigned long long[::1] range_start
-    cdef unsigned long long[::1] range_end
-    cdef unsigned int[::1] range_record
-    cdef Py_ssize_t range_total
-    cdef Py_ssize_t range_limit
-    cdef unsigned int[::1] enclosing
+    # What was found: ranges, and the number of what each belongs to.
+    cdef unsigned long long[::1] start
+    cdef unsigned long long[::1] end
+    cdef unsigned int[::1] owner
+    cdef Py_ssize_t total
+    cdef Py_ssize_t limit
 
-    cdef unsigned long long indexed(self, unsigned long long index) noexcept nogil
-    cdef int add_range(self, unsigned long long start, unsigned long long stop, unsigned int record) except? -1
-    cdef int add_list(self, int kind, unsigned long long value, unsigned int record) except? -1
-    cdef int add_old_list(self, unsigned long long offset, unsigned int record) except? -1
-    cdef int add_new_list(self, unsigned long long offset, unsigned int record) except? -1
-    cdef int _reset_records(self) except? -1
-    cdef int _room_for_record(self) except? -1
-    cdef int _room_for_place(self) except? -1
+    cdef int reset(self) except? -1
+    cdef unsigned long long indexed_address(self, unsigned long long index) noexcept nogil
+    cdef int add(self, unsigned long long start, unsigned long long end, unsigned int owner) except? -1
+    cdef int add_list(self, int value_class, unsigned long long value, unsigned int owner) except? -1
+    cdef int _add_old_list(self, unsigned long long offset, unsigned int owner) except? -1
+    cdef int _add_new_list(self, unsigned long long offset, unsigned int owner) except? -1

@@ -9,6 +9,17 @@ from functools import cached_property
 
 from undwarf.defects import Defects
 from undwarf.dwarf.apply_relocations import patch, symbol_values
+from undwarf.dwarf.relocation_operations import (
+    ABSOLUTE,
+    ADD,
+    KEEP,
+    RELATIVE,
+    SET_LEB,
+    SET_LOW,
+    SUBTRACT,
+    SUBTRACT_LEB,
+    SUBTRACT_LOW,
+)
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import (
     SHF_ALLOC,
@@ -21,44 +32,42 @@ from undwarf.elf.headers import (
 )
 from undwarf.elf.section_layout import section_addresses
 
-_ABSOLUTE, _RELATIVE, _ADD, _SUBTRACT, _SET_LOW, _SUBTRACT_LOW, _SET_LEB, _SUBTRACT_LEB, _KEEP = range(1, 10)
-
 _OPERATIONS: dict[int, dict[int, tuple[int, int]]] = {
     # x86-64: offsets of thread-local variables (DTPOFF) count from the start of the module's block.
     62: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 8), 2: (_RELATIVE, 4), 4: (_RELATIVE, 4), 10: (_ABSOLUTE, 4), 11: (_ABSOLUTE, 4),
-        12: (_ABSOLUTE, 2), 14: (_ABSOLUTE, 1), 17: (_ABSOLUTE, 8), 21: (_ABSOLUTE, 4), 24: (_RELATIVE, 8),
+        0: (KEEP, 0), 1: (ABSOLUTE, 8), 2: (RELATIVE, 4), 4: (RELATIVE, 4), 10: (ABSOLUTE, 4), 11: (ABSOLUTE, 4),
+        12: (ABSOLUTE, 2), 14: (ABSOLUTE, 1), 17: (ABSOLUTE, 8), 21: (ABSOLUTE, 4), 24: (RELATIVE, 8),
     },
     3: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_RELATIVE, 4), 20: (_ABSOLUTE, 2), 22: (_ABSOLUTE, 1),
-        32: (_ABSOLUTE, 4),
+        0: (KEEP, 0), 1: (ABSOLUTE, 4), 2: (RELATIVE, 4), 20: (ABSOLUTE, 2), 22: (ABSOLUTE, 1),
+        32: (ABSOLUTE, 4),
     },
     183: {
-        0: (_KEEP, 0), 257: (_ABSOLUTE, 8), 258: (_ABSOLUTE, 4), 259: (_ABSOLUTE, 2), 260: (_RELATIVE, 8),
-        261: (_RELATIVE, 4), 262: (_RELATIVE, 2), 1029: (_ABSOLUTE, 8),
+        0: (KEEP, 0), 257: (ABSOLUTE, 8), 258: (ABSOLUTE, 4), 259: (ABSOLUTE, 2), 260: (RELATIVE, 8),
+        261: (RELATIVE, 4), 262: (RELATIVE, 2), 1029: (ABSOLUTE, 8),
     },
     40: {
-        0: (_KEEP, 0), 2: (_ABSOLUTE, 4), 3: (_RELATIVE, 4), 5: (_ABSOLUTE, 2), 8: (_ABSOLUTE, 1),
-        106: (_ABSOLUTE, 4),
+        0: (KEEP, 0), 2: (ABSOLUTE, 4), 3: (RELATIVE, 4), 5: (ABSOLUTE, 2), 8: (ABSOLUTE, 1),
+        106: (ABSOLUTE, 4),
     },
     243: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_ABSOLUTE, 8), 8: (_ABSOLUTE, 4), 9: (_ABSOLUTE, 8), 33: (_ADD, 1),
-        34: (_ADD, 2), 35: (_ADD, 4), 36: (_ADD, 8), 37: (_SUBTRACT, 1), 38: (_SUBTRACT, 2), 39: (_SUBTRACT, 4),
-        40: (_SUBTRACT, 8), 52: (_SUBTRACT_LOW, 1), 53: (_SET_LOW, 1), 54: (_ABSOLUTE, 1), 55: (_ABSOLUTE, 2),
-        56: (_ABSOLUTE, 4), 57: (_RELATIVE, 4), 60: (_SET_LEB, 1), 61: (_SUBTRACT_LEB, 1),
+        0: (KEEP, 0), 1: (ABSOLUTE, 4), 2: (ABSOLUTE, 8), 8: (ABSOLUTE, 4), 9: (ABSOLUTE, 8), 33: (ADD, 1),
+        34: (ADD, 2), 35: (ADD, 4), 36: (ADD, 8), 37: (SUBTRACT, 1), 38: (SUBTRACT, 2), 39: (SUBTRACT, 4),
+        40: (SUBTRACT, 8), 52: (SUBTRACT_LOW, 1), 53: (SET_LOW, 1), 54: (ABSOLUTE, 1), 55: (ABSOLUTE, 2),
+        56: (ABSOLUTE, 4), 57: (RELATIVE, 4), 60: (SET_LEB, 1), 61: (SUBTRACT_LEB, 1),
     },
     22: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 1), 3: (_ABSOLUTE, 2), 4: (_ABSOLUTE, 4), 5: (_RELATIVE, 4), 22: (_ABSOLUTE, 8),
-        23: (_RELATIVE, 8), 52: (_ABSOLUTE, 4), 53: (_ABSOLUTE, 8),
+        0: (KEEP, 0), 1: (ABSOLUTE, 1), 3: (ABSOLUTE, 2), 4: (ABSOLUTE, 4), 5: (RELATIVE, 4), 22: (ABSOLUTE, 8),
+        23: (RELATIVE, 8), 52: (ABSOLUTE, 4), 53: (ABSOLUTE, 8),
     },
     21: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 3: (_ABSOLUTE, 2), 26: (_RELATIVE, 4), 38: (_ABSOLUTE, 8), 44: (_RELATIVE, 8),
-        78: (_ABSOLUTE, 8),
+        0: (KEEP, 0), 1: (ABSOLUTE, 4), 3: (ABSOLUTE, 2), 26: (RELATIVE, 4), 38: (ABSOLUTE, 8), 44: (RELATIVE, 8),
+        78: (ABSOLUTE, 8),
     },
     258: {
-        0: (_KEEP, 0), 1: (_ABSOLUTE, 4), 2: (_ABSOLUTE, 8), 47: (_ADD, 1), 48: (_ADD, 2), 50: (_ADD, 4), 51: (_ADD, 8),
-        52: (_SUBTRACT, 1), 53: (_SUBTRACT, 2), 55: (_SUBTRACT, 4), 56: (_SUBTRACT, 8), 99: (_RELATIVE, 4),
-        107: (_SET_LEB, 1), 108: (_SUBTRACT_LEB, 1),
+        0: (KEEP, 0), 1: (ABSOLUTE, 4), 2: (ABSOLUTE, 8), 47: (ADD, 1), 48: (ADD, 2), 50: (ADD, 4), 51: (ADD, 8),
+        52: (SUBTRACT, 1), 53: (SUBTRACT, 2), 55: (SUBTRACT, 4), 56: (SUBTRACT, 8), 99: (RELATIVE, 4),
+        107: (SET_LEB, 1), 108: (SUBTRACT_LEB, 1),
     },
 }  # fmt: skip
 """By machine and type of relocation, what it does and to how many bytes."""

@@ -2,10 +2,10 @@
 """The debugging sections of one file, unpacked at first use."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from undwarf.column import zeros
-from undwarf.dwarf.die import Info
+from undwarf.dwarf.die import DebugInfo
 from undwarf.dwarf.root_places import PLACES, Root
 from undwarf.dwarf.strings import Text
 from undwarf.dwarf.value_classes import ValueClass
@@ -98,10 +98,10 @@ class DwarfFile:
         return self.elf.byte_order == "big"
 
     @cached_property
-    def info(self) -> Info:
+    def info(self) -> DebugInfo:
         """The units of `.debug_info`."""
         owner = self if self.skeleton is None else self.skeleton
-        return Info(
+        return DebugInfo(
             self.section("debug_info"),
             self.section("debug_abbrev"),
             big=self.big,
@@ -114,15 +114,15 @@ class DwarfFile:
         )
 
     @cached_property
-    def types(self) -> Info:
+    def types(self) -> DebugInfo:
         """The units of `.debug_types` (DWARF 4)."""
-        return Info(
+        return DebugInfo(
             self.section("debug_types"),
             self.section("debug_abbrev"),
             big=self.big,
             types=True,
             known_strings=self._known_strings,
-            first_number=len(self.columns["width"]),
+            first_number=len(self.columns["offset_size"]),
         )
 
     @cached_property
@@ -183,13 +183,13 @@ class DwarfFile:
         if known is None:
             number = unit
             columns = self.columns
-            total = len(columns["width"])
+            total = len(columns["offset_size"])
             base: int | None = None
             if unit < total:
                 base = self.roots.value(unit, Root.STR_OFFSETS_BASE)
             else:
-                columns, unit = self.types.units(), unit - total
-            width = columns["width"][unit]
+                columns, unit = self.types.units.columns(), unit - total
+            width = columns["offset_size"][unit]
             if base is None:
                 # A split unit has all of the section: behind its header, which DWARF 4 did not have.
                 base = (8 if width == 4 else 16) if columns["version"][unit] >= 5 else 0
@@ -208,15 +208,15 @@ class DwarfFile:
     @cached_property
     def columns(self) -> dict[str, memoryview]:
         """What the unit headers say."""
-        found: dict[str, memoryview] = self.info.units()
+        found: dict[str, memoryview] = self.info.units.columns()
         return found
 
 
 class Roots:
     """The attributes of units' roots that are needed before a unit is read."""
 
-    def __init__(self, info: Any) -> None:
-        self.columns: tuple[memoryview, memoryview] = info.roots()
+    def __init__(self, info: DebugInfo) -> None:
+        self.columns: tuple[memoryview, memoryview] = info.reader.roots()
         """Classes (B) and values (Q), ``PLACES`` of each unit."""
         self._classes, self._values = self.columns
 

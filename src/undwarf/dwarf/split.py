@@ -224,7 +224,7 @@ class SplitUnits:
 def unit_of(file: DwarfFile, identity: int) -> int:
     """The number of the unit with an id (DW_AT_dwo_id) in a split file; -1 where there is none."""
     kinds = file.columns["kind"]
-    for number in range(file.info.count):
+    for number in range(file.info.units.count):
         whole = kinds[number] not in (UnitKind.TYPE, UnitKind.SPLIT_TYPE)
         if whole and file.roots.value(number, Root.DWO_ID) == identity:
             return number

@@ -1,19 +1,17 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Strings of a section of strings, one or many. What is not UTF-8 is kept recognisable."""
+"""Strings of a string section, one or many."""
 
 from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr
-
-MAX_STRING = cython.declare(cython.Py_ssize_t, 1 << 16)
-"""Bytes of a name that are looked at."""
+from cython.cimports.undwarf.dwarf.constants import MAX_STRING
 
 
 @cython.final
 @cython.cclass
 class Text:
-    """A section of strings. What is not UTF-8 is kept recognisable; of a string MAX_STRING bytes are looked at."""
+    """A string section. What is not UTF-8 is escaped; strings are cut to MAX_STRING bytes."""
 
     data = cython.declare("const unsigned char[::1]")
 
@@ -36,7 +34,7 @@ class Text:
 @cython.cfunc
 @cython.locals(view="const unsigned char[::1]", base="const char *", end="const char *")
 def _text(view: Any, start: cython.Py_ssize_t, last: cython.Py_ssize_t) -> Any:
-    """What is from ``start``, which is before ``last``, to a zero or that; both are inside of the section."""
+    """The string from ``start`` to a zero, or to ``last``, which is after it; both are in the section."""
     base = cython.cast("const char *", cython.address(view[start]))
     end = cython.cast("const char *", memchr(base, 0, last - start))
     size: cython.Py_ssize_t = last - start if end == cython.NULL else end - base
@@ -51,14 +49,13 @@ def _text(view: Any, start: cython.Py_ssize_t, last: cython.Py_ssize_t) -> Any:
     most="Py_ssize_t",
     left="Py_ssize_t",
 )
-def strings_at(data: Any, offsets: list[int], room: int = 1 << 28) -> list[str]:
-    """The strings that begin at offsets of a section of strings; what is not UTF-8 is kept recognisable.
+def strings_at(data: Any, offsets: list[int], budget: int = 1 << 28) -> list[str]:
+    """The strings that begin at offsets of a string section; what is not UTF-8 is escaped.
 
-    When they take ``room`` bytes together, each further one is cut to 256: names that all end where one long one ends
-    could fill any memory.
+    After ``budget`` bytes all further ones are cut to 256: tails of one long string could fill any memory.
     """
     view = data
-    left = room
+    left = budget
     most = MAX_STRING
     found = []
     size = view.shape[0]

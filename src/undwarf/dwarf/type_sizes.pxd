@@ -1,9 +1,11 @@
-from undwarf.dwarf.die_cursor cimport EntryWalk
+from undwarf.dwarf.attribute_values cimport AttributeReader
+from undwarf.dwarf.die_cursor cimport DieCursor
 
 
-cdef class Layouts(EntryWalk):
-    cdef long long size_at(self, unsigned long long offset) except? -2
-    cdef long long elements(self) except? -2
-    cdef unsigned long long mixed_string(self, unsigned long long mixed) noexcept
-    cdef unsigned long long mixed_name(self, unsigned long long mixed, unsigned long long offset) noexcept
-    cdef unsigned long long mixed_dimensions(self, unsigned long long mixed) noexcept
+cdef long long size_at(AttributeReader reader, unsigned long long offset) except? -2
+cdef long long _elements(AttributeReader reader) except? -2
+cdef unsigned long long _mixed_string(AttributeReader reader, unsigned long long mixed) noexcept
+cdef unsigned long long _mixed_name(
+    AttributeReader reader, unsigned long long mixed, unsigned long long offset
+) noexcept
+cdef unsigned long long _mixed_dimensions(AttributeReader reader, unsigned long long mixed) noexcept

@@ -1,32 +1,20 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""What units declare: types, functions, namespaces, variables with an address."""
+"""What units declare: types, functions, namespaces, and variables with an address."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags, walks
+from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags
+from cython.cimports.undwarf.dwarf.constants import IN_FUNCTION, MAX_REUSED, NONE, AttributeRole, DieKind, Next
 from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, REF, STRP, STRP_ALT, UNSIGNED
 
-from undwarf.column import copied, zeros
-from undwarf.dwarf.functions import Functions
+from undwarf.column import copied, doubled, zeros
+from undwarf.dwarf.die_cursor import DieCursor
 
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-INSIDE = cython.declare(cython.uint, 0xFFFFFFFE)
-"""In the place of a parent: the entry is in a function."""
-CODE = cython.declare(cython.int, 9)
-TYPES = cython.declare(cython.int, 2)
-ALL = cython.declare(cython.int, 15)
-"""Of what units declare, as undwarf.dwarf.abbreviations has it: functions and variables; types but typedefs; these and
-namespaces as well."""
-
-NAMING = cython.declare(cython.int, 1)
-PLACING = cython.declare(cython.int, 2)
-TYPING = cython.declare(cython.int, 4)
-TELLING_APART = cython.declare(cython.int, 8)
-"""What attributes say, by ``spec_told``: names, where they come from, that there is more elsewhere; where a variable
-is; the type of a typedef; what tells types without a name from each other."""
+CODE = cython.declare(cython.int, DieKind.FUNCTION | DieKind.VARIABLE)
+ALL = cython.declare(cython.int, DieKind.FUNCTION | DieKind.TYPE | DieKind.SCOPE | DieKind.VARIABLE)
 
 
 @cython.locals(
@@ -35,8 +23,8 @@ is; the type of a typedef; what tells types without a name from each other."""
     target_kinds="const unsigned int[::1]", k=cython.Py_ssize_t, tag=cython.uint,
 )  # fmt: skip
 def given_names(rows: dict[str, Any]) -> dict[int, tuple[int, int]]:
-    """Class and value of names, by offsets of structures, unions, classes and enumerations that have none: that of
-    the first typedef of one which is declared where it is. ``rows`` as :meth:`Declarations.declared` gives them."""
+    """Class and value of the names of structures, unions, classes and enumerations that have none, by their offsets:
+    that of the first typedef of one in the same scope. ``rows`` as :meth:`UnitIndex.declared` gives them."""
     dies, names, kinds, parents, which = (rows[one] for one in ("die", "name", "kind", "parent", "tag"))
     targets, target_kinds = rows["linkage"], rows["linkage_kind"]
     nameless: dict[int, int] = {}
@@ -61,8 +49,8 @@ def given_names(rows: dict[str, Any]) -> dict[int, tuple[int, int]]:
 
 @cython.final
 @cython.cclass
-class _Met:
-    """Numbers that were met, 0 not among them: so many that objects of Python would cost more than all of the rest."""
+class _Seen:
+    """A set of numbers other than 0: there are so many that Python objects would cost more than all of the rest."""
 
     _slots = cython.declare("unsigned long long[::1]")
     _shift = cython.declare(cython.int)
@@ -75,8 +63,8 @@ class _Met:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def first(self, number: cython.ulonglong) -> cython.int:
-        """Whether a number is met for the first time."""
+    def add(self, number: cython.ulonglong) -> cython.int:
+        """Whether a number was not in the set; it is then."""
         if 2 * self._total >= self._slots.shape[0]:
             self._grow()
         return self._put(number)
@@ -111,44 +99,97 @@ class _Met:
         return 0
 
 
+@cython.final
 @cython.cclass
-class Declarations(Functions):
-    """Units whose declarations are told."""
+class UnitIndex:
+    """Reads the declarations of one unit after the other."""
+
+    def __init__(self, cursor: DieCursor) -> None:
+        self.cursor = cursor
+        self.reader = cursor.reader
+        self.abbreviations = cursor.abbreviations
+        self.place = self.place_kind = 0
+        self.die = self.location = zeros("Q", 0)
+        self._reset()
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _reset(self) -> cython.int:
+        """Drop all rows, but use their memory again: allocating it for each unit took longer than reading small units.
+        So what is handed out is copied."""
+        if not 0 < len(self.die) <= MAX_REUSED:
+            self.die = zeros("Q", 64)
+            self.name = zeros("Q", 64)
+            self.name_class = zeros("B", 64)
+            self.flags = zeros("B", 64)
+            self.parent = zeros("I", 64)
+            self.tag = zeros("I", 64)
+            self.linkage = zeros("I", 64)
+            self.linkage_class = zeros("I", 64)
+        if not 0 < len(self.location) <= MAX_REUSED:
+            self.variable = zeros("I", 64)
+            self.location = zeros("Q", 64)
+            self.location_kind = zeros("Q", 64)
+        self.total = 0
+        self.variable_total = 0
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _grow(self) -> cython.int:
+        n: cython.Py_ssize_t = self.total
+        self.die = doubled(self.die, n)
+        self.name = doubled(self.name, n)
+        self.name_class = doubled(self.name_class, n)
+        self.flags = doubled(self.flags, n)
+        self.parent = doubled(self.parent, n)
+        self.tag = doubled(self.tag, n)
+        self.linkage = doubled(self.linkage, n)
+        self.linkage_class = doubled(self.linkage_class, n)
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _grow_variables(self) -> cython.int:
+        n: cython.Py_ssize_t = self.variable_total
+        self.variable = doubled(self.variable, n)
+        self.location = doubled(self.location, n)
+        self.location_kind = doubled(self.location_kind, n)
+        return 0
 
     def declared(self, unit: int) -> dict[str, memoryview]:
-        """What a unit declares, in the order of its entries: types, functions, namespaces, variables with an address.
+        """The types, functions, namespaces and variables that a unit declares, in the order of their DIEs.
 
-        ``die`` (Q), ``tag`` (I), ``parent`` (I, number of the namespace or type it is in, 0xffffffff for none,
-        0xfffffffe for a function), ``flags`` (B: 1 a declaration, 2 names come from another entry), ``kind`` (B) and
-        ``name`` (Q) its name's class and value, ``linkage_kind`` and ``linkage`` (I, 0xffffffff where it is too large;
-        of a typedef the reference to its type instead, of a type without a name what tells it from others: line, column
-        and size in one number of class UNSIGNED). Of variables with an address: ``of`` (I, the number above),
-        ``place`` (Q, address or index), ``place_kind`` (Q: 1 an address, 2 an index, 3 an offset for a thread, 4 the
-        index of one, 5 more than that, such as pieces). Variables that are declared only are among the rows, those
-        with neither address nor declaration are not.
+        ``die`` (Q), ``tag`` (I), ``parent`` (I, row of the namespace or type it is in, 0xffffffff for none, 0xfffffffe
+        for a function), ``flags`` (B: 1 a declaration, 2 the name is in another DIE), ``kind`` (B) and ``name`` (Q) the
+        name's class and value, ``linkage_kind`` and ``linkage`` (I) those of the linkage name, 0xffffffff where it is
+        too large; of a typedef the reference to its type instead; of a type without a name its line, column and size
+        hashed to one number of class UNSIGNED. By variable with an address: ``of`` (I, its row), ``place`` (Q, address
+        or index), ``place_kind`` (Q: 1 address, 2 index of one, 3 thread-local offset, 4 index of one, 5 an expression
+        that goes on, such as pieces). Variables that are only declared have rows, those with neither address nor
+        declaration have none.
         """
-        self._reset_records()
-        self.declare(unit, ALL)
+        self._read_unit(unit, ALL)
         return {
-            "die": copied(self.record_die, self.record_total),
-            "name": copied(self.record_origin, self.record_total),
-            "kind": copied(self.record_class, self.record_total),
-            "flags": copied(self.record_inlined, self.record_total),
-            "parent": copied(self.record_parent, self.record_total),
-            "tag": copied(self.record_file, self.record_total),
-            "linkage": copied(self.record_line, self.record_total),
-            "linkage_kind": copied(self.record_column, self.record_total),
-            "place": copied(self.range_start, self.range_total),
-            "place_kind": copied(self.range_end, self.range_total),
-            "of": copied(self.range_record, self.range_total),
+            "die": copied(self.die, self.total),
+            "name": copied(self.name, self.total),
+            "kind": copied(self.name_class, self.total),
+            "flags": copied(self.flags, self.total),
+            "parent": copied(self.parent, self.total),
+            "tag": copied(self.tag, self.total),
+            "linkage": copied(self.linkage, self.total),
+            "linkage_kind": copied(self.linkage_class, self.total),
+            "place": copied(self.location, self.variable_total),
+            "place_kind": copied(self.location_kind, self.variable_total),
+            "of": copied(self.variable, self.variable_total),
         }
 
     def outline(self) -> Any:
         """(variables, functions, declarations) of all units, in their order.
 
-        Variables with an address as (unit, offset, place, kind of place), as :meth:`declared` tells them. Functions
-        outside of others, and variables that are only declared and in nothing else, as (unit, offset, class and value
-        of the name); of those whose names are at the same place of a section of strings, the first.
+        Variables with an address as (unit, offset, place, kind of place), see :meth:`declared`. Functions outside of
+        other functions, and variables that are only declared, at file scope, as (unit, offset, class and value of the
+        name); of those whose names are at the same offset of a string section, the first.
         """
         unit: cython.Py_ssize_t
         k: cython.Py_ssize_t
@@ -158,97 +199,97 @@ class Declarations(Functions):
         variables = []
         functions = []
         declarations = []
-        known: _Met = _Met()
-        known_variables: _Met = _Met()
-        for unit in range(self.count):
-            self._reset_records()
-            self.declare(unit, CODE)
-            for k in range(self.range_total):
-                of = self.range_record[k]
-                variables.append((unit, self.record_die[of], self.range_start[k], self.range_end[k]))
-            for k in range(self.record_total):
-                if self.record_file[k] == tags.SUBPROGRAM:
-                    if self.record_parent[k] == INSIDE:
+        known: _Seen = _Seen()
+        known_variables: _Seen = _Seen()
+        for unit in range(self.reader.units.count):
+            self._read_unit(unit, CODE)
+            for k in range(self.variable_total):
+                of = self.variable[k]
+                variables.append((unit, self.die[of], self.location[k], self.location_kind[k]))
+            for k in range(self.total):
+                if self.tag[k] == tags.SUBPROGRAM:
+                    if self.parent[k] == IN_FUNCTION:
                         continue
-                    kind = self.record_column[k]
-                    name = self.record_line[k]
+                    kind = self.linkage_class[k]
+                    name = self.linkage[k]
                     if kind == 0 or name == NONE:
-                        kind = self.record_class[k]
-                        name = self.record_origin[k]
+                        kind = self.name_class[k]
+                        name = self.name[k]
                     if kind == 0:
                         continue
                     # Both are below 16, and sections of 2**60 bytes are none.
-                    if kind in (STRP, STRP_ALT) and not known.first(name << 4 | kind):
+                    if kind in (STRP, STRP_ALT) and not known.add(name << 4 | kind):
                         continue
-                    functions.append((unit, self.record_die[k], kind, name))
-                elif (
-                    self.record_file[k] == tags.VARIABLE
-                    and self.record_inlined[k] & 1
-                    and self.record_parent[k] == NONE
-                ):
-                    kind = self.record_class[k]
-                    name = self.record_origin[k]
-                    if kind in (STRP, STRP_ALT) and not known_variables.first(name << 4 | kind):
+                    functions.append((unit, self.die[k], kind, name))
+                elif self.tag[k] == tags.VARIABLE and self.flags[k] & 1 and self.parent[k] == NONE:
+                    kind = self.name_class[k]
+                    name = self.name[k]
+                    if kind in (STRP, STRP_ALT) and not known_variables.add(name << 4 | kind):
                         continue
                     if kind:
-                        declarations.append((unit, self.record_die[k], kind, name))
+                        declarations.append((unit, self.die[k], kind, name))
         return variables, functions, declarations
 
     def definitions(self) -> Any:
-        """(unit, offset, class and value of the name) of the structures, unions, classes and enumerations that are
-        defined anywhere; of units of C outside of functions: what is defined in one is another type than what has its
+        """(unit, offset, class and value of the name) of all structures, unions, classes and enumerations that are
+        defined; in C only those outside of functions, as a type that a function defines is not the one that has its
         name elsewhere (C11 6.7.2.3)."""
         unit: cython.Py_ssize_t
-        plain: cython.int
+        in_c: cython.bint
         found = []
-        for unit in range(self.count):
-            self._reset_records()
-            self.declare(unit, TYPES)
-            plain = self.plain(unit)
+        for unit in range(self.reader.units.count):
+            self._read_unit(unit, DieKind.TYPE)
+            in_c = self.cursor.is_c(unit)
             found += [
-                (unit, self.record_die[k], self.record_class[k], self.record_origin[k])
-                for k in range(self.record_total)
-                if not self.record_inlined[k] & 1
-                and self.record_class[k]
-                and not (plain and self.record_parent[k] == INSIDE)
+                (unit, self.die[k], self.name_class[k], self.name[k])
+                for k in range(self.total)
+                if not self.flags[k] & 1 and self.name_class[k] and not (in_c and self.parent[k] == IN_FUNCTION)
             ]
         return found
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def declare(self, unit: cython.Py_ssize_t, wanted_kinds: cython.int) -> cython.int:
-        """Add what a unit declares to the rows. What entries are in is told by its row where ALL are wanted, else as 0
-        for all that has a name. Of a unit of C of which TYPES are wanted, those in functions may be left out."""
-        decl: cython.Py_ssize_t
+    def _read_unit(self, unit: cython.Py_ssize_t, wanted_kinds: cython.int) -> cython.int:
+        """Fill the rows with a unit's declarations. Parents are rows where ALL kinds are wanted, else 0 for any that
+        has a name. Where only types of a unit of C are wanted, those in functions may be left out."""
+        abbreviations = self.abbreviations
+        cursor = self.cursor
+        abbreviation: cython.Py_ssize_t
         sibling: cython.ulonglong
         outer: cython.uint
         tag: cython.int
-        went: cython.int
-        leapt: cython.bint
-        plain: cython.int = self.plain(unit)
-        self.start(unit)
-        self.enclosing[0] = NONE
+        follows: cython.int
+        skipped: cython.bint
+        self._reset()
+        in_c: cython.bint = cursor.is_c(unit)
+        cursor.start(unit)
+        cursor.enclosing[0] = NONE
         while True:
-            if self.depth:
-                self.pass_others(wanted_kinds, plain != 0, False)
-            decl = self.next_entry()
-            if decl < 0:
+            if cursor.depth:
+                cursor.skip_others(wanted_kinds, in_c, False)
+            abbreviation = cursor.next_die()
+            if abbreviation < 0:
                 break
-            tag = self.decl_tag[decl]
-            outer = self.enclosing[self.depth]
-            leapt = False
-            if self.decl_declares[decl] & wanted_kinds == 0:
-                if tag == tags.SUBPROGRAM and plain and wanted_kinds == TYPES and self.decl_children[decl]:
-                    # Most of a unit is in functions.
-                    sibling = self.pass_to_sibling(decl)
+            tag = abbreviations.tag[abbreviation]
+            outer = cursor.enclosing[cursor.depth]
+            skipped = False
+            if abbreviations.kind[abbreviation] & wanted_kinds == 0:
+                if (
+                    tag == tags.SUBPROGRAM
+                    and in_c
+                    and wanted_kinds == DieKind.TYPE
+                    and abbreviations.has_children[abbreviation]
+                ):
+                    # Most DIEs of a unit are in functions.
+                    sibling = cursor.skip_to_sibling(abbreviation)
                     if sibling:
-                        leapt = True
-                        self.at = cython.cast("Py_ssize_t", sibling)
+                        skipped = True
+                        self.reader.at = cython.cast("Py_ssize_t", sibling)
                 else:
-                    self.pass_over(decl)
+                    self.reader.skip_all(abbreviation)
                 if tag == tags.SUBPROGRAM or tag == tags.INLINED_SUBROUTINE or tag == tags.LEXICAL_BLOCK:
-                    outer = INSIDE
-                elif outer != INSIDE and (
+                    outer = IN_FUNCTION
+                elif outer != IN_FUNCTION and (
                     tag == tags.STRUCTURE_TYPE
                     or tag == tags.UNION_TYPE
                     or tag == tags.CLASS_TYPE
@@ -257,34 +298,36 @@ class Declarations(Functions):
                 ):
                     outer = 0
             else:
-                outer = self.declare_entry(decl, tag, self.die, outer, wanted_kinds)
+                outer = self._read_die(abbreviation, tag, cursor.die, outer, wanted_kinds)
                 if tag == tags.SUBPROGRAM:
-                    outer = INSIDE
-            went = self.go_on(decl, leapt, plain)
-            if went == walks.NOTHING:
+                    outer = IN_FUNCTION
+            follows = cursor.next(abbreviation, skipped, in_c)
+            if follows == Next.END:
                 break
-            if went == walks.BELOW:
-                self.enclosing[self.depth] = outer
+            if follows == Next.CHILD:
+                cursor.enclosing[cursor.depth] = outer
         return 0
 
     @cython.cfunc
     @cython.exceptval(check=True)
-    def declare_entry(
+    def _read_die(
         self,
-        decl: cython.Py_ssize_t,
+        abbreviation: cython.Py_ssize_t,
         tag: cython.int,
         die: cython.Py_ssize_t,
         outer: cython.uint,
         wanted_kinds: cython.int,
     ) -> cython.uint:
-        """Add a row for an entry whose attributes come next, unless it is a variable that is neither placed nor
-        declared outside of functions; what the entries in it are in. Only where ALL are wanted does it say what tells
-        types without a name from each other."""
+        """Add a row for a DIE whose values come next, unless it is a variable with neither an address nor a declaration
+        outside of functions; the row that encloses its children. Types without a name get a ``linkage`` only where ALL
+        kinds are wanted."""
+        reader = self.reader
+        abbreviations = self.abbreviations
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t
         attribute: cython.int
-        told: cython.int
-        asked: cython.int = NAMING
+        role: cython.int
+        roles: cython.int = AttributeRole.IS_NAME
         flags: cython.int = 0
         kind: cython.int = 0
         linkage_kind: cython.int = 0
@@ -292,75 +335,78 @@ class Declarations(Functions):
         linkage: cython.ulonglong = 0
         self.place_kind = 0
         if tag == tags.VARIABLE:
-            asked = NAMING | PLACING
+            roles = AttributeRole.IS_NAME | AttributeRole.IS_LOCATION
         elif tag == tags.TYPEDEF:
-            asked = NAMING | TYPING
+            roles = AttributeRole.IS_NAME | AttributeRole.IS_TYPE
         elif wanted_kinds == ALL and tag in (tags.STRUCTURE_TYPE, tags.UNION_TYPE, tags.CLASS_TYPE):
-            asked = NAMING | TELLING_APART
-        for i in range(self.decl_spec[decl], self.decl_spec[decl] + self.decl_count[decl]):
-            told = self.spec_told[i] & asked
-            if told and (told != TELLING_APART or kind == 0):
-                attribute = self.spec_attribute[i]
-                self.take(i)
-                if self.at > self.end:
+            roles = AttributeRole.IS_NAME | AttributeRole.IS_IDENTITY
+        for i in range(abbreviations.first[abbreviation], abbreviations.end[abbreviation]):
+            role = abbreviations.role[i] & roles
+            if role and (role != AttributeRole.IS_IDENTITY or kind == 0):
+                attribute = abbreviations.attribute[i]
+                reader.read(i)
+                if reader.at > reader.end:
                     break
                 if attribute == attributes.NAME:
-                    kind = self.value_class
-                    name = self.value
+                    kind = reader.value_class
+                    name = reader.value
                     if linkage_kind == UNSIGNED:
                         linkage_kind = 0
                         linkage = 0
-                elif told == TELLING_APART:
+                elif role == AttributeRole.IS_IDENTITY:
                     if linkage_kind == 0 or linkage_kind == UNSIGNED:
                         linkage_kind = UNSIGNED
-                        linkage = (linkage * 31 + self.value) & 0x7FFFFFFF
+                        linkage = (linkage * 31 + reader.value) & 0x7FFFFFFF
                 elif attribute == attributes.DECLARATION:
-                    flags |= 1 if self.value else 0
+                    flags |= 1 if reader.value else 0
                 elif attribute in (attributes.SPECIFICATION, attributes.ABSTRACT_ORIGIN):
                     flags |= 2
                 elif attribute != attributes.LOCATION:
-                    linkage_kind = self.value_class
-                    linkage = self.value
-                elif self.value_class == BLOCK and self.value_size > 1:
-                    self.read_place(cython.cast("Py_ssize_t", self.value), cython.cast("Py_ssize_t", self.value_size))
-            elif self.spec_size[i] != forms.SIZE_VARIES:
-                # Of most attributes: not worth a call.
-                self.at += self.spec_size[i]
+                    linkage_kind = reader.value_class
+                    linkage = reader.value
+                elif reader.value_class == BLOCK and reader.value_size > 1:
+                    self._read_location(
+                        cython.cast("Py_ssize_t", reader.value), cython.cast("Py_ssize_t", reader.value_size)
+                    )
+            elif abbreviations.size[i] != forms.SIZE_VARIES:
+                # Most attributes: not worth a call.
+                reader.at += abbreviations.size[i]
             else:
-                self.skip(self.spec_form[i])
-        if tag == tags.VARIABLE and not self.place_kind and not (flags & 1 and outer != INSIDE):
+                reader.skip_form(abbreviations.form[i])
+        if tag == tags.VARIABLE and not self.place_kind and not (flags & 1 and outer != IN_FUNCTION):
             return outer
-        self._room_for_record()
-        n = self.record_total
-        self.record_die[n] = die
-        self.record_origin[n] = name
-        self.record_class[n] = cython.cast("unsigned char", kind)
-        self.record_inlined[n] = cython.cast("unsigned char", flags)
-        self.record_parent[n] = outer
-        self.record_file[n] = tag
-        self.record_column[n] = cython.cast("unsigned int", linkage_kind)
-        self.record_line[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
-        self.record_total += 1
+        n = self.total
+        if n == len(self.die):
+            self._grow()
+        self.die[n] = die
+        self.name[n] = name
+        self.name_class[n] = cython.cast("unsigned char", kind)
+        self.flags[n] = cython.cast("unsigned char", flags)
+        self.parent[n] = outer
+        self.tag[n] = tag
+        self.linkage_class[n] = cython.cast("unsigned int", linkage_kind)
+        self.linkage[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
+        self.total += 1
         if self.place_kind:
-            self._room_for_place()
-            self.range_start[self.range_total] = self.place
-            self.range_end[self.range_total] = self.place_kind
-            self.range_record[self.range_total] = cython.cast("unsigned int", n)
-            self.range_total += 1
-        return cython.cast(cython.uint, n) if outer != INSIDE else INSIDE
+            if self.variable_total == len(self.location):
+                self._grow_variables()
+            self.location[self.variable_total] = self.place
+            self.location_kind[self.variable_total] = self.place_kind
+            self.variable[self.variable_total] = cython.cast("unsigned int", n)
+            self.variable_total += 1
+        return cython.cast(cython.uint, n) if outer != IN_FUNCTION else IN_FUNCTION
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def read_place(self, k: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
-        """Put where a variable is, by the expression at ``k``, into ``place`` and ``place_kind``: 1 an address, 2 an
-        index, 3 an offset for a thread, 4 the index of one, 5 where more operations follow an address or its index, 0
-        for all else."""
+    def _read_location(self, k: cython.Py_ssize_t, length: cython.Py_ssize_t) -> cython.int:
+        """Set ``place`` and ``place_kind`` by the location expression at ``k``: 1 an address, 2 the index of one, 3 a
+        thread-local offset, 4 the index of one, 5 an address or its index with more operations, 0 any other."""
         end: cython.Py_ssize_t = k + length
-        op: cython.int = self.data[k]
+        op: cython.int = self.reader.data[k]
         size: cython.int = 0
         kind: cython.int = 0
         if op == operations.ADDR:
-            size = self.address
+            size = self.reader.address_size
             kind = 1
         elif op == operations.CONST8U or op == operations.CONST8S:
             size = 8
@@ -374,15 +420,15 @@ class Declarations(Functions):
             kind = 4
         if kind and not size:
             k += 1
-            self.place = leb128(self.data, cython.address(k), end, False)
+            self.place = leb128(self.reader.data, cython.address(k), end, False)
         elif kind and length > size:
-            self.place = fixed(self.data, k + 1, size, self.big)
+            self.place = fixed(self.reader.data, k + 1, size, self.reader.big)
             k += 1 + size
         else:
             kind = 0
         if kind and k < end:
-            # The operation that makes an address of a thread's, or others, such as pieces.
-            op = self.data[k]
+            # The operation that makes a thread-local offset an address, or others, such as pieces.
+            op = self.reader.data[k]
             if end - k == 1 and (op == operations.GNU_PUSH_TLS_ADDRESS or op == operations.FORM_TLS_ADDRESS):
                 kind = 3 if kind == 1 or kind == 3 else 4
             else:

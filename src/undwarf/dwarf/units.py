@@ -1,72 +1,48 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Units of a section of debugging information entries, and the numbers that they are made of.
+"""The unit headers of `.debug_info` or `.debug_types`.
 
-Source: DWARF 5, 7.5.1 (unit headers), 7.6 (LEB128); DWARF 4, 7.5.1.
+Source: DWARF 5, 7.5.1; DWARF 4, 7.5.1.
 """
 
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf.constants import DWARF64_LENGTH, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.fixed import fixed
-from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 
 from undwarf.column import zeros
 
-HIGH = cython.declare(cython.ulonglong, 0xFFFFFFF0)
-ESCAPE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 
-
+@cython.final
 @cython.cclass
-class Units:
-    """One section of units, `.debug_info` or `.debug_types`, of which their headers are read.
+class UnitTable:
+    """The headers of all units of one section, as columns.
 
-    Damage is counted in ``damaged`` and ends what is being read, never raises.
+    Damage is counted in ``damaged`` and ends the reading; it never raises.
     """
 
     def __init__(self, data: Any, *, big: bool = False, types: bool = False) -> None:
+        """``types``: the section is `.debug_types`, whose units are type units."""
         self.data = data
         self.big = big
-        self.types = types
         self.damaged = 0
-        self.at = self.end = self.count = 0
-        self._units(False)
+        self.count = 0
+        self._read_headers(types, False)
         count = self.count
-        self.unit_offset, self.unit_first, self.unit_end = zeros("Q", count), zeros("Q", count), zeros("Q", count)
-        self.unit_abbrev, self.unit_signature, self.unit_type = zeros("Q", count), zeros("Q", count), zeros("Q", count)
-        self.unit_version = zeros("B", count)
-        self.unit_width = zeros("B", count)
-        self.unit_address = zeros("B", count)
-        self.unit_kind = zeros("B", count)
-        self._units(True)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    @cython.locals(view="const unsigned char[::1]")
-    def fixed(self, view: Any, at: cython.Py_ssize_t, size: cython.int) -> cython.ulonglong:
-        """A number of ``size`` bytes, 8 at most; 0 where the view ends before it."""
-        return fixed(view, at, size, self.big)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def uleb(self) -> cython.ulonglong:
-        """The unsigned LEB128 number at ``at``, which becomes past the end of the unit where there is none."""
-        return leb128(self.data, cython.address(self.at), self.end, False)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def sleb(self) -> cython.ulonglong:
-        """The signed LEB128 number at ``at``, as its two's complement."""
-        return leb128(self.data, cython.address(self.at), self.end, True)
+        self.offset, self.first, self.end = zeros("Q", count), zeros("Q", count), zeros("Q", count)
+        self.abbreviations, self.signature, self.type = zeros("Q", count), zeros("Q", count), zeros("Q", count)
+        self.version = zeros("B", count)
+        self.offset_size = zeros("B", count)
+        self.address_size = zeros("B", count)
+        self.kind = zeros("B", count)
+        self._read_headers(types, True)
 
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(length="unsigned long long", start="Py_ssize_t", stop="Py_ssize_t", n="Py_ssize_t", width="int")
-    def _units(self, keep: cython.bint) -> cython.int:
-        """Count all unit headers, or keep what they say."""
+    def _read_headers(self, type_units: cython.bint, keep: cython.bint) -> cython.int:
+        """Count the unit headers, or ``keep`` their fields in the columns, which have room for them."""
         at: cython.Py_ssize_t = 0
         found: cython.Py_ssize_t = 0
         version: cython.int
@@ -78,16 +54,16 @@ class Units:
         n = self.data.shape[0]
         while n - at >= 11:
             start = at
-            length = self.fixed(self.data, at, 4)
+            length = fixed(self.data, at, 4, self.big)
             at += 4
             width = 4
-            if length == ESCAPE:
+            if length == DWARF64_LENGTH:
                 if n - at < 8:
                     break
-                length = self.fixed(self.data, at, 8)
+                length = fixed(self.data, at, 8, self.big)
                 at += 8
                 width = 8
-            elif length >= HIGH:
+            elif length >= RESERVED_LENGTH:
                 self.damaged += keep
                 break
             if length > cython.cast(cython.ulonglong, n - at):
@@ -98,7 +74,7 @@ class Units:
                 # Padding, or nothing that can be a unit.
                 at = stop
                 continue
-            version = cython.cast(cython.int, self.fixed(self.data, at, 2))
+            version = cython.cast(cython.int, fixed(self.data, at, 2, self.big))
             at += 2
             if version < 2 or version > 5:
                 self.damaged += keep
@@ -111,76 +87,76 @@ class Units:
                 kind = self.data[at]
                 address = self.data[at + 1]
                 at += 2
-                abbrev = self.fixed(self.data, at, width)
+                abbrev = fixed(self.data, at, width, self.big)
                 at += width
             else:
-                abbrev = self.fixed(self.data, at, width)
+                abbrev = fixed(self.data, at, width, self.big)
                 at += width
                 address = self.data[at] if at < n else 0
                 at += 1
-                if self.types:
+                if type_units:
                     kind = UnitKind.TYPE
             if kind == UnitKind.TYPE or kind == UnitKind.SPLIT_TYPE:
-                signature = self.fixed(self.data, at, 8)
-                type_at = self.fixed(self.data, at + 8, width)
+                signature = fixed(self.data, at, 8, self.big)
+                type_at = fixed(self.data, at + 8, width, self.big)
                 at += 8 + width
             elif kind == UnitKind.SKELETON or kind == UnitKind.SPLIT_COMPILE:
-                signature = self.fixed(self.data, at, 8)
+                signature = fixed(self.data, at, 8, self.big)
                 at += 8
             if at > stop or (address != 8 and address != 4 and address != 2):
                 self.damaged += keep
                 at = stop
                 continue
             if keep:
-                self.unit_offset[found] = start
-                self.unit_first[found] = at
-                self.unit_end[found] = stop
-                self.unit_abbrev[found] = abbrev
-                self.unit_signature[found] = signature
-                self.unit_type[found] = type_at
-                self.unit_version[found] = cython.cast("unsigned char", version)
-                self.unit_width[found] = cython.cast("unsigned char", width)
-                self.unit_address[found] = cython.cast("unsigned char", address)
-                self.unit_kind[found] = cython.cast("unsigned char", kind)
+                self.offset[found] = start
+                self.first[found] = at
+                self.end[found] = stop
+                self.abbreviations[found] = abbrev
+                self.signature[found] = signature
+                self.type[found] = type_at
+                self.version[found] = cython.cast("unsigned char", version)
+                self.offset_size[found] = cython.cast("unsigned char", width)
+                self.address_size[found] = cython.cast("unsigned char", address)
+                self.kind[found] = cython.cast("unsigned char", kind)
             found += 1
             at = stop
         self.count = found
         return 0
 
-    def units(self) -> dict[str, memoryview]:
-        """Columns of all units: ``offset``, ``first`` (the root's offset), ``end``, ``signature``, ``type`` (Q, within
-        the unit), ``version``, ``width``, ``address``, ``kind`` (B; DW_UT_*)."""
+    def columns(self) -> dict[str, memoryview]:
+        """``offset``, ``first`` (offset of the root DIE), ``end``, ``signature``, ``type`` (offset within the unit; Q),
+        ``version``, ``offset_size``, ``address_size``, ``kind`` (DW_UT_*; B), each by unit."""
         return {
-            "offset": memoryview(self.unit_offset),
-            "first": memoryview(self.unit_first),
-            "end": memoryview(self.unit_end),
-            "signature": memoryview(self.unit_signature),
-            "type": memoryview(self.unit_type),
-            "version": memoryview(self.unit_version),
-            "width": memoryview(self.unit_width),
-            "address": memoryview(self.unit_address),
-            "kind": memoryview(self.unit_kind),
+            "offset": memoryview(self.offset),
+            "first": memoryview(self.first),
+            "end": memoryview(self.end),
+            "signature": memoryview(self.signature),
+            "type": memoryview(self.type),
+            "version": memoryview(self.version),
+            "offset_size": memoryview(self.offset_size),
+            "address_size": memoryview(self.address_size),
+            "kind": memoryview(self.kind),
         }
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def find_unit(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
-        """The unit that holds an offset of the section, or -1."""
+    def find(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
+        """The unit that has DIEs at an offset of the section, or -1."""
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.count
         middle: cython.Py_ssize_t
         while low < high:
             middle = (low + high) >> 1
-            if self.unit_offset[middle] <= offset:
+            if self.offset[middle] <= offset:
                 low = middle + 1
             else:
                 high = middle
-        if low == 0 or offset < self.unit_first[low - 1] or offset >= self.unit_end[low - 1]:
+        if low == 0 or offset < self.first[low - 1] or offset >= self.end[low - 1]:
             return -1
         return low - 1
 
     def unit_at(self, offset: int) -> int:
-        """The number of the unit that holds an offset of the section, or -1."""
-        number: cython.Py_ssize_t = self.find_unit(offset)
+        """As :meth:`find`, for callers in Python."""
+        number: cython.Py_ssize_t = self.find(offset)
         return number

@@ -59,7 +59,7 @@ class CodeScopes:
         self._scopes[at] = depth
         self._scopes[at + 1] = self._range_total
         if list_kind:
-            for start, end in self._space.info.ranges_of(self._unit, list_kind, ranges):
+            for start, end in self._space.info.ranges.ranges_of(self._unit, list_kind, ranges):
                 self._range(start, end)
         else:
             begin = self._address(low_kind, low)

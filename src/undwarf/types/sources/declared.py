@@ -45,7 +45,7 @@ class Declared:
         """Where places are put before they are brought in order, while nobody does."""
 
     def of(self, entries: Any, row: int, unit: int) -> Variable:
-        """Name and type of a variable at a row of :meth:`undwarf.dwarf.die.Info.variables` of a unit."""
+        """Name and type of a variable at a row of :meth:`undwarf.dwarf.die.DebugInfo.variables` of a unit."""
         if entries[row + 3] == REF and not entries[row + 5] and not entries[row + 7]:
             origin = entries[row + 4]
             found: Variable | None = self._origins.get(origin)

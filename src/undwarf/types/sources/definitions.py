@@ -55,7 +55,7 @@ class Definitions:
         same: dict[tuple[int, int, int], bool] = {}
         typedef: _Place | None = None
         for space in self._spaces.every:
-            for unit in range(space.info.count):
+            for unit in range(space.info.units.count):
                 rows = space.declared(unit)
                 columns = [rows[column].tolist() for column in ("tag", "kind", "name", "flags", "die")]
                 for k, (tag, kind, text, flags, die) in enumerate(zip(*columns, strict=True)):
@@ -79,7 +79,7 @@ class Definitions:
         if found is None:
             found = self._captured = {}
             for space in self._spaces.every:
-                rows = space.info.definitions()
+                rows = space.info.index.definitions()
                 for plain, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                     if plain.startswith(CAPTURED):
                         found.setdefault(space.qualified(unit, offset, plain), (space, offset))
@@ -91,7 +91,7 @@ class Definitions:
         if found is None:
             found = {}
             for space in self._spaces.every:
-                rows = space.info.definitions()
+                rows = space.info.index.definitions()
                 for name, (unit, offset, _kind, _at) in zip(space.names_of(rows), rows, strict=True):
                     at = found.setdefault(name, [])
                     if len(at) < _MOST_OF_A_NAME:

@@ -11,6 +11,7 @@ import cython
 from cython.cimports.undwarf.dwarf import operations, tags
 
 from undwarf.dwarf.die import Entry
+from undwarf.dwarf.type_sizes import shape
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.types.layouts.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.sources.definitions import Definitions
@@ -198,7 +199,7 @@ class DwarfTypes:
     def _main_language(self) -> int:
         if self._main is None:
             space = self.spaces.main
-            self._main = next((one for one in map(space.language, range(min(space.info.count, 100))) if one), 0)
+            self._main = next((one for one in map(space.language, range(min(space.info.units.count, 100))) if one), 0)
         found: int = self._main
         return found
 
@@ -218,7 +219,7 @@ class DwarfTypes:
             return TypeRecord(_THROUGH[tag], name, target=self.of(entry))
         if tag in (tags.POINTER_TYPE, tags.REFERENCE_TYPE, tags.RVALUE_REFERENCE_TYPE):
             size = _size(entry)
-            size = size if size > 0 else space.columns["address"][entry.unit]
+            size = size if size > 0 else space.columns["address_size"][entry.unit]
             if tag == tags.POINTER_TYPE:
                 return TypeRecord(Kind.POINTER, name, size, self.of(entry))
             return TypeRecord(Kind.REFERENCE, "&&" if tag == tags.RVALUE_REFERENCE_TYPE else "&", size, self.of(entry))
@@ -478,8 +479,8 @@ class _Unread:
         entry = self._entry
         if not self._shaped or not entry.has_children:
             return 0
-        found: int = entry.space.info.shape(entry.unit, entry.behind, _MEMBERS, self._types.graph.limits.type_members)
-        return found
+        limit = self._types.graph.limits.type_members
+        return shape(entry.space.info.cursor, entry.unit, entry.behind, _MEMBERS, limit)
 
 
 def _size(entry: Entry) -> int:

@@ -46,8 +46,8 @@ _COLUMN_COST = 300
 
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
-    """Flags for :meth:`undwarf.dwarf.die.Info.entries`: the tags that are wanted, and those of them whose children are
-    looked at too."""
+    """Flags for :meth:`undwarf.dwarf.die.DebugInfo.entries`: the tags that are wanted, and those of them whose
+    children are looked at too."""
     flags = bytearray(256)
     for tag in (*wanted, *into):
         flags[_APART.get(tag, tag)] = 3 if tag in into else 1
@@ -66,14 +66,14 @@ class Space:
         self.info = info
         self.data = data
         self.number = number
-        self.columns: dict[str, memoryview] = info.units()
+        self.columns: dict[str, memoryview] = info.units.columns()
         self._named: dict[int, dict[int, tuple[int, int]]] = {}
         self.numbers: dict[int, int] = {}
         """Numbers of types by the offsets of their entries; whoever gives them out adds to them."""
 
     def entry(self, offset: int) -> Entry | None:
         """The entry at an offset; None where there is none that can be read."""
-        unit = self.info.unit_at(offset)
+        unit = self.info.units.unit_at(offset)
         return self.entry_in(unit, offset) if unit >= 0 else None
 
     def entry_in(self, unit: int, offset: int) -> Entry | None:
@@ -104,7 +104,7 @@ class Space:
 
     def members(self, entry: Entry, tags: bytes) -> list[Any]:
         """The entries directly below one, of some tags; members that are plain as
-        :meth:`undwarf.dwarf.die.Info.members` tells them."""
+        :meth:`undwarf.dwarf.die.DebugInfo.members` tells them."""
         if not entry.has_children:
             return []
         found: list[Any] = self.info.members(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
@@ -112,8 +112,8 @@ class Space:
 
     @cached_property
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """What all units declare, in short: see :meth:`undwarf.dwarf.die.Info.outline`."""
-        found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.outline()
+        """What all units declare, in short: see :meth:`undwarf.dwarf.unit_index.UnitIndex.outline`."""
+        found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.index.outline()
         self.file.elf.release(unpacked=False)
         return found
 
@@ -159,11 +159,11 @@ class Space:
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
-        """What a unit declares (:meth:`undwarf.dwarf.die.Info.declared`), kept for a while."""
+        """What a unit declares (:meth:`undwarf.dwarf.unit_index.UnitIndex.declared`), kept for a while."""
         kept = self.spaces.declared
         found = kept.get((self.number, unit))
         if found is None:
-            found = self.info.declared(unit)
+            found = self.info.index.declared(unit)
             kept.put((self.number, unit), found, sum(column.nbytes + _COLUMN_COST for column in found.values()))
         return found
 
@@ -383,7 +383,7 @@ class Spaces:
             roots = file.roots if file.skeleton is None else file.skeleton.roots
             owner = file if file.skeleton is None else file.skeleton
             base = roots.value(main_unit, Root.ADDR_BASE) or 0
-            table = owner.section("debug_addr"), base, space.columns["address"][unit], owner.elf.byte_order
+            table = owner.section("debug_addr"), base, space.columns["address_size"][unit], owner.elf.byte_order
             self._tables[space.number, unit] = table
         return table
 

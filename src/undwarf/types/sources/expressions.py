@@ -92,7 +92,7 @@ class Expressions:
         self._space = space
         self._unit = entry.unit
         self._order = space.file.elf.byte_order
-        self._address_size = space.columns["address"][entry.unit]
+        self._address_size = space.columns["address_size"][entry.unit]
         self._version = space.columns["version"][entry.unit]
         self._lists: Any = None
         self._rows_of_lists: Any = None
@@ -234,7 +234,7 @@ class Expressions:
     def _read_lists(self) -> Lists:
         """The lists of the function's unit."""
         space, file = self._space, self._space.file
-        width = space.columns["width"][self._unit]
+        width = space.columns["offset_size"][self._unit]
         table = file.roots.value(self._unit, Root.LOCLISTS_BASE) if self._version >= 5 else 0
         data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
         self.data = data

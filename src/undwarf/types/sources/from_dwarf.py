@@ -132,7 +132,7 @@ class DwarfSource:
         space = self._spaces.of(file)
         if file is not self._file:
             self._spaces.note_split(space, number, unit)
-        starts, ends, dies = space.info.own_functions(number)
+        starts, ends, dies = space.info.functions.by_address(number)
         found = starts, ends, dies, space, number, base
         self._units.put(unit, found, _FUNCTION_COST * len(starts))
         return found
@@ -414,7 +414,7 @@ class DwarfSource:
             return []
         found = spots(
             block,
-            address_size=space.columns["address"][unit],
+            address_size=space.columns["address_size"][unit],
             order=space.file.elf.byte_order,
             frame_base=None,
             indexed=lambda index: self._spaces.indexed_address(space, unit, index),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import cython
 from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
 
+from undwarf.dwarf.type_sizes import embedded
 from undwarf.types.layouts.embedders import Embedders
 from undwarf.types.sources.entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
@@ -323,8 +324,8 @@ class _UnitParts:
     def _relate(self, numbers: Sequence[int]) -> bool:
         """Tell what lies in those of the unit's aggregates that are not known yet; whether that can be told."""
         space, unit, relations = self._space, self._unit, self._relations
-        embedded = space.info.embedded(unit)
-        if embedded is None:
+        found = embedded(space.info.cursor, unit)
+        if found is None:
             return False
         defined = _defined(space.declared(unit))
         dies, given = space.declared(unit)["die"], space.given_names(unit)
@@ -339,7 +340,7 @@ class _UnitParts:
                 relations.known.add(number)
                 name = name or (space.given_name(unit, die) if die in given else "")
                 relations.named.setdefault(name, []).append(number)
-        wholes, types, offsets = embedded
+        wholes, types, offsets = found
         aliases: dict[int, int] = {}
         for k in range(len(offsets)):
             if offsets[k] == -1:

@@ -36,7 +36,7 @@ _PLACE_COST, _SCOPE_COST = 100, 50
 """Bytes, about, that a place of a variable takes, and a scope."""
 
 ENTRY = cython.declare(cython.Py_ssize_t, 12)
-"""Numbers of each row of :meth:`undwarf.dwarf.die.Info.variables`."""
+"""Numbers of each row of :meth:`undwarf.dwarf.die.DebugInfo.variables`."""
 PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 AT_REGISTER = cython.declare(cython.int, 1)
 """A kind of places, as in `places.py`."""

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/constants.pxd"""
+
+from undwarf.dwarf.constants import *

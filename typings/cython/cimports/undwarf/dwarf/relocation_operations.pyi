@@ -1,0 +1,3 @@
+"""undwarf/dwarf/relocation_operations.pxd"""
+
+from undwarf.dwarf.relocation_operations import *

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/type_sizes.pxd"""
+
+from undwarf.dwarf.type_sizes import size_at as size_at
