@@ -393,8 +393,9 @@ class Recording:
         from undwarf.views.data.false_sharing import sharing
         from undwarf.views.data.types import data_types
 
-        profile = self.profile(filters=filters, callers=False, inline=False, progress=progress)
-        touched = self.touch(profile, skid=skid, progress=progress)
+        leaves = self.profile(filters=filters, callers=False, inline=False, progress=progress)
+        touched = self.touch(leaves, skid=skid, progress=progress)
+        profile = touched.profile
         found = data_types(profile, touched, weight, event=event)
         clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=event)
         found.sharing = clashes.found

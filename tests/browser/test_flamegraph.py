@@ -20,6 +20,7 @@ from undwarf.profile.model import (
     SampleColumns,
     StackColumns,
 )
+from undwarf.views.flame_graph import flame_graph
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 
@@ -105,7 +106,7 @@ def browser() -> Iterator[Any]:
 
 def show(browser: Any, tmp_path: Path, profile: Profile) -> str:
     sink = io.BytesIO()
-    write(profile, sink, FlamegraphOptions(title="test"))
+    write(flame_graph(profile), sink, FlamegraphOptions(title="test"))
     page = tmp_path / "flames.html"
     page.write_bytes(sink.getvalue())
     browser.get(page.as_uri())

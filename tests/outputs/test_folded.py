@@ -2,19 +2,21 @@
 
 import io
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from outputs.synthetic import S, make_profile
-from undwarf.outputs.folded import FoldedOptions, write
+from undwarf.outputs.folded import write
 from undwarf.profile.model import Profile
+from undwarf.views import folded_stacks
 
 
-def fold(profile: Profile, **options: object) -> list[str]:
+def fold(profile: Profile, **options: Any) -> list[str]:
     sink = io.BytesIO()
-    write(profile, sink, FoldedOptions(**options))  # type: ignore[arg-type]
+    write(folded_stacks.fold(profile, **options), sink)
     return sink.getvalue().decode().splitlines()
 
 

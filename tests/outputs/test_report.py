@@ -3,7 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ from undwarf.outputs.report import ReportOptions, percent, write
 from undwarf.outputs.terminal.style import Paint, cells, fit
 from undwarf.profile.model import Profile
 from undwarf.unwind.stop import StopReason
+from undwarf.views.data.access_labels import SampleLabels
+from undwarf.views.report import Graph, Report, compute_report
 
 Snapshot = Callable[[str], None]
 LONG = "std::vector<std::pair<int,int>,std::allocator<std::pair<int,int>>>::push_back(std::pair<int,int>const&)"
@@ -28,9 +31,29 @@ SAMPLES = [
 PROFILE = make_profile(SAMPLES, ("cycles:u",))
 
 
-def text(profile: Profile = PROFILE, **options: object) -> str:
+def report_of(profile: Profile, options: ReportOptions, **computed: Any) -> Report:
+    share = options.tree_limit / 100
+    return compute_report(
+        profile,
+        options.keys,
+        options.weight,
+        children=options.children,
+        graph=options.graph,
+        min_share=share,
+        **computed,
+    )
+
+
+def text(
+    profile: Profile = PROFILE,
+    *,
+    groups: Sequence[Sequence[int]] = (),
+    labels: SampleLabels | None = None,
+    **shown: Any,
+) -> str:
     sink = io.StringIO()
-    write(profile, sink, ReportOptions(path="perf.data", **options))  # type: ignore[arg-type]
+    options = ReportOptions(path="perf.data", **shown)
+    write(report_of(profile, options, groups=groups, labels=labels), sink, options)
     return sink.getvalue()
 
 
@@ -110,14 +133,13 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 def test_data_types_give_way_but_keep_their_members(width: int) -> None:
     profile = make_profile(SAMPLES, ("cycles:u",))
     node = "struct std::_Hash_node<std::pair<long unsigned int const, Order*>, false>"
-    numbers = zeros("I", len(profile.frames))
-    profile.labels["type"] = numbers, [node]
-    profile.labels["typeoff"] = numbers, [f"{node} +8 (first.id) [inferred]"]
-    shown = text(profile, keys=("type", "typeoff"), graph="none", width=width).splitlines()
+    numbers = zeros("I", len(profile.samples))
+    labels = {"type": (numbers, [node]), "typeoff": (numbers, [f"{node} +8 (first.id) [inferred]"])}
+    shown = text(profile, keys=("type", "typeoff"), labels=labels, graph="none", width=width).splitlines()
     at = next(k for k, line in enumerate(shown) if line.startswith("Children"))
     assert max(map(cells, shown[at:])) <= max(width, 86)
     assert all("+8 (first.id) " in line for line in shown[at + 1 :] if "%" in line)
-    assert node in text(profile, keys=("type", "typeoff"), graph="none")
+    assert node in text(profile, keys=("type", "typeoff"), labels=labels, graph="none")
 
 
 def test_nothing_is_cut_without_a_terminal() -> None:
@@ -135,7 +157,8 @@ def test_a_profile_without_samples() -> None:
 
 def test_json_has_what_the_text_has() -> None:
     sink = io.StringIO()
-    report_json.write(PROFILE, sink, ReportOptions(path="perf.data", lost=2))
+    options = ReportOptions(path="perf.data", lost=2)
+    report_json.write(report_of(PROFILE, options), sink, options)
     found = json.loads(sink.getvalue())
     (event,) = found["events"]
     memcpy = next(row for row in event["rows"] if row["sym"] == "memcpy")
@@ -154,11 +177,12 @@ def test_json_has_what_the_text_has() -> None:
 
 
 @pytest.mark.parametrize("graph", ["caller", "callee"])
-def test_json_of_a_deep_tree_is_flat_and_has_every_node(graph: str) -> None:
+def test_json_of_a_deep_tree_is_flat_and_has_every_node(graph: Graph) -> None:
     depth = 5000
     sink = io.StringIO()
     profile = make_profile([S(" ".join(f"f{number}@app" for number in range(depth)))])
-    report_json.write(profile, sink, ReportOptions(graph=graph))
+    options = ReportOptions(graph=graph)
+    report_json.write(report_of(profile, options), sink, options)
     tree = json.loads(sink.getvalue())["events"][0]["tree"]
     assert [node["id"] for node in tree] == list(range(depth))
     assert [node["parent"] for node in tree] == [None, *range(depth - 1)]
@@ -169,7 +193,8 @@ def test_json_of_a_deep_tree_is_flat_and_has_every_node(graph: str) -> None:
 
 def test_json_of_a_tree_has_a_node_before_its_children() -> None:
     sink = io.StringIO()
-    report_json.write(PROFILE, sink, ReportOptions(path="perf.data", tree_limit=0))
+    options = ReportOptions(path="perf.data", tree_limit=0)
+    report_json.write(report_of(PROFILE, options), sink, options)
     tree = json.loads(sink.getvalue())["events"][0]["tree"]
     assert len(tree) > 3
     assert all(node["parent"] is None or node["parent"] < node["id"] for node in tree)

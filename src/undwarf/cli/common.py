@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Profile
     from undwarf.profile.time_spans import Part, Span
+    from undwarf.views.data.access_labels import SampleLabels
 
 
 SHOWN_DEFECTS = 8
@@ -455,7 +456,7 @@ class Job:
         if by == "type":
             from undwarf.views.data.type_labels import by_type
 
-            made = by_type(made, self.touch(made, skid=skid))
+            made = by_type(self.touch(made, skid=skid))
         elif skid:
             raise UsageError("--skid needs --by type", "it says which data samples are charged to", "add --by type")
         return made
@@ -475,12 +476,12 @@ class Job:
         self._progress.close()
         return found
 
-    def label_data(self, profile: "Profile", keys: tuple[str, ...]) -> None:
-        """Let the profile be sorted by what samples say of the memory they touch."""
+    def access_labels(self, profile: "Profile", keys: tuple[str, ...]) -> "SampleLabels":
+        """Labels of samples for those of ``keys`` that are of their memory accesses."""
         from undwarf.profile.data_address_lookup import DataPlaces
-        from undwarf.views.data.access_labels import add_data_labels
+        from undwarf.views.data.access_labels import access_labels
 
-        add_data_labels(profile, keys, DataPlaces(self.recording.spaces, self.recording.images))
+        return access_labels(profile, keys, DataPlaces(self.recording.spaces, self.recording.images))
 
     @property
     def max_stack(self) -> int | None:

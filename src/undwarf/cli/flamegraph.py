@@ -44,16 +44,17 @@ def command(
     """A flame graph as one self-contained page."""
     from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
+    from undwarf.views.flame_graph import flame_graph
 
-    profile = job.grouped(by, skid)
-    options = FlamegraphOptions(title=title or Path(job.recording.path).name, dump=job.stack_dump, weight=weight)
+    graph = flame_graph(job.grouped(by, skid), job.stack_dump)
+    options = FlamegraphOptions(title=title or Path(job.recording.path).name, weight=weight)
     if output == "-":
-        write(profile, sys.stdout.buffer, options)
+        write(graph, sys.stdout.buffer, options)
         return
     target = Path(output)
     try:
         with whole_file(target) as sink:
-            write(profile, sink, options)
+            write(graph, sink, options)
     except OSError as error:
         raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
     size = target.stat().st_size / 1024

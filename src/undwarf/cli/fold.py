@@ -43,8 +43,9 @@ def command(
     mark_kernel: bool,
 ) -> None:
     """Folded stacks, root first, for flame-graph tools."""
-    from undwarf.outputs.folded import FoldedOptions, write
+    from undwarf.outputs.folded import write
     from undwarf.views.event_units import measures_of, samples_differ
+    from undwarf.views.folded_stacks import fold
 
     profile = job.grouped(by, skid)
     job.note_inferred(profile)
@@ -56,4 +57,4 @@ def command(
     if weight is None:
         weight = "period" if samples_differ(profile, found[0].events) else "samples"
     events = found[0].events if len(found) > 1 else None
-    write(profile, sys.stdout.buffer, FoldedOptions(weight, root, mark_kernel, events))
+    write(fold(profile, weight, root=root, annotate_kernel=mark_kernel, events=events), sys.stdout.buffer)

@@ -11,6 +11,8 @@ from undwarf.errors import UsageError
 if TYPE_CHECKING:
     from undwarf.api import Recording
     from undwarf.profile.model import Profile
+    from undwarf.views.data.access_labels import SampleLabels
+    from undwarf.views.report import Graph
     from undwarf.views.sample_selection import Weight
 
 
@@ -143,7 +145,7 @@ def command(
     sort: str,
     perf_fields: str | None,
     children: bool,
-    graph: tuple[str, float | None],
+    graph: tuple["Graph", float | None],
     percent_limit: float,
     rows: int | None,
     weight: "Weight",
@@ -161,6 +163,7 @@ def command(
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.data.access_labels import MEMORY_KEYS
     from undwarf.views.flat_profile import LABEL_KEYS, SOURCE_KEYS, parse_keys
+    from undwarf.views.report import compute_report
 
     if asm and function is None:
         raise UsageError("--asm needs --source FUNCTION", "", "name the function whose instructions are wanted")
@@ -174,14 +177,17 @@ def command(
     profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)), branch_history=pairs or history)
     if pairs or history:
         profile = _with_branches(job, profile, pairs)
+    labels: SampleLabels = {}
     if set(LABEL_KEYS).intersection(keys):
-        from undwarf.views.data.type_labels import add_labels
+        from undwarf.views.data.type_labels import type_labels
 
-        add_labels(profile, job.touch(profile, skid=skid))
+        touched = job.touch(profile, skid=skid)
+        profile = touched.profile
+        labels = type_labels(touched)
     elif skid:
         raise UsageError("--skid needs data types", "", f"sort by one of {', '.join(LABEL_KEYS)}")
     if set(MEMORY_KEYS).intersection(keys):
-        job.label_data(profile, keys)
+        labels = {**labels, **job.access_labels(profile, keys)}
     recording = job.recording
     kind, tree_limit = graph
     options = ReportOptions(
@@ -195,16 +201,26 @@ def command(
         show_samples=show_nr_samples,
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
-        dump=job.stack_dump,
         lost=recording.records.lost,
         path=recording.path,
+    )
+    report = compute_report(
+        profile,
+        keys,
+        weight,
+        labels=labels,
+        # JSON has both weights of each row.
+        children=children or as_json,
+        graph=kind,
+        min_share=options.tree_limit / 100,
         groups=_groups(recording, grouped),
+        dump=job.stack_dump,
     )
     if as_json:
         from undwarf.outputs.report_json import write
     else:
         from undwarf.outputs.report import write
-    write(profile, sys.stdout, options)
+    write(report, sys.stdout, options)
 
 
 def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ...], ...]:
@@ -229,8 +245,7 @@ def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
         raise UsageError(f"{name} has no branch stacks", "", "record with perf record -b, or -j any,u")
     if pairs:
         return branch_pairs(profile)
-    name_places(profile)
-    return profile
+    return name_places(profile)
 
 
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:
@@ -239,18 +254,25 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
     from undwarf.outputs.source import SourceOptions, write, write_json
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.function_code import Disassembly
+    from undwarf.views.sample_selection import sections
+    from undwarf.views.source import listings
 
     profile = job.profile(lines=True)
     recording = job.recording
     code = Disassembly(recording.images.images.__getitem__, recording.lines) if asm else None
     options = SourceOptions(
-        function=function,
         weight=weight,
         path=recording.path,
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
-        source_bytes=DEFAULT.source_bytes,
     )
-    (write_json if as_json else write)(profile, sys.stdout, options, code)
+    found = [
+        (
+            name,
+            listings(profile, function, weight, event=event, disassemble=code, source_bytes=DEFAULT.source_bytes),
+        )
+        for event, name in sections(profile, ())
+    ]
+    (write_json if as_json else write)(found, sys.stdout, options)
     if code is not None and code.left:
         talk("note", f"{code.left:,} bytes of code are not shown: the functions are too large")

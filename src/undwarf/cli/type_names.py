@@ -43,5 +43,5 @@ def _touched(path: str, *, skid: bool) -> list[str]:
             answers_of=recording.types.answers,
         )  # fmt: skip
         # Numbers of samples of several events have a sum.
-        rows = data_types(profile, touched, "samples", instructions=False).types
+        rows = data_types(touched.profile, touched, "samples", instructions=False).types
     return list(dict.fromkeys(name for row in rows if " " not in (name := plain_name(row.name))))

@@ -224,10 +224,10 @@ class _Read:
     def __init__(self, job: Job, output: str, skid: bool, weight: "Weight", *, names: bool = False) -> None:
         self._weight = weight
         self._names = names
-        self._profile = job.leaves(names=names)
         # What comes after types is imported while they are followed.
         output_module = partial(import_module, f"undwarf.outputs.types.{output}")
-        self._touched = job.touch(self._profile, skid=skid, meanwhile=output_module)
+        self._touched = job.touch(job.leaves(names=names), skid=skid, meanwhile=output_module)
+        self._profile = self._touched.profile
 
         from undwarf.views.data.false_sharing import sharing
         from undwarf.views.sample_selection import sections

@@ -15,7 +15,7 @@ def whole_file(target: Path, mode: int | None = None) -> Iterator[BinaryIO]:
     """A file to write, renamed to ``target`` when the with ends well; ``mode`` has its permissions, else those of any
     new file.
 
-    A link stays, and the file it leads to is replaced. What is no regular file (a device, a pipe) is written to.
+    A symbolic link stays, and its target is replaced. A device or a pipe is written to directly.
     Raises OSError.
     """
     if not replaceable(target):

@@ -118,14 +118,14 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
         return
     yield ""
     yield paint.bold("Why stacks are not whole, and what would help")
-    said: set[str] = set()
+    shown: set[str] = set()
     for gap in gaps[:entries]:
         share = gap["samples"] / max(1, unwound)
         image = printable(gap["image"])
         where = f"  {paint.dim('in')} {image}" if image != "[unknown]" else ""
         yield f"{gap['samples']:>10,}  {paint.share(share, f'{100 * share:5.2f} %')}  {gap['description']}{where}"
-        if gap["advice"] and gap["advice"] not in said:
-            said.add(gap["advice"])
+        if gap["advice"] and gap["advice"] not in shown:
+            shown.add(gap["advice"])
             yield paint.dim(f"{'':21}→ {printable(gap['advice'])}")
     if len(gaps) > entries:
         yield _more("places", len(gaps) - entries, paint)

@@ -8,11 +8,11 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
 from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
-from undwarf.profile.model import Profile
-from undwarf.views.call_tree import CallTree, TreeNode, call_tree, callers
-from undwarf.views.flat_profile import FlatProfile, Joined, flat_profile, joined
-from undwarf.views.sample_selection import Events, Weight, in_groups, sections
-from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
+from undwarf.views.call_tree import CallTree, TreeNode
+from undwarf.views.flat_profile import FlatProfile, Joined, joined
+from undwarf.views.report import EventReport, Graph, Report
+from undwarf.views.sample_selection import Weight
+from undwarf.views.unwind_quality import UnwindQuality
 
 TITLES = {
     "comm": "Command",
@@ -56,17 +56,15 @@ _MOST_TYPE = 72
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What a report shows.
+    """How a report is shown.
 
-    ``graph`` is none, caller (from the outermost caller down) or callee (callers of the hot functions); rows below
-    ``percent_limit`` and branches below ``tree_limit`` percent are hidden, and ``rows`` are shown at most (0: all).
-    ``width`` in columns; None: nothing is cut. ``dump`` is the largest stack dump that was asked for, in bytes.
-    ``groups`` are numbers of events whose columns stand side by side in one table.
+    Rows below ``percent_limit`` are hidden, and at most ``rows`` are shown (0: all); ``tree_limit`` is the percentage
+    below which the tree has no branches. ``width`` in columns; None: nothing is cut.
     """
 
     keys: tuple[str, ...] = ("comm", "dso", "sym")
     children: bool = True
-    graph: str = "caller"
+    graph: Graph = "caller"
     percent_limit: float = 0.5
     tree_limit: float = 5.0
     rows: int = 0
@@ -74,32 +72,26 @@ class ReportOptions:
     show_samples: bool = False
     colour: bool = False
     width: int | None = None
-    dump: int = 8192
     lost: int = 0
     path: str = ""
-    groups: tuple[tuple[int, ...], ...] = ()
 
 
-def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
+def write(report: Report, sink: TextIO, options: ReportOptions) -> None:
     """Write the report."""
     paint = Paint(options.colour)
-    whole = unwind_quality(profile, options.dump)
-    _write_head(whole, sink, options, paint)
-    for group in in_groups(sections(profile, options.keys), options.groups):
-        flats = [
-            flat_profile(profile, options.keys, options.weight, event=event, children=options.children)
-            for event, _ in group
-        ]
+    _write_head(report.quality, sink, options, paint)
+    for group in report.groups:
         sink.write("\n")
         if len(group) > 1:
             sink.write(paint.bold(f"Group of {len(group)} events") + "\n")
-        for number, ((_event, name), flat) in enumerate(zip(group, flats, strict=True), 1):
+        for number, one in enumerate(group, 1):
             mark = f"{number}: " if len(group) > 1 else ""
-            sink.write(mark + _event_line(name, flat, paint) + "\n")
-        _write_table(flats, sink, options, paint)
-        for number, (event, name) in enumerate(group, 1):
-            title = f", of {number}: {printable(name)}" if len(group) > 1 else ""
-            _write_graph(profile, event, sink, options, paint, title)
+            sink.write(mark + _event_line(one, paint) + "\n")
+        _write_table([one.flat for one in group], sink, options, paint)
+        for number, one in enumerate(group, 1):
+            title = f", of {number}: {printable(one.name)}" if len(group) > 1 else ""
+            if one.tree is not None:
+                _write_graph(one.tree, sink, options, paint, title)
 
 
 def _write_head(whole: UnwindQuality, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
@@ -143,9 +135,10 @@ def samples_text(count: int) -> str:
     return f"{count:,} sample" + ("" if count == 1 else "s")
 
 
-def _event_line(name: str, flat: FlatProfile, paint: Paint) -> str:
+def _event_line(one: EventReport, paint: Paint) -> str:
+    flat = one.flat
     weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
-    return paint.bold(printable(name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
+    return paint.bold(printable(one.name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
 
 
 def _write_table(flats: Sequence[FlatProfile], sink: TextIO, options: ReportOptions, paint: Paint) -> None:
@@ -241,13 +234,7 @@ def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: Re
     return sizes
 
 
-def _write_graph(
-    profile: Profile, event: Events, sink: TextIO, options: ReportOptions, paint: Paint, of: str = ""
-) -> None:
-    if options.graph == "none":
-        return
-    made = call_tree if options.graph == "caller" else callers
-    tree = made(profile, weight=options.weight, event=event, min_share=options.tree_limit / 100)
+def _write_graph(tree: CallTree, sink: TextIO, options: ReportOptions, paint: Paint, of: str = "") -> None:
     if not any(root.children for root in tree.roots):
         return
     title = "Call tree, callers above" if options.graph == "caller" else "Hot functions, their callers below"

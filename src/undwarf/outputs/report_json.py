@@ -5,45 +5,40 @@ from typing import Any, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import ReportOptions
-from undwarf.profile.model import Profile
-from undwarf.views.call_tree import TreeNode, call_tree, callers
-from undwarf.views.flat_profile import FlatProfile, flat_profile
-from undwarf.views.sample_selection import sections
-from undwarf.views.unwind_quality import unwind_quality
+from undwarf.views.call_tree import TreeNode
+from undwarf.views.flat_profile import FlatProfile
+from undwarf.views.report import Report
 
 
-def write(profile: Profile, sink: TextIO, options: ReportOptions) -> None:
+def write(report: Report, sink: TextIO, options: ReportOptions) -> None:
     """Write one JSON object: ``events`` holds a table of ``rows`` and a ``tree`` for each event that has samples.
 
     A tree is a list of nodes: ``parent`` is the ``id`` of another, which stands before it, or null at a root.
     """
-    whole = unwind_quality(profile, options.dump)
+    quality = report.quality
     events = []
-    for event, name in sections(profile, options.keys):
-        flat = flat_profile(profile, options.keys, options.weight, event=event)
+    for one in report.events:
         found: dict[str, Any] = {
-            "event": name,
-            "samples": flat.samples,
-            "total": flat.total,
-            "rows": _rows(flat, options),
+            "event": one.name,
+            "samples": one.flat.samples,
+            "total": one.flat.total,
+            "rows": _rows(one.flat, options),
         }
-        if options.graph != "none":
-            made = call_tree if options.graph == "caller" else callers
-            tree = made(profile, weight=options.weight, event=event, min_share=options.tree_limit / 100)
-            found["tree"] = _tree(tree.roots)
+        if one.tree is not None:
+            found["tree"] = _tree(one.tree.roots)
         events.append(found)
-    report = {
+    shown = {
         "file": options.path,
-        "samples": whole.samples,
+        "samples": quality.samples,
         "lost": options.lost,
         "sort": list(options.keys),
         "weight": options.weight,
         "percent_limit": options.percent_limit,
-        "wholeness": {**asdict(whole), "share": whole.share},
+        "wholeness": {**asdict(quality), "share": quality.share},
         "events": events,
-        "groups": [[profile.events[event].name for event in group] for group in options.groups],
+        "groups": report.group_names,
     }
-    dump(report, sink)
+    dump(shown, sink)
 
 
 def _rows(flat: FlatProfile, options: ReportOptions) -> list[dict[str, Any]]:

@@ -174,7 +174,7 @@ def parse_fields(text: str) -> FieldRequest:
 def default_fields(event: Event) -> frozenset[str]:
     """What samples of an event show where nobody asks for anything else."""
     if event.type == TRACEPOINT:
-        # Their period has no meaning, and where they are taken is said by their name.
+        # Their period has no meaning, and their name is the address at which they are taken.
         shown = DEFAULT - {"period"} | {"trace"}
         return shown if has_chain(event) else shown - FRAMES
     if event.type == SOFTWARE and event.sample_type & SampleField.RAW:

@@ -10,58 +10,36 @@ from undwarf.outputs.report import percent
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import shorten
 from undwarf.outputs.terminal.style import Paint, fit
-from undwarf.profile.model import Profile
-from undwarf.views.sample_selection import Weight, sections
-from undwarf.views.source import Code, Disassemble, Line, Listing, listings
+from undwarf.views.sample_selection import Weight
+from undwarf.views.source import Code, Line, Listing
 
 SKIPPED = 8
 """Lines without weight that are left out if there are more of them in a row."""
 BLANK = " " * 8
 
+OfEvent = tuple[str, list[Listing]]
+"""(event's name, the listings of a function with the weights of this event)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What is shown: ``width`` in columns (None: nothing is cut), ``source_bytes`` of a source file at most."""
+    """How listings are shown: ``width`` in columns; None: nothing is cut."""
 
-    function: str
     weight: Weight = "period"
     path: str = ""
     colour: bool = False
     width: int | None = None
-    source_bytes: int = 16 << 20
 
 
-def _by_event(
-    profile: Profile, options: SourceOptions, disassemble: Disassemble | None
-) -> list[tuple[str, list[Listing]]]:
-    """(event's name, its listings) of all events."""
-    return [
-        (
-            name,
-            listings(
-                profile,
-                options.function,
-                options.weight,
-                event=event,
-                disassemble=disassemble,
-                source_bytes=options.source_bytes,
-            ),
-        )
-        for event, name in sections(profile, ())
-    ]
-
-
-def write_json(profile: Profile, sink: TextIO, options: SourceOptions, disassemble: Disassemble | None = None) -> None:
+def write_json(found: Sequence[OfEvent], sink: TextIO, options: SourceOptions) -> None:
     """Write one JSON object: ``events`` holds the ``listings`` of each event."""
-    found = _by_event(profile, options, disassemble)
     events = [{"event": name, "listings": [asdict(listing) for listing in made]} for name, made in found]
     dump({"file": options.path, "weight": options.weight, "events": events}, sink)
 
 
-def write(profile: Profile, sink: TextIO, options: SourceOptions, disassemble: Disassemble | None = None) -> None:
+def write(found: Sequence[OfEvent], sink: TextIO, options: SourceOptions) -> None:
     """Write the listings of each event."""
     paint = Paint(options.colour)
-    found = _by_event(profile, options, disassemble)
     for name, made in found:
         if len(found) > 1:
             sink.write(paint.bold(printable(name)) + "\n\n")

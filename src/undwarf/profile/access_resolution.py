@@ -38,6 +38,7 @@ _MOST_DESCRIBED = 256 << 20
 class ResolvedAccesses:
     """The memory accesses of the innermost frames of a profile.
 
+    `profile` is the one that was given, or one with more frames where samples of several kinds stopped at one;
     `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped;
     `resolvers` open what can say more of the type, None where nothing can.
     `inferred` says of each frame whether the access is that of an instruction before it, as late events are explained,
@@ -45,6 +46,7 @@ class ResolvedAccesses:
     say the address are, when a sample stops at the frame, those the access used.
     """
 
+    profile: Profile
     access: memoryview
     accesses: list[Access]
     resolvers: list["Callable[[], Resolver] | None"]
@@ -92,7 +94,7 @@ def resolve_accesses(
     known of the instruction.
     """
     at = stops.at if skid else frozenset(range(len(profile.events))) - stops.behind
-    kinds = part_by_kind(profile, stops.behind, at)
+    profile, kinds = part_by_kind(profile, stops.behind, at)
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
@@ -100,7 +102,7 @@ def resolve_accesses(
     wanted = [number for number, count in enumerate(counts) if count]
     wanted.sort(key=lambda number: images[number] << 64 | addresses[number])
     column = absent("I", len(frames))
-    made = ResolvedAccesses(column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
+    made = ResolvedAccesses(profile, column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
     entries: dict[_Place, int] = {}
     for number in wanted:
         place = _as_it_is(_Place, (images[number], addresses[number], kinds[number]))

@@ -40,7 +40,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(slots=True, repr=False, eq=False)
 class Naming:
-    """What is told of frames beside where they are."""
+    """What is computed for frames beside their addresses."""
 
     options: ResolverOptions
     names: bool = True

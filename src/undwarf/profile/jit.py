@@ -119,7 +119,7 @@ def _rows_of(records: Records, pids: set[int]) -> dict[int, list[int]]:
 
 
 def _clock(dump: "JitDump", marked: int, records: Records, exact: bool) -> int | None:
-    """What to add to a dump's times to get those of the recording; None where that cannot be told.
+    """What to add to a dump's times to get those of the recording; None where that is unknown.
 
     ``marked`` is the time when the dump was mapped, 0 if perf came later. Most runtimes take the header's time just
     then; V8 has the time of day there, so that its first code has to do, which comes some ms later.

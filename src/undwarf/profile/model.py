@@ -6,7 +6,7 @@ use 0xffffffff for "none".
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import overload
+from typing import Self, overload
 
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.features import LINE
@@ -138,7 +138,7 @@ class Frame:
     known. ``dso`` is the path that was mapped, or what stands
     for it. ``address`` is as the file states it (in the kernel, the one it ran at), of a return address one less, so
     that it lies in the call. ``provenance`` is a :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function
-    that has code of its own. ``file`` and ``line`` are empty and 0 where no debugging information tells them;
+    that has code of its own. ``file`` and ``line`` are empty and 0 where debugging information has neither;
     ``runtime`` is the address in the process, if the profile was asked to keep it.
     """
 
@@ -236,10 +236,6 @@ class Profile:
         """Source files, as debugging information names them."""
         self.deferred = deferred
         """Samples whose user chain was to come later and never came."""
-        self.labels: dict[str, tuple[Column, list[str]]] = {}
-        """Further keys of samples by their innermost frame: a number for each frame, and the text of each number."""
-        self.sample_labels: dict[str, tuple[Column, list[str]]] = {}
-        """Further keys of samples: a number for each sample, and the text of each number."""
         self.later = later or {}
         """What became of deferred chains and of the samples that wait for them (undwarf.unwind.deferred.match)."""
 
@@ -251,6 +247,23 @@ class Profile:
         """Whether stacks are as recorded, unwound by whoever wrote the recording."""
         self.recorder = recorder
         """The program whose options advice names: "perf" or "undwarf"."""
+
+    def derived(
+        self,
+        *,
+        samples: SampleColumns | None = None,
+        stacks: StackColumns | None = None,
+        frames: FrameColumns | None = None,
+        functions: FunctionTable | None = None,
+    ) -> Self:
+        """A profile with these columns, and all others of this one, which stays as it is."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.samples = SampleView(made, samples if samples is not None else self.samples.columns)
+        made.stacks = stacks if stacks is not None else self.stacks
+        made.frames = frames if frames is not None else self.frames
+        made.functions = functions if functions is not None else self.functions
+        return made
 
     def frame(self, number: int) -> Frame:
         """One frame as an object."""

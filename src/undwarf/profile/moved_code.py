@@ -1,6 +1,6 @@
 """Code that programs copied to anonymous memory at its own addresses: whether it is that of the file mapped before.
 
-Nothing in a recording has the bytes of that memory, and no record tells that a file was unmapped. So a just-in-time
+Nothing in a recording has the bytes of that memory, and no record says that a file was unmapped. So a just-in-time
 compiler may use the addresses of a library that was unloaded. Evidence is in the stacks: what points into the memory is
 mostly return addresses, and in the file a call ends at each of these. In other code at most one address of 20 follows
 what looks like a call. Where nothing points there, only the program itself, which is never unloaded, is believed.

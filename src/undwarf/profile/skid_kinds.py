@@ -3,6 +3,7 @@
 kind.
 """
 
+from dataclasses import replace
 from enum import IntEnum
 
 from undwarf.column import longer, zeros
@@ -20,11 +21,11 @@ class StopKind(IntEnum):
     BEHIND = 2
 
 
-def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -> bytes:
-    """The kind of each frame, by what samples with it as innermost frame are of. Where samples of several kinds stopped
-    at one, those of the others get a frame of their own, which is all the profile is changed by.
+def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -> tuple[Profile, bytes]:
+    """(profile, kind of each of its frames): a frame is of the kind of the samples that have it as innermost frame.
 
-    ``behind`` and ``at`` are numbers of events, all others are late.
+    Where samples of several kinds stopped at one frame the result has a copy of it for each further kind; else it is
+    the profile that was given. ``behind`` and ``at`` are numbers of events, all others are late.
     """
     kinds = [
         StopKind.BEHIND if event in behind else StopKind.AT if event in at else StopKind.LATE
@@ -33,7 +34,7 @@ def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -
     columns = profile.samples.columns
     met = set(kinds) if len(set(kinds)) < 2 else {kinds[event] for event in set(columns.event.tolist())}
     if len(met) < 2:
-        return bytes([*met, StopKind.LATE][:1]) * len(profile.frames)
+        return profile, bytes([*met, StopKind.LATE][:1]) * len(profile.frames)
     table = zeros("I", len(kinds))
     for event, kind in enumerate(kinds):
         table[event] = kind
@@ -59,12 +60,14 @@ def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -
         nodes.append((stacks.parent[node], frame_of[frame, kind]))
     known = bytearray(kind_of.get(frame, StopKind.LATE) for frame in range(len(profile.frames)))
     known += bytes(kind for _frame, kind in frame_of)
-    profile.frames = _with_copies(profile.frames, copied)
-    profile.stacks = StackColumns(
-        _joined(stacks.parent, [parent for parent, _frame in nodes]), _joined(stacks.frame, [one for _up, one in nodes])
+    parted = profile.derived(
+        samples=replace(columns, stack=look_up(group, node_of)),
+        stacks=StackColumns(
+            _joined(stacks.parent, [up for up, _ in nodes]), _joined(stacks.frame, [k for _, k in nodes])
+        ),
+        frames=_with_copies(profile.frames, copied),
     )
-    columns.stack = look_up(group, node_of)
-    return bytes(known)
+    return parted, bytes(known)
 
 
 def _with_copies(frames: FrameColumns, copied: list[int]) -> FrameColumns:

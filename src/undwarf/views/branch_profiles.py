@@ -4,6 +4,7 @@ Both start from a profile with the branch history (``branch_history`` of undwarf
 branches before a sample are frames of provenance BRANCH_STACK, target and source in turns, the newest first.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from undwarf.column import zeros
@@ -13,9 +14,9 @@ from undwarf.unwind.stop import Provenance
 _PER_SAMPLE = ("time", "pid", "tid", "cpu", "event", "comm", "stop", "stop_image")
 
 
-def name_places(profile: Profile) -> None:
-    """Let each end of a branch be a function of its own, named with how far in its function it is: what loops would
-    else be frames that all have one name."""
+def name_places(profile: Profile) -> Profile:
+    """The profile with each end of a branch as a function of its own, named with its offset in the function: else the
+    frames of a loop would all have one name."""
     frames, functions = profile.frames, profile.functions
     number = zeros("I", len(frames))
     number[:] = frames.function
@@ -35,9 +36,11 @@ def name_places(profile: Profile) -> None:
             images.append(functions.image[function])
             starts.append(start)
         number[frame] = made[key]
-    frames.function = number
     unnamed = bytes(functions.unnamed) + bytes(len(names) - len(functions))
-    profile.functions = FunctionTable(names, _column("I", images), _column("Q", starts), memoryview(unnamed))
+    return profile.derived(
+        frames=replace(frames, function=number),
+        functions=FunctionTable(names, _column("I", images), _column("Q", starts), memoryview(unnamed)),
+    )
 
 
 def branch_pairs(profile: Profile) -> Profile:
@@ -66,17 +69,7 @@ def branch_pairs(profile: Profile) -> Profile:
         ones[row] = 1
     made = SampleColumns(**kept, period=ones, stack=_column("I", leaves), ip=_taken(columns.ip, samples))
     stacks = StackColumns(_column("I", [up for up, _ in nodes]), _column("I", [frame for _, frame in nodes]))
-    return type(profile)(
-        made,
-        stacks,
-        profile.frames,
-        profile.functions,
-        profile.images,
-        profile.comms,
-        profile.events,
-        files=profile.files,
-        line_size=profile.line_size,
-    )
+    return profile.derived(samples=made, stacks=stacks)
 
 
 def _column(code: Any, values: list[int]) -> "memoryview[int]":

@@ -9,7 +9,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.filters import near
 from undwarf.profile.grouping import Pairs, look_up, sums, without_none
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.data.access_labels import MEMORY_KEYS, SUMMED
+from undwarf.views.data.access_labels import MEMORY_KEYS, SUMMED, SampleLabels
 from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
 from undwarf.views.sample_selection import Events, Selection, Weight
@@ -17,14 +17,14 @@ from undwarf.views.sample_selection import Events, Selection, Weight
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
 FRAME_KEYS = ("dso", "sym", "srcline", "srcfile")
 LABEL_KEYS = ("type", "typeoff", "typecln")
-"""Keys that say what the innermost frame's instruction touches; the profile has them where they were asked for."""
+"""Keys of the data type that a sample accesses, whose labels are computed beforehand."""
 KEYS = SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS + MEMORY_KEYS
 NO_FRAME = "[no frame]"
 
 SOURCE_KEYS = frozenset({"srcline", "srcfile"})
 """Keys that need source lines."""
 UNKNOWN_LINE = "??:0"
-"""A source line that nothing tells, as addr2line prints it."""
+"""An unknown source line, as addr2line prints it."""
 
 _ALIASES = {
     "symbol": "sym",
@@ -39,7 +39,7 @@ _ALIASES = {
 class Row:
     """One line of a report: the key's texts in the order asked for, and weights (of the whole: ``FlatProfile.total``).
 
-    ``samples`` counts the samples that ended here; ``kernel`` tells whose code it is where functions make the row.
+    ``samples`` counts the samples that ended here; ``kernel``: whether the function of the row is kernel code.
     """
 
     key: tuple[str, ...]
@@ -129,26 +129,20 @@ def _entities_with_lines(profile: Profile, wanted: list[str], *, short: bool) ->
 
 
 def _sample_groups(
-    profile: Profile, selection: Selection, keys: tuple[str, ...]
+    profile: Profile, selection: Selection, keys: tuple[str, ...], labels: SampleLabels
 ) -> tuple[list[tuple[str, ...]], memoryview]:
     """(texts of the sample keys, group of each sample)."""
     group: memoryview = zeros("I", len(selection))
     texts: list[tuple[str, ...]] = [()]
     for key in keys:
-        if key in LABEL_KEYS:
+        if key in LABEL_KEYS or key in MEMORY_KEYS:
             pairs = Pairs()
-            of_frame, known = profile.labels[key]
-            label = look_up(look_up(selection.stacks, profile.stacks.frame), of_frame)
-            group = pairs.column(group, label)
+            of_sample, known = labels[key]
+            group = pairs.column(group, selection.chosen(of_sample))
             texts = [
                 (*texts[before], known[value] if value != NONE else NO_FRAME)
                 for before, value in zip(pairs.high(), pairs.low(), strict=True)
             ]
-        elif key in MEMORY_KEYS:
-            pairs = Pairs()
-            of_sample, known = profile.sample_labels[key]
-            group = pairs.column(group, selection.chosen(of_sample))
-            texts = [(*texts[before], known[value]) for before, value in zip(pairs.high(), pairs.low(), strict=True)]
         elif key in SAMPLE_KEYS:
             pairs = Pairs()
             group = pairs.column(group, selection.column(key))
@@ -174,11 +168,15 @@ def flat_profile(
     *,
     event: Events = None,
     children: bool = True,
+    labels: SampleLabels | None = None,
 ) -> FlatProfile:
-    """The flat report for these sort keys, of one event or all; without ``children`` their weights are own weights."""
+    """The flat profile for these sort keys, of one event or all; without ``children`` their weights are own weights.
+
+    ``labels`` has the keys of memory accesses and of data types that are among ``keys``.
+    """
     selection = Selection(profile, event, weight)
     weights = selection.weights
-    group_texts, group = _sample_groups(profile, selection, keys)
+    group_texts, group = _sample_groups(profile, selection, keys, labels or {})
     if not any(key in FRAME_KEYS for key in keys):
         own = sums(group, weights, len(group_texts))
         count = sums(group, None, len(group_texts))

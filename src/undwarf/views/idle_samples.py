@@ -46,13 +46,5 @@ def only_rows(profile: Profile, rows: memoryview) -> Profile:
     """The profile with these samples alone."""
     before = profile.samples.columns
     columns = {field.name: getattr(before, field.name) for field in fields(before)}
-    return Profile(
-        SampleColumns(**{name: take(column, rows) for name, column in columns.items() if column is not None}),
-        profile.stacks,
-        profile.frames,
-        profile.functions,
-        profile.images,
-        profile.comms,
-        profile.events,
-        files=profile.files,
-    )
+    chosen = SampleColumns(**{name: take(column, rows) for name, column in columns.items() if column is not None})
+    return profile.derived(samples=chosen)

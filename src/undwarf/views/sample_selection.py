@@ -78,18 +78,3 @@ def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[Events, str]]:
     counts = samples_by_event(profile)
     used = [(number, event.name) for number, event in enumerate(profile.events) if counts[number]]
     return [*used] or [(None, "no event")]
-
-
-def in_groups(found: Sequence[tuple[Events, str]], groups: Sequence[Sequence[int]]) -> list[list[tuple[Events, str]]]:
-    """Sections that belong together, each list in one place: events of a group where its first one is."""
-    made: list[list[tuple[Events, str]]] = []
-    of_group: dict[int, list[tuple[Events, str]]] = {}
-    for event, name in found:
-        group = next((k for k, members in enumerate(groups) if isinstance(event, int) and event in members), None)
-        if group is None:
-            made.append([(event, name)])
-        elif group in of_group:
-            of_group[group].append((event, name))
-        else:
-            made.append(of_group.setdefault(group, [(event, name)]))
-    return made

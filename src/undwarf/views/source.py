@@ -40,7 +40,8 @@ class Code:
 
 @dataclass(slots=True)
 class Line:
-    """One line: ``text`` is None where the source is not here, ``number`` 0 where debugging information tells none."""
+    """One line: ``text`` is None where the source file is not here, ``number`` 0 where debugging information has no
+    line."""
 
     number: int
     text: str | None = None

@@ -7,7 +7,7 @@ from undwarf.outputs.terminal.style import cells, fit
 
 _OPERATOR = re.compile(r"operator(\(\)|<=>|<<=?|>>=?|->\*?|<=?|>=?)")
 _BEHIND_TYPE = re.compile(r"( \+\d+ \(.*|: cache-line .*| \[inferred.*)$")
-"""An offset with its member, a cache line, how it was told."""
+"""An offset with its member, a cache line, the evidence."""
 _LEAST_TYPE = 14
 _KEPT = ("(anonymous namespace)", "(anonymous class)")
 
@@ -41,7 +41,7 @@ def shorten_type(name: str, room: int) -> str:
 
 class Distinct:
     """Shortens the names of one table or tree, so that different names stay different: of a name whose short form is
-    another's already, what tells them apart is kept, or else they are numbered."""
+    another's already, the part that differs is kept, or else they are numbered."""
 
     def __init__(self, short: Callable[[str, int], str] = shorten) -> None:
         self._short = short

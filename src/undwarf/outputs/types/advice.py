@@ -24,7 +24,7 @@ _ADVICE = {
     "no vmlinux with the kernel's build-id": "give the kernel's file with --vmlinux, or let --debuginfod fetch it",
     "file not found": "give the recorded machine's files with --symfs",
 }
-"""What helps, by the reason why nothing is told of a file."""
+"""Advice by the reason why a file's accesses have no types."""
 _LATE_ADVICE = "events that are not precise stop behind the access: see --skid"
 
 
@@ -72,7 +72,7 @@ def _with_files(found: DataTypes, reason: str) -> str:
 
 def untyped_advice(found: DataTypes, *, late: bool) -> list[str]:
     """What to do about samples that stopped where no memory is touched (``late``: they may be about what is before),
-    and about whole files of which nothing is told."""
+    and about whole files without types."""
     made = [_LATE_ADVICE] if late and found.outside.get("no memory access", 0) > 0.25 * (found.total or 1) else []
     return made + [advice for reason, advice in _ADVICE.items() if reason in found.untold]
 

@@ -120,7 +120,7 @@ def _shares(data: DataTypes, late: bool, sink: TextIO) -> None:
 
 
 def _overview(rows: list[TypeRow], names: list[str], data: DataTypes, sink: TextIO) -> None:
-    """A line for each type that leads to it."""
+    """A line for each type, with a link to it."""
     total = data.total or 1
     inferred = "<th>Inferred" if data.inferred else ""
     sink.write(f"<div class=wide><table><tr><th>Weight{inferred}<th>Samples<th>Bytes<th class=name>Type\n")

@@ -1,7 +1,7 @@
 # constants of kernels: the build writes the .pxd beside this file
 """The instructions of call frame programs: DWARF 5, 7.24; DWARF for the Arm 64-bit Architecture, 5.3.
 
-Their names are without `DW_CFA_`; `cfa_instructions.pxd` has the numbers for compiled modules.
+Their names are without `DW_CFA_`; `instructions.pxd` has the numbers for compiled modules.
 """
 
 NOP = 0x00

@@ -3,7 +3,7 @@
 Named as in ``perf report --sort`` and ``perf mem report``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
@@ -18,7 +18,8 @@ __all__ = [
     "NEEDED",
     "SUMMED",
     "DataPlace",
-    "add_data_labels",
+    "SampleLabels",
+    "access_labels",
     "latency_of",
 ]
 
@@ -40,6 +41,8 @@ NEEDED = {
 }
 """What a column is of, and what records it."""
 
+SampleLabels = Mapping[str, tuple[Column, Sequence[str]]]
+"""By sort key: (index of each sample's label (I), NONE for a sample without a frame; the labels)."""
 Place = tuple[str, str]
 """(file of a data address, variable there with what is added to it); either may be empty."""
 DataPlace = Callable[[int, int], Place]
@@ -56,15 +59,13 @@ def latency_of(profile: Profile, part: int) -> Column:
     return made
 
 
-def add_data_labels(profile: Profile, keys: tuple[str, ...], place: DataPlace) -> None:
-    """Let reports sort by those of ``keys`` that are of the samples' memory accesses.
+def access_labels(profile: Profile, keys: tuple[str, ...], place: DataPlace) -> SampleLabels:
+    """Labels for those of ``keys`` that are of the samples' memory accesses.
 
     ``place`` names data addresses. Raises UsageError where no event recorded what a key is of.
     """
     known: dict[str, tuple[Column, list[int]]] = {}
-    for key in keys:
-        if key in MEMORY_KEYS:
-            profile.sample_labels[key] = _label(profile, key, place, known)
+    return {key: _label(profile, key, place, known) for key in keys if key in MEMORY_KEYS}
 
 
 def _column(profile: Profile, key: str, name: str) -> Column:

@@ -46,7 +46,7 @@ def access_of(source: int) -> str:
 
 
 def level(source: int) -> str:
-    """Where the data was found, such as "L3 hit" or "Remote RAM hit"; N/A where that is not said."""
+    """Where the data was found, such as "L3 hit" or "Remote RAM hit"; N/A where that was not recorded."""
     mask, number, hops = _field(source, 5, 14), _field(source, 33, 4), _field(source, 43, 3)
     ending = "hit" if mask & _HIT else "miss" if mask & _MISS else ""
     if number and number != _NO_NUMBER:

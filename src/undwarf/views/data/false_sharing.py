@@ -33,7 +33,7 @@ _MOST_TOUCHES = 256
 _MOST_GROUPS = 200_000
 """Members at places of lines, by thread and cpu, that are looked at; each costs 300 bytes."""
 _MOST_WHO = 64
-"""Threads and cpus of a member that are told."""
+"""Threads and CPUs listed for a member, at most."""
 _LEAST_SAMPLES = 2
 """Of each side of a clash."""
 _LEAST_THREADS = 2
@@ -332,7 +332,7 @@ def _by_type(
     floor: float,
 ) -> list[Sharing]:
     """Clashes of what has no address: members of one line of a type that different threads use. Of lines that weigh
-    less than ``floor`` in all nothing is told."""
+    less than ``floor`` in all there is no result."""
     has = zeros("B", 1)
     unknown = _where(zeros("I", len(accesses)), accesses, zero_where_set(addresses))
     rows = rows_in(unknown, has, 0)

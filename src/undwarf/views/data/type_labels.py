@@ -1,5 +1,6 @@
 """Data types as sort keys of reports, and as root frames of stacks."""
 
+from dataclasses import replace
 from typing import Literal
 
 from undwarf.column import zeros
@@ -7,9 +8,10 @@ from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import Pairs, look_up
 from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, StackColumns
 from undwarf.types.resolve import Access
+from undwarf.views.data.access_labels import SampleLabels
 from undwarf.views.data.types import OUTSIDE
 
-__all__ = ["add_labels", "by_type"]
+__all__ = ["by_type", "type_labels"]
 
 _Kind = Literal["B", "I", "Q"]
 
@@ -41,8 +43,9 @@ def _mark(touched: ResolvedAccesses, frame: int) -> str:
     return " [inferred]" if touched.consumed[frame] else " [inferred, confidence low]"
 
 
-def add_labels(profile: Profile, touched: ResolvedAccesses) -> None:
-    """Let reports sort by `type`, `typeoff` (with offset and member) and `typecln` (with the cache line)."""
+def type_labels(touched: ResolvedAccesses) -> SampleLabels:
+    """Labels for the keys `type`, `typeoff` (with offset and member) and `typecln` (with the cache line)."""
+    profile = touched.profile
     columns = [zeros("I", len(profile.frames)) for _key in range(3)]
     numbers: list[dict[str, int]] = [{}, {}, {}]
     for frame, which in enumerate(touched.access):
@@ -51,12 +54,16 @@ def add_labels(profile: Profile, touched: ResolvedAccesses) -> None:
             texts = _texts(touched.accesses[which], profile.line_size)
             for column, known, text in zip(columns, numbers, texts, strict=True):
                 column[frame] = known.setdefault(text + mark, len(known))
-    for key, column, known in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True):
-        profile.labels[key] = (column, list(known) or [""])
+    leaves = look_up(profile.samples.stack, profile.stacks.frame)
+    return {
+        key: (look_up(leaves, column), list(known) or [""])
+        for key, column, known in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True)
+    }
 
 
-def by_type(profile: Profile, touched: ResolvedAccesses) -> Profile:
-    """The profile with two frames at the root of every stack: the type and the member its innermost frame touches."""
+def by_type(touched: ResolvedAccesses) -> Profile:
+    """The profile with two frames at the root of every stack: the type and the member its innermost frame accesses."""
+    profile = touched.profile
     numbers: dict[tuple[str, ...], int] = {}
     stacks, frames = profile.stacks, profile.frames
     of_frame = zeros("I", len(frames))
@@ -104,24 +111,17 @@ def by_type(profile: Profile, touched: ResolvedAccesses) -> Profile:
             of_node.append(stacks.frame[inner])
             at = copies[inner, which] = len(parents) - 1
         node_of[number] = at
-    made = Profile(
-        profile.samples.columns,
-        StackColumns(_column("I", parents), _column("I", of_node)),
-        _longer(frames, len(names), len(profile.functions)),
-        FunctionTable(
+    return profile.derived(
+        samples=replace(profile.samples.columns, stack=look_up(column, node_of)),
+        stacks=StackColumns(_column("I", parents), _column("I", of_node)),
+        frames=_longer(frames, len(names), len(profile.functions)),
+        functions=FunctionTable(
             profile.functions.name + names,
             _joined(profile.functions.image, "I", NONE, len(names)),
             _joined(profile.functions.address, "Q", 0, len(names)),
             _joined(profile.functions.unnamed, "B", 0, len(names)),
         ),
-        profile.images,
-        profile.comms,
-        profile.events,
-        files=profile.files,
-        line_size=profile.line_size,
     )
-    made.samples.columns.stack = look_up(column, node_of)
-    return made
 
 
 def _column(kind: _Kind, values: list[int]) -> memoryview:

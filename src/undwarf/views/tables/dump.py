@@ -137,10 +137,10 @@ def words_of(table: UnwindTable, number: int) -> RowWords:
 
 
 class Rows:
-    """All rows of a table, or those of a stretch of addresses, with rules of equal words merged.
+    """All rows of a table, or those of an address range, with adjacent rules of equal text merged.
 
     ``count`` is how many functions they come from; iterating gives (address, address behind, rule number), without the
-    stretches that have no rule. ``words`` has a rule's words by its number.
+    ranges without a rule. ``words`` has a rule's words by its number.
     """
 
     def __init__(self, table: UnwindTable, low: int = 0, high: int = 1 << 64) -> None:
@@ -189,7 +189,7 @@ class Rows:
             yield start, before, rule
 
     def cut(self) -> Iterator[tuple[int, int, int]]:
-        """The same, within the stretch of addresses that was asked for."""
+        """The same, within the address range that was asked for."""
         low, high = self.low, self.high
         for start, end, rule in self:
             if end > low and start < high:

@@ -25,7 +25,7 @@ registers that the source follows (None: all)."""
 
 @dataclass(slots=True)
 class Disagreement:
-    """A stretch of instructions about which two sources say different things, in one respect.
+    """A range of instructions for which two sources differ, in one respect.
 
     ``kind`` is what differs: ``cfa``, ``ra``, a register's name, or ``missing`` where one of them has no rule.
     ``code`` are the instructions as (address, text), the first few of ``instructions``.
@@ -113,7 +113,7 @@ def _segments(table: UnwindTable, low: int, high: int) -> Iterator[tuple[int, in
 def _both(
     one: Iterator[tuple[int, int, int]], other: Iterator[tuple[int, int, int]]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(address, address behind, rule of one, rule of the other) of every stretch that at least one describes."""
+    """(start, end, rule of one, rule of the other) of every range that at least one source describes."""
     nothing = (1 << 64, 1 << 64, NO_RULE)
     a, b = next(one, nothing), next(other, nothing)
     at = 0

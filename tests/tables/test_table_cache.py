@@ -243,11 +243,11 @@ def test_entries_tell_what_is_there_and_clear_removes_it(tmp_path: Path) -> None
 WRITER = """
 import sys
 sys.path[:0] = {path!r}
-import test_store
+import test_table_cache
 from undwarf.tables.disk.cache import Store
-store, rules = Store({directory!r}), test_store.some_rules()
+store, rules = Store({directory!r}), test_table_cache.some_rules()
 for number in range(300):
-    assert store.save(test_store.KEY, test_store.some_columns(50 + number % 100), rules)
+    assert store.save(test_table_cache.KEY, test_table_cache.some_columns(50 + number % 100), rules)
 """
 
 

@@ -1,0 +1,132 @@
+"""The numbers of folded stacks: each distinct stack as a line, with its root text and its weight."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from undwarf.column import zeros
+from undwarf.perfdata.ordering import take
+from undwarf.profile import grouping
+from undwarf.profile.model import Column, Profile
+from undwarf.views import labels
+from undwarf.views.event_units import rows_of_events
+from undwarf.views.kernels import stack_tree
+
+__all__ = ["FoldedStacks", "Root", "fold"]
+
+Root = Literal["comm", "pid", "tid", "none"]
+"""What stands before a stack: comm, comm-pid, comm-pid/tid, or nothing."""
+
+
+class FoldedStacks(NamedTuple):
+    """Lines in the order of their texts.
+
+    ``parent`` and ``name`` (I) are a tree of functions, parents first; ``names`` and ``roots`` are texts.
+    ``line_root``, ``line_node`` (I) and ``line_weight`` (Q) have an entry for each line: its root, its innermost node
+    (NONE: no stack) and the sum of its weights.
+    """
+
+    parent: Column
+    name: Column
+    names: list[str]
+    roots: list[str]
+    line_root: Column
+    line_node: Column
+    line_weight: Column
+
+
+def fold(
+    profile: Profile,
+    weight: Literal["samples", "period"] = "samples",
+    *,
+    root: Root = "comm",
+    annotate_kernel: bool = False,
+    events: Sequence[int] | None = None,
+) -> FoldedStacks:
+    """The folded stacks of a profile, sorted by root and function names whatever order the samples came in.
+
+    ``weight``: number of samples, or the sum of their periods. With ``annotate_kernel`` functions of the kernel end in
+    ``_[k]``. ``events``: the indices of those whose samples count; None: all. A ``;`` inside a name becomes ``:``, as
+    other tools write it. A function without a name is ``[file]``.
+    """
+    samples = profile.samples
+    count = len(samples.stack)
+    rows = rows_of_events(profile, events) if events is not None and len(profile.events) > 1 else None
+
+    entity, names = _entities(profile, annotate_kernel)
+    node_of, parent, node_entity = stack_tree.collapse(profile.stacks.parent, profile.stacks.frame, entity)
+
+    roots, root_names = _roots(profile, root, count)
+    weights = samples.period if weight == "period" else None
+    stack = samples.stack
+    if rows is not None:
+        stack, roots = take(stack, rows), take(roots, rows)
+        weights = take(weights, rows) if weights is not None else None
+    pairs = grouping.Pairs()
+    lines = pairs.column(roots, grouping.look_up(stack, node_of))
+    line_root, line_node = pairs.high(), pairs.low()
+    line_weight = grouping.sums(lines, weights, len(pairs))
+
+    place = stack_tree.preorder(parent, node_entity, len(names))
+    # Lines without a stack come first: place 0; the others one later than in the walk.
+    ordered = grouping.order(line_root, len(root_names), stack_tree.places(line_node, place), len(place) + 1)
+    return FoldedStacks(
+        parent,
+        node_entity,
+        names,
+        root_names,
+        take(line_root, ordered),
+        take(line_node, ordered),
+        take(line_weight, ordered),
+    )
+
+
+def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int], list[str]]":
+    """The number of each frame's name, and the names, sorted: functions of one name are one."""
+    functions = profile.functions
+    images = profile.images
+    kernel = [annotate_kernel and labels.is_kernel(image) for image in images]
+    known = len(images)
+    texts = []
+    for name, image in zip(functions.name, functions.image, strict=True):
+        if not name or name == labels.UNKNOWN:
+            name = labels.function_label(name, images[image] if image < known else None)
+        if annotate_kernel and image < known and kernel[image]:
+            name += "_[k]"
+        texts.append(name)
+    names = sorted(set(texts))
+    number = {name: index for index, name in enumerate(names)}
+    of_function = zeros("I", len(texts))
+    for index, text in enumerate(texts):
+        of_function[index] = number[text]
+    entity = grouping.look_up(profile.frames.function, of_function)
+    return entity, [name.replace(";", ":") for name in names]
+
+
+def _roots(profile: Profile, root: Root, count: int) -> "tuple[memoryview[int], list[str]]":
+    """The number of each sample's root, and the roots' texts, sorted."""
+    samples = profile.samples
+    if root == "none":
+        return zeros("I", count), [""]
+    # Threads whose name was never recorded share the last one.
+    comms = [*(comm.replace(";", ":") or ":" for comm in profile.comms), labels.UNKNOWN]
+    column = grouping.without_none(samples.comm, len(comms) - 1)
+    texts = comms
+    if root in ("pid", "tid"):
+        by_pid = grouping.Pairs()
+        column = by_pid.column(column, grouping.widen(samples.pid))
+        keys = [(comms[comm], _signed(pid)) for comm, pid in zip(by_pid.high(), by_pid.low(), strict=True)]
+        texts = [f"{comm}-{pid}" for comm, pid in keys]
+        if root == "tid":
+            by_tid = grouping.Pairs()
+            column = by_tid.column(column, grouping.widen(samples.tid))
+            texts = [f"{texts[pair]}/{_signed(tid)}" for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)]
+    names = sorted(set(texts))
+    number = {name: index for index, name in enumerate(names)}
+    ranks = zeros("I", len(texts))
+    for index, text in enumerate(texts):
+        ranks[index] = number[text]
+    return grouping.look_up(column, ranks), names
+
+
+def _signed(bits: int) -> int:
+    return bits - (1 << 32) if bits >> 31 else bits
