@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from undwarf.defects import Defects
-from undwarf.perfdata import EventAttr, SampleField, feature_bytes
-from undwarf.perfdata.encode import RecordEncoder, finished_round, record
+from undwarf.perfdata import EventAttr, SampleField, feature_writer as feature_bytes
+from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.print_format import PrintFormat
 from undwarf.perfdata.tracing import TraceFormat, Tracing, parse_tracing

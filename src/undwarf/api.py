@@ -16,7 +16,7 @@ from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
-from undwarf.perfdata.event_stops import EventStops, event_stops
+from undwarf.perfdata.event_precision import EventStops, event_stops
 from undwarf.profile import model
 from undwarf.profile.build import Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.code_extents import code_extents

@@ -186,7 +186,7 @@ def test_members_that_every_object_has_are_told_at_once() -> None:
     entry = info.entry(0, FIRST + 2)
     assert entry is not None
     wanted = bytes(MEMBER) + b"\1" + bytes(255 - MEMBER)
-    a, b, c, nameless = info.members(0, entry.behind, wanted, 10)
+    a, b, c, nameless = info.members(0, entry.end, wanted, 10)
     assert (a, nameless) == (("a", 8, 4, FIRST), ("", 0, 4, FIRST))
     assert [(one.string(NAME), one.size_of_type()) for one in (b, c)] == [("b", 4), ("c", 4)]
 

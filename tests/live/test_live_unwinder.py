@@ -10,7 +10,7 @@ from undwarf.images.finder import Finder
 from undwarf.live.sampling import live_unwinder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata import SampleField
-from undwarf.perfdata.encode import RecordEncoder, record
+from undwarf.perfdata.record_writer import RecordEncoder, record
 
 FIELDS = writing.FIELDS | int(SampleField.REGS_USER | SampleField.STACK_USER)
 # bp, sp and ip

@@ -26,7 +26,7 @@ from undwarf.cli.script import command
 from undwarf.limits import DEFAULT
 from undwarf.outputs.script import fields_of_event, parse_fields
 from undwarf.outputs.script_fields import SampleFields, Sources
-from undwarf.perfdata import feature_bytes
+from undwarf.perfdata import feature_writer as feature_bytes
 
 BUILD = Build()
 USER = 2**64 - 512

@@ -205,7 +205,7 @@ def test_window_shows_stack_bytes_untouched(opened, order):
 
 def test_records_continue_behind_a_window_edge(opened, expected, monkeypatch):
     monkeypatch.setattr("undwarf.perfdata.reader.WINDOW", 70_000)
-    monkeypatch.setattr("undwarf.perfdata.unpack.WINDOW", 70_000)
+    monkeypatch.setattr("undwarf.perfdata.decompress.WINDOW", 70_000)
     make = Build()
     assert picture(opened(make.file(EVENTS, some_records(make))).records()) == expected
     swapped = Build(">")

@@ -9,7 +9,7 @@ from perfdata.conftest import Opener
 from perfdata.tracepoints import format_file
 from undwarf.defects import Defects
 from undwarf.limits import DEFAULT
-from undwarf.perfdata import feature_bytes
+from undwarf.perfdata import feature_writer as feature_bytes
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.tracing import parse_format, parse_tracing
 

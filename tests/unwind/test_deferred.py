@@ -10,7 +10,7 @@ from tests.unwind.deferred_world import World
 
 import undwarf
 from undwarf.perfdata import EventAttr, SampleField
-from undwarf.perfdata.encode import RecordEncoder, finished_round, record
+from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
 from undwarf.perfdata.writer import PerfWriter
 
 KERNEL, USER, DEFERRED = 2**64 - 128, 2**64 - 512, 2**64 - 640

@@ -15,7 +15,7 @@ from undwarf import StopReason
 from undwarf.elf import ElfFile
 from undwarf.images.finder import Finder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
-from undwarf.perfdata.encode import RecordEncoder, record
+from undwarf.perfdata.record_writer import RecordEncoder, record
 from undwarf.profile.model import Profile
 from undwarf.unwind.entries import BLOCK, PLACES, find_entries
 from undwarf.views.missing_files import missing_files

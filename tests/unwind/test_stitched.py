@@ -11,7 +11,7 @@ from tests.perfdata import build, writing
 import undwarf
 from undwarf.column import zeros
 from undwarf.perfdata import SampleField
-from undwarf.perfdata.encode import RecordEncoder, finished_round, record
+from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.stitched import at_their_calls

@@ -302,7 +302,7 @@ class Entry:
     info: DebugInfo
     unit = cython.declare(cython.Py_ssize_t, visibility="readonly")
     offset = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    behind = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    end = cython.declare(cython.Py_ssize_t, visibility="readonly")
     depth = cython.declare(cython.Py_ssize_t, visibility="readonly")
     tag = cython.declare(cython.int, visibility="readonly")
     has_children = cython.declare(cython.bint, visibility="readonly")
@@ -406,7 +406,7 @@ def _entry(
     offset: cython.Py_ssize_t,
     abbreviation: cython.Py_ssize_t,
     first: cython.Py_ssize_t,
-    behind: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
     depth: cython.Py_ssize_t,
 ) -> Any:
     """A DIE that fits in its unit; ``abbreviation`` is -1 for a null entry."""
@@ -415,7 +415,7 @@ def _entry(
     made.info = info
     made.unit = unit
     made.offset = offset
-    made.behind = behind
+    made.end = end
     made.depth = depth
     made.abbreviation = abbreviation
     made.first = first

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Nested ranges made flat, so that an address finds the innermost by bisection; and chains read off them."""
+"""Flattens nested ranges, so that bisection finds the innermost at an address; and collects chains of inlined calls."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from cython.cimports.undwarf.dwarf.constants import NONE
 from undwarf.column import zeros
 
 MOST_FILES = cython.declare(cython.uint, 1 << 20)
-"""Files of one line table that are told apart."""
+"""Numbers of files from here on are damage."""
 
 
 @cython.locals(
@@ -30,13 +30,13 @@ MOST_FILES = cython.declare(cython.uint, 1 << 20)
     b="unsigned int",
 )
 def sorted_by_start(range_starts: Any, range_of: Any) -> memoryview:
-    """The order (I) of ranges by start, where these are equal by record: the outer comes before the inner."""
+    """The order (I) of ranges by start, then by record: outer ranges come before inner ones."""
     starts, of = range_starts, range_of
     n = starts.shape[0]
     order, other = zeros("I", n), zeros("I", n)
     for i in range(n):
         order[i] = cython.cast("unsigned int", i)
-    # Merging runs from the bottom up: entries come nearly sorted, but nothing promises it.
+    # Merge sort: linkers write ranges nearly sorted, but nothing guarantees it.
     width = 1
     while width < n:
         low = 0

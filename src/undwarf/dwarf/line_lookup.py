@@ -1,4 +1,4 @@
-"""Inlined functions and source lines behind addresses, read unit by unit where an address needs it."""
+"""Looks up inlined functions and source lines by address; a unit is read when an address is in it."""
 
 from array import array
 from bisect import bisect_right
@@ -29,11 +29,11 @@ AltFinder = Callable[[ElfFile], "ElfFile | None"]
 
 @dataclass(slots=True, repr=False, eq=False)
 class InlineChains:
-    """What addresses stand for. ``first`` (I) has one entry an address and one more: where its chain begins.
+    """Chains of inlined functions by address. The chain of address k is the rows ``first[k]`` up to ``first[k + 1]``.
 
-    By entry, innermost first, the last being the function that has code of its own: ``name`` and ``file`` (I, numbers
+    By row, innermost first, the last being the function that has code of its own: ``name`` and ``file`` (I, numbers
     of ``names`` and ``files``, 0xffffffff for unknown), ``line`` and ``column`` (I, 0 for unknown). Names are linkage
-    names where there are such. An address without debugging information has an empty chain.
+    names where there are any. An address without debugging information has an empty chain.
     """
 
     first: memoryview
@@ -45,7 +45,7 @@ class InlineChains:
     files: list[str]
 
     def chain(self, number: int) -> list[tuple[str, str, int, int]]:
-        """(name, file, line, column) of each entry of one address; empty strings for what is unknown."""
+        """(name, file, line, column) of each row of one address; empty strings for unknown ones."""
         return [
             (
                 self.names[self.name[k]] if self.name[k] != NONE else "",
@@ -59,7 +59,7 @@ class InlineChains:
 
 @dataclass(slots=True, repr=False, eq=False)
 class _Table:
-    """A line table: its rows, and how to name its files."""
+    """A line table: its rows, and the names of its files."""
 
     rows: dict[str, memoryview]
     names: "dict[int, str]" = field(default_factory=dict)
@@ -106,7 +106,7 @@ _NOTHING = _Table({name: zeros("Q" if name == "address" else "I", 0) for name in
 
 @dataclass(slots=True, repr=False, eq=False)
 class _Unit:
-    """A unit that was read: its functions, flat; ``names`` numbers of functions' names known so far."""
+    """A unit that was read: its functions and their flattened ranges; ``names`` has the names' numbers known so far."""
 
     file: DwarfFile
     functions: dict[str, memoryview]
@@ -117,10 +117,10 @@ class _Unit:
 
 
 class DebugLines:
-    """Finds the chain of inlined functions and the source line of addresses in one binary.
+    """Finds the inlined functions and the source line of addresses in one binary.
 
-    Units are read when an address needs them, at most ``Limits.dwarf_bytes`` of what was read is kept, least recently
-    used first to go. Damage is counted in ``defects``.
+    Units are read when an address is in them and cached up to ``Limits.dwarf_bytes``, the least recently used going
+    first. Damage is counted in ``defects``.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class DebugLines:
         return None
 
     def release(self) -> None:
-        """Give back the memory of all that was read but names; what is asked for again is read again."""
+        """Free all that was read; later queries read it again."""
         self._kept.clear()
         self._kept_bytes = 0
         self._tables.clear()
@@ -192,17 +192,17 @@ class DebugLines:
 
     @property
     def file(self) -> DwarfFile:
-        """The file that was asked for first: what is split off leads from it."""
+        """The main file, which has the skeletons of split units."""
         return self._file
 
     # Units by address --------------------------------------------------------------------------------------
 
     def unit_index(self) -> tuple[memoryview, memoryview, list[int]]:
-        """(addresses, units) made flat, and the units that do not say where their code is."""
+        """(addresses, units) flattened, and the units whose roots have no ranges."""
         if self._index is None:
             file = self._file
             starts, ends, of, unsure = file.info.ranges.unit_ranges(*file.roots.columns)
-            # Of those that begin together the longest comes first.
+            # Of ranges that begin together the longest comes first.
             rows = list(zip(starts, map(neg, ends), of, strict=True))
             order = array("I", sorted(range(len(rows)), key=rows.__getitem__))
             addresses, units = flatten(starts, ends, of, order)
@@ -210,7 +210,7 @@ class DebugLines:
         return self._index
 
     def set_bases(self, unit: int) -> int:
-        """Tell the reader what a unit's lists are relative to; its low address."""
+        """Set what a unit's range lists are relative to; its low address."""
         file = self._file
         roots = file.roots
         addr_base = roots.value(unit, Root.ADDR_BASE) or 0
@@ -244,14 +244,14 @@ class DebugLines:
         source, number = self.source_of(unit)
         functions: dict[str, memoryview] = source.info.functions.of_unit(number)
         starts, ends, of = functions["start"], functions["end"], functions["of"]
-        # Functions come outer first, so that their numbers order those that begin together.
+        # Outer functions come first, so their numbers order ranges that begin together.
         addresses, records = flatten(starts, ends, of, sorted_by_start(starts, of))
         names = absent("I", len(functions["die"]))
         size = 37 * len(names) + 20 * len(starts) + 12 * len(addresses)
         return _Unit(source, functions, addresses, records, names, size)
 
     def source_of(self, unit: int) -> tuple[DwarfFile, int]:
-        """The file that has the entries of a unit, and which of its units they are; its bases are set."""
+        """The file that has the DIEs of a unit, and the number of the unit there; its bases are set."""
         file = self._file
         base = self.set_bases(unit)
         split = self._split.unit(unit)
@@ -329,7 +329,7 @@ class DebugLines:
             columns.add(numbers, found, row_of(wanted, rows["address"]), read.functions, rows, base)
             self._name_records(read, columns.nameless(begin, base, read.names))
             columns.renumber_files(begin, self._number_files(table, columns.file_numbers(begin) if lines else []))
-            # What is forgotten later must not take the names along.
+            # The cache may drop the unit before the names are used.
             name_of_record.append(read.names)
             base += len(read.names)
         names = zeros("I", base)
@@ -338,7 +338,7 @@ class DebugLines:
             names[at : at + len(part)] = part
             at += len(part)
         made: dict[str, memoryview] = columns.finish(names)
-        # Roots that cannot be read leave no unit to read.
+        # Units with unreadable roots are never read, so their damage is counted here.
         self._count_damage(self._file)
         return InlineChains(
             made["first"], made["name"], made["file"], made["line"], made["column"],
@@ -346,7 +346,7 @@ class DebugLines:
         )  # fmt: skip
 
     def _claim(self, unsure: list[int], addresses: memoryview, which: memoryview, missing: memoryview) -> memoryview:
-        """``which``, where addresses without a unit are those of units that do not say where their code is."""
+        """``which``, with the ``unsure`` units of the ``missing`` addresses filled in."""
         for unit in unsure:
             read = self._unit(unit)
             if not len(read.addresses):
@@ -358,7 +358,7 @@ class DebugLines:
         return which
 
     def _number_files(self, table: _Table, wanted: list[int]) -> memoryview:
-        """A column from a table's file numbers to ours."""
+        """Our file numbers (I) by those of a line table."""
         column = zeros("I", wanted[-1] + 1 if wanted else 0)
         for number in wanted:
             name = table.file_name(number)
@@ -366,7 +366,7 @@ class DebugLines:
         return column
 
     def _name_records(self, read: _Unit, wanted: memoryview) -> None:
-        """Find the names of the functions that are needed and not known yet."""
+        """Find the names of functions that have none yet."""
         functions, names = read.functions, read.names
         kinds, origins = functions["kind"], functions["origin"]
         known = self._string_numbers.setdefault(read.file, {})

@@ -17,17 +17,16 @@ from undwarf.column import doubled, zeros
 
 LOW_32_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 1 << 20)
-"""Directories or files of one table."""
+"""Directories or files of one table at most."""
 
 
 @cython.final
 @cython.cclass
 class LineProgram:
-    """One line number program of `.debug_line`, read to the end when it is made.
+    """One line number program of `.debug_line`, run to its end by the constructor.
 
-    ``rows`` are what it says: ``address`` (Q, ascending), ``file`` and ``line`` and ``column`` (I); a row counts up to
-    the next one, and file 0xffffffff ends a sequence. ``directories`` and ``files`` are strings as (class B, value Q),
-    files with the number of their directory (I). In version 5 numbers begin at 0, before that at 1.
+    :meth:`rows` are its line table; a row holds up to the address of the next one, and file 0xffffffff ends a sequence.
+    :meth:`strings` are its directories and files: numbers of files begin at 0 in version 5, before that at 1.
     """
 
     data = cython.declare("const unsigned char[::1]")
@@ -75,8 +74,8 @@ class LineProgram:
     def __init__(
         self, data: Any, offset: int, address_size: int, *, big: bool = False, code: Any = None, max_rows: int = 1 << 26
     ) -> None:
-        """Of the table at ``offset``; ``code``, where given, are start and end of all code: what lies outside of it was
-        discarded by the linker."""
+        """Read the program at ``offset``. ``code`` (Q) has start and end of each segment of code: the linker discarded
+        the sequences outside of them. Without it all are kept."""
         self.data = data
         self.big = big
         self.code = code if code is not None else zeros("Q", 0)
@@ -105,7 +104,7 @@ class LineProgram:
     @cython.nogil
     @cython.exceptval(check=False)
     def fixed(self, size: cython.int) -> cython.ulonglong:
-        """The number of ``size`` bytes at ``at``; past the end ``at`` becomes past it."""
+        """The number of ``size`` bytes at ``at``, which moves past the end where there are fewer."""
         value: cython.ulonglong = 0
         k: cython.int
         if size > self.end - self.at or self.at < 0:
@@ -172,7 +171,8 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     def _value(self, form: cython.ulonglong) -> cython.int:
-        """Step over a value of a version 5 entry, keeping a string's place or a number; past the end if not known."""
+        """Step over a value of a version 5 entry, keeping a string's class and place, or a number. An unknown form
+        moves ``at`` past the end."""
         size: cython.ulonglong = 0
         self.entry_class = 0
         self.entry_value = 0
@@ -275,7 +275,7 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     def end_sequence(self, first: cython.Py_ssize_t) -> cython.int:
-        """The rows from ``first`` on are a sequence; drop it if the linker dropped its code."""
+        """End the sequence of the rows from ``first`` on; drop it if the linker discarded its code."""
         n: cython.Py_ssize_t = self.sequence_total
         k: cython.Py_ssize_t
         start: cython.ulonglong
@@ -306,7 +306,7 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     def _read(self, offset: cython.Py_ssize_t, address_size: cython.int) -> cython.int:
-        """Read the table; what is behind damage is left out."""
+        """Read header and program, up to the first damage."""
         if self._find_end(offset) and self._read_header(address_size):
             self._run()
         else:
@@ -316,7 +316,7 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     def _find_end(self, offset: cython.Py_ssize_t) -> cython.int:
-        """Go to the table behind the length it begins with, which says where it ends; 0 if there is none."""
+        """Read the unit length, which gives the end of the table; 0 if there is no table."""
         length: cython.ulonglong
         n: cython.Py_ssize_t = self.data.shape[0]
         self.end = n
@@ -338,7 +338,7 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     def _read_header(self, address_size: cython.int) -> cython.int:
-        """Read the header, up to where the program begins; 0 if it is none."""
+        """Read the header, up to the first instruction; 0 if it is invalid."""
         length: cython.ulonglong
         start: cython.Py_ssize_t
         end: cython.Py_ssize_t = self.end
@@ -387,7 +387,7 @@ class LineProgram:
     @cython.exceptval(-1)
     @cython.cdivision(True)
     def _run(self) -> cython.int:
-        """Run the program. What is divided by, here and in what is called, is above zero: the header was read."""
+        """Run the program. Divisors, here and in the methods it calls, are above zero: the header was checked."""
         op: cython.int
         # A row takes two bytes or more in most programs.
         n: cython.Py_ssize_t = min((self.end - self.at) // 2 + 16, self.row_limit)
@@ -418,7 +418,7 @@ class LineProgram:
     @cython.inline
     @cython.exceptval(check=False)
     def _start_sequence(self) -> cython.int:
-        """Registers as they are at a sequence's first row."""
+        """Set the registers to their values at the start of a sequence."""
         self.first = self.row_total
         self.address = self.index = 0
         self.file = self.line = 1
@@ -430,7 +430,7 @@ class LineProgram:
     @cython.exceptval(check=False)
     @cython.cdivision(True)
     def _advance(self, advance: cython.ulonglong) -> cython.int:
-        """Go on by so many operations, of which an instruction of the machine may hold several."""
+        """Advance by operations; a VLIW instruction holds several."""
         if self.operations == 1:
             self.address += self.least * advance
         else:
@@ -474,7 +474,7 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     def _extended_step(self) -> cython.int:
-        """Run an instruction that says how long it is; 0 if that cannot be."""
+        """Run an extended instruction; 0 if its length is invalid."""
         op: cython.int
         stop: cython.Py_ssize_t
         start: cython.Py_ssize_t
@@ -511,7 +511,7 @@ class LineProgram:
         columns="unsigned int[::1]",
     )  # fmt: skip
     def _sort(self) -> cython.int:
-        """Put sequences in the order of their addresses; what overlaps an earlier one begins behind it."""
+        """Sort sequences by address; one that overlaps an earlier one begins where that ends."""
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t
         first: cython.Py_ssize_t
@@ -553,7 +553,7 @@ class LineProgram:
         return 0
 
     def rows(self) -> dict[str, memoryview]:
-        """The columns ``address``, ``file``, ``line`` and ``column``."""
+        """The columns ``address`` (Q, ascending), ``file``, ``line`` and ``column`` (I)."""
         return {
             "address": memoryview(self.row_address),
             "file": memoryview(self.row_file),
@@ -562,7 +562,7 @@ class LineProgram:
         }
 
     def strings(self) -> Any:
-        """(classes, values, directories) of all strings: first ``directory_count`` directories, then files."""
+        """(classes B, values Q, directories I) of strings: first ``directory_count`` directories, then files."""
         return (
             memoryview(self.string_class)[: self.string_total],
             memoryview(self.string_value)[: self.string_total],

@@ -33,7 +33,7 @@ from undwarf.elf.headers import (
 from undwarf.elf.section_layout import section_addresses
 
 _OPERATIONS: dict[int, dict[int, tuple[int, int]]] = {
-    # x86-64: offsets of thread-local variables (DTPOFF) count from the start of the module's block.
+    # x86-64. Thread-local offsets (DTPOFF) count from the start of the module's block.
     62: {
         0: (KEEP, 0), 1: (ABSOLUTE, 8), 2: (RELATIVE, 4), 4: (RELATIVE, 4), 10: (ABSOLUTE, 4), 11: (ABSOLUTE, 4),
         12: (ABSOLUTE, 2), 14: (ABSOLUTE, 1), 17: (ABSOLUTE, 8), 21: (ABSOLUTE, 4), 24: (RELATIVE, 8),
@@ -70,15 +70,15 @@ _OPERATIONS: dict[int, dict[int, tuple[int, int]]] = {
         107: (SET_LEB, 1), 108: (SUBTRACT_LEB, 1),
     },
 }  # fmt: skip
-"""By machine and type of relocation, what it does and to how many bytes."""
+"""Operation and bytes by machine (EM_*) and type of relocation."""
 
 
 class ObjectSections:
     """The debugging sections of a file that is not linked, as they would be after linking it alone.
 
     Sections of one name, such as the type units that each have a section of their own, are joined in the file's order.
-    What is loaded lies where :func:`undwarf.elf.section_layout.section_addresses` says. What cannot be relocated is
-    counted and stays as it is.
+    Loaded sections are at the addresses of :func:`undwarf.elf.section_layout.section_addresses`. Places whose relocation is not
+    known are counted and keep their value.
     """
 
     def __init__(self, elf: ElfFile, defects: "Defects | None" = None) -> None:
@@ -115,7 +115,7 @@ class ObjectSections:
 
     @cached_property
     def _bases(self) -> memoryview:
-        """By section, where it begins: an address of what is loaded, else a place among those of its name."""
+        """By section: its address if it is loaded, else its offset among the joined sections of its name."""
         column = section_addresses(self._elf)
         for group in self._by_name.values():
             at = 0
@@ -186,7 +186,7 @@ _COLUMNS: dict[int, memoryview] = {}
 
 
 def operations_of(machine: int) -> memoryview:
-    """What each type of relocation of a machine does, as :func:`undwarf.dwarf.apply_relocations.patch` wants it."""
+    """The ``operations`` of :func:`undwarf.dwarf.apply_relocations.patch` for a machine (EM_*)."""
     found = _COLUMNS.get(machine)
     if found is None:
         known = _OPERATIONS.get(machine, {})

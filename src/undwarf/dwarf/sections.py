@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""The debugging sections of one file, unpacked at first use."""
+"""The debugging sections of one file, decompressed at first use."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from undwarf.dwarf.relocations import ObjectSections
 
 _PF_X = 1
-# Members of enumerations are slow to come by.
+# Attributes of enumerations are slow.
 _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
 _STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
 _KEPT_STRINGS = 1 << 16
-"""Short strings of `.debug_str` that are kept once read."""
+"""Short strings of `.debug_str` that are cached."""
 
 
 def _joined(elf: ElfFile) -> "ObjectSections":
@@ -46,27 +46,27 @@ class DwarfFile:
         self.split = split
         self.limits = limits
         self.alt: DwarfFile | None = None
-        """The supplementary file that dwz made, where it is needed and known."""
+        """The supplementary file (dwz), if there is one and it was found."""
         self.skeleton: DwarfFile | None = None
-        """Of a split file, the one whose addresses it uses."""
+        """Of a split file: the main file, whose addresses it uses."""
         self._objects = _joined(elf) if elf.kind == ET_REL else None
         self._known_strings: dict[int, str] = {}
         self._string_tables: dict[int, tuple[int, int]] = {}
-        """By unit, where its part of `.debug_str_offsets` begins, and how wide its numbers are."""
+        """By unit: base of its part of `.debug_str_offsets`, and bytes of an offset."""
 
     def again(self) -> "DwarfFile":
-        """The same file, with nothing read yet."""
+        """The same file without caches."""
         made = DwarfFile(self.elf, main=self.main, split=self.split, limits=self.limits)
         made.alt = self.alt.again() if self.alt is not None else None
         made.skeleton = self.skeleton
         return made
 
     def type_unit(self, _signature: int) -> "DwarfFile | None":
-        """The file that has the type of a signature, where packages keep each in a part of its own; None elsewhere."""
+        """The type unit of a signature, in packages, where each has its own entry; None elsewhere."""
         return None
 
     def type_signatures(self, _limit: int) -> list[int]:
-        """The signatures that :meth:`type_unit` knows, ``limit`` at most."""
+        """The signatures of :meth:`type_unit`, ``limit`` at most."""
         return []
 
     def section(self, name: str) -> memoryview:
@@ -79,7 +79,7 @@ class DwarfFile:
 
     @cached_property
     def code(self) -> memoryview:
-        """Start and end of each segment that is run; empty for a file that is not linked."""
+        """Start and end of each executable segment (Q); empty for object files."""
         if self.main.kind == ET_REL:
             return zeros("Q", 0)
         found = [
@@ -127,7 +127,7 @@ class DwarfFile:
 
     @cached_property
     def roots(self) -> "Roots":
-        """What the roots of all units say."""
+        """The attributes of all units' roots."""
         return Roots(self.info)
 
     @cached_property
@@ -145,10 +145,10 @@ class DwarfFile:
         return Text(self.section("debug_line_str"))
 
     def string(self, kind: int, value: int, unit: int = -1, place: "memoryview | None" = None) -> str:
-        """The string that an attribute's value (of ``unit``) means; empty where there is none. Units of `.debug_types`
-        are numbered on behind those of `.debug_info`.
+        """The string of an attribute's value (of ``unit``); empty where there is none. Units of `.debug_types` are
+        numbered after those of `.debug_info`.
 
-        ``place`` is the section of a string that stands in place (default: `.debug_info`).
+        ``place`` is the section that has inline strings (default: `.debug_info`).
         """
         if kind == _STRP:
             found = self._known_strings.get(value)
@@ -171,14 +171,14 @@ class DwarfFile:
         return ""
 
     def _keep(self, key: int, text: str) -> None:
-        """Keep a string under its place in `.debug_str`, or below 0 under its unit and its number there."""
+        """Cache a string by its offset in `.debug_str`, or by ``~(unit << 32 | index)``."""
         if len(text) < 256:
             if len(self._known_strings) >= _KEPT_STRINGS:
                 self._known_strings.clear()
             self._known_strings[key] = text
 
     def string_at(self, index: int, unit: int) -> int:
-        """Where in `.debug_str` the string with a number among those of a unit is; -1 for none."""
+        """The offset in `.debug_str` of the string at an index of a unit's string offsets; -1 for none."""
         known = self._string_tables.get(unit)
         if known is None:
             number = unit
@@ -191,7 +191,7 @@ class DwarfFile:
                 columns, unit = self.types.units.columns(), unit - total
             width = columns["offset_size"][unit]
             if base is None:
-                # A split unit has all of the section: behind its header, which DWARF 4 did not have.
+                # A split unit has the whole section, after a header that DWARF 4 does not have.
                 base = (8 if width == 4 else 16) if columns["version"][unit] >= 5 else 0
             known = self._string_tables[number] = base, width
         base, width = known
@@ -207,13 +207,13 @@ class DwarfFile:
 
     @cached_property
     def columns(self) -> dict[str, memoryview]:
-        """What the unit headers say."""
+        """The unit headers, as :meth:`undwarf.dwarf.units.UnitTable.columns`."""
         found: dict[str, memoryview] = self.info.units.columns()
         return found
 
 
 class Roots:
-    """The attributes of units' roots that are needed before a unit is read."""
+    """The attributes of units' root DIEs, read before the units."""
 
     def __init__(self, info: DebugInfo) -> None:
         self.columns: tuple[memoryview, memoryview] = info.reader.roots()

@@ -38,7 +38,7 @@ class PackedUnit(DwarfFile):
         self._parts = parts
 
     def section(self, name: str) -> memoryview:
-        """The unit's part of a section; strings are common to all. Units of types are units of their own."""
+        """The unit's part of a section; string sections are shared. Type units have entries of their own."""
         part = self._parts.get(name)
         if name == "debug_types" and part is None:
             return memoryview(b"")
@@ -88,7 +88,7 @@ class Package:
         return int.from_bytes(self._data[at : at + size], self.elf.byte_order)
 
     def parts(self, identity: int) -> dict[str, tuple[int, int]] | None:
-        """Where the unit of an id (or of a type signature) lies, by section; None where it is not in the package."""
+        """(offset, size) of the unit with an id or type signature, by section; None where it is not in the package."""
         slots = self._slots
         if not slots:
             return None
@@ -129,7 +129,7 @@ class Package:
 
 
 class SplitUnits:
-    """Finds what the skeleton units of ``main`` stand for. What cannot be found is counted, once for each unit."""
+    """Finds the split units of the skeletons in ``main``. Each that is not found is counted once."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class SplitUnits:
         self._packages: list[Package] = []
 
     def release(self, main: DwarfFile) -> None:
-        """Forget what was read; ``main`` is the skeletons' file from now on."""
+        """Free all that was read; ``main`` replaces the skeletons' file."""
         for file in {id(file.elf): file.elf for file in self._files.values()}.values():
             file.release()
         for package in self._packages:
@@ -159,7 +159,7 @@ class SplitUnits:
         self._main = main
 
     def unit(self, skeleton: int) -> Place | None:
-        """The unit that a unit of the main file stands for; None for one that is whole, or is not found."""
+        """The split unit of a unit of the main file; None where that is no skeleton, or where it is not found."""
         if self._find is None:
             return None
         kind, value = self._main.roots.raw(skeleton, Root.DWO_NAME)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.live import pmu
-from undwarf.perfdata import feature_bytes
+from undwarf.perfdata import feature_writer as feature_bytes
 from undwarf.perfdata.events import (
     BREAKPOINT,
     HARDWARE,

@@ -15,8 +15,8 @@ from typing import Protocol
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.perfdata import EventAttr
-from undwarf.perfdata.encode import RecordEncoder
-from undwarf.perfdata.feature_bytes import encode_features
+from undwarf.perfdata.record_writer import RecordEncoder
+from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.features import ClockData, Feature, Features
 from undwarf.perfdata.records import CpuMode
 

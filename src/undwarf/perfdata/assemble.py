@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 
 from undwarf.defects import Defects
-from undwarf.perfdata.decode import Decoder
+from undwarf.perfdata.decoder import Decoder
 from undwarf.perfdata.events import OPTIONAL_COLUMNS, EventAttr, has_column
 from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.record_types import type_name

@@ -14,9 +14,9 @@ from typing import BinaryIO, Literal
 from undwarf.defects import Defects
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
-from undwarf.perfdata import file_form
+from undwarf.perfdata import file_sections as file_form
 from undwarf.perfdata.assemble import assemble
-from undwarf.perfdata.decode import BROKEN, FULL, MORE, RARE, Decoder
+from undwarf.perfdata.decoder import BROKEN, FULL, MORE, RARE, Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
 from undwarf.perfdata.features import Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
@@ -50,7 +50,7 @@ _GLANCE = 1 << 18
 _NAME_UPDATE = 2
 STITCHED_BY = "undwarf "
 """How the VERSION of recordings with stitched chains begins; bits 8 to 12 of their samples' ``misc`` are a stop
-reason (undwarf.perfdata.emit)."""
+reason (undwarf.perfdata.sample_writer)."""
 _LATE_EVENTS = 1000
 """Events that may be described after the first samples, which makes the tables anew each time."""
 
@@ -155,7 +155,7 @@ class PerfData:
     def _unpack(self, progress: Progress | None) -> None:
         """Lay the records out plainly, in native byte order, in a temporary file; from then on that is the stream."""
         # Most recordings are plain: zstandard is only loaded for those that are not.
-        from undwarf.perfdata.unpack import Unpacker
+        from undwarf.perfdata.decompress import Unpacker
 
         spool = Spool(self._limits.stream_bytes)
         self._owned.callback(spool.close)

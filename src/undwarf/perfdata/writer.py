@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
-from undwarf.perfdata.encode import LARGEST_RECORD, finished_round, record
+from undwarf.perfdata.record_writer import LARGEST_RECORD, finished_round, record
 from undwarf.perfdata.events import EventAttr, encode_attr
-from undwarf.perfdata.feature_bytes import attr_stride
+from undwarf.perfdata.feature_writer import attr_stride
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.header import MAGIC, PIPE_SIZE, SIZE
 from undwarf.perfdata.record_types import RecordType

@@ -10,7 +10,7 @@ from undwarf.column import absent
 from undwarf.defects import Defects
 from undwarf.fork_pool import forked_map
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.perfdata.event_stops import EventStops
+from undwarf.perfdata.event_precision import EventStops
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE, Profile
 from undwarf.profile.skid_kinds import StopKind, part_by_kind

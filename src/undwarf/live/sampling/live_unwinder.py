@@ -22,8 +22,8 @@ from undwarf.live.sampling.stack_continuation import DeepStacks
 from undwarf.live.system_snapshot import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.assemble import identity_of
-from undwarf.perfdata.decode import RARE, Decoder
-from undwarf.perfdata.encode import RecordEncoder
+from undwarf.perfdata.decoder import RARE, Decoder
+from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
 from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.records import Samples, Sideband

@@ -21,7 +21,7 @@ from undwarf.images.finder import Place
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.stack.elf_from_memory import HEAD, Range, build_id_of, remains, same_head
 from undwarf.live.stack.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
-from undwarf.perfdata.encode import RecordEncoder
+from undwarf.perfdata.record_writer import RecordEncoder
 
 NT_PRSTATUS, NT_PRPSINFO, NT_AUXV, NT_FILE = 1, 3, 6, 0x46494C45
 AT_ENTRY = 9

@@ -14,8 +14,8 @@ from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Features, SampleField
-from undwarf.perfdata.encode import RecordEncoder, record
-from undwarf.perfdata.feature_bytes import encode_features
+from undwarf.perfdata.record_writer import RecordEncoder, record
+from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter

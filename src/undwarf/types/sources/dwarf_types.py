@@ -480,7 +480,7 @@ class _Unread:
         if not self._shaped or not entry.has_children:
             return 0
         limit = self._types.graph.limits.type_members
-        return shape(entry.space.info.cursor, entry.unit, entry.behind, _MEMBERS, limit)
+        return shape(entry.space.info.cursor, entry.unit, entry.end, _MEMBERS, limit)
 
 
 def _size(entry: Entry) -> int:

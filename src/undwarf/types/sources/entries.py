@@ -99,7 +99,7 @@ class Space:
         """The entries directly below one, of some tags (:func:`tags_of`)."""
         if not entry.has_children:
             return []
-        found: list[Entry] = self.info.entries(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
+        found: list[Entry] = self.info.entries(entry.unit, entry.end, tags, MAX_CHILDREN, self)
         return found
 
     def members(self, entry: Entry, tags: bytes) -> list[Any]:
@@ -107,7 +107,7 @@ class Space:
         :meth:`undwarf.dwarf.die.DebugInfo.members` tells them."""
         if not entry.has_children:
             return []
-        found: list[Any] = self.info.members(entry.unit, entry.behind, tags, MAX_CHILDREN, self)
+        found: list[Any] = self.info.members(entry.unit, entry.end, tags, MAX_CHILDREN, self)
         return found
 
     @cached_property

@@ -96,7 +96,7 @@ class FunctionScopes(CodeScopes):
             entry.kind(RANGES), entry.value(RANGES),
         )  # fmt: skip
         if entry.has_children:
-            self._walk(self._space.info.variables(self._unit, entry.behind, _WITHIN, MAX_CHILDREN))
+            self._walk(self._space.info.variables(self._unit, entry.end, _WITHIN, MAX_CHILDREN))
         if self._through:
             self._lead_through()
         self._declared.room = memoryview(self._rows)

@@ -44,7 +44,7 @@ class TemplateNames:
         """
         if not name or "<" in name or not entry.has_children:
             return name
-        first = entry.space.entry_in(entry.unit, entry.behind)
+        first = entry.space.entry_in(entry.unit, entry.end)
         if first is None or first.tag not in _FIRST:
             return name
         if self._depth >= _MAX_DEPTH:
