@@ -1,23 +1,24 @@
 # cython: language_level=3
-"""C++ names by the Itanium ABI: mangled text to a tree (`names.py`), and the tree to text (`spelling.py`).
-
-The grammar is recursive, so what reads a name is one class, which goes on from module to module: characters
-(`cursor.py`), types (`types.py`), expressions (`expressions.py`), names (`names.py`). Source: Itanium C++ ABI,
-"Mangling"; where names of the real world go beyond it or fall behind, what binutils' c++filt says.
-"""
+"""Demangles C++ names of the Itanium ABI: `parser.py` reads them into a tree (`ast.py`), `printer.py` prints that."""
 
 import cython
+from cython.cimports.undwarf.symbols.itanium.budget import Budget, new_budget
+from cython.cimports.undwarf.symbols.itanium.parser import parse_name
+from cython.cimports.undwarf.symbols.itanium.printer import print_name
 
-from undwarf.symbols.itanium.names import Names
-from undwarf.symbols.itanium.spelling import Speller
-from undwarf.symbols.itanium.tree import Malformed
+from undwarf.symbols.itanium.ast import Malformed
 
 
 @cython.final
 @cython.cclass
 class Demangler:
-    """Demangles names within bounds: a result has at most ``most`` characters, each name may cost ``steps`` nodes
-    that are looked at, and all names together ``allowance``; where that is used up each may cost ``frugal`` only."""
+    """Demangles names within bounds: a result has at most ``most`` characters, each name may visit ``steps`` nodes, all
+    names together ``allowance``; once that is used up each name may visit ``frugal`` nodes only."""
+
+    most = cython.declare(cython.Py_ssize_t)
+    steps = cython.declare(cython.int)
+    allowance = cython.declare(cython.longlong, visibility="readonly")
+    frugal = cython.declare(cython.int)
 
     def __init__(self, most: int, steps: int, allowance: int, frugal: int) -> None:
         self.most = most
@@ -26,17 +27,12 @@ class Demangler:
         self.frugal = frugal
 
     def name(self, symbol: str) -> str | None:
-        """The name a symbol stands for; None where it is none, or one that costs more than it may."""
+        """The name of a symbol; None if it is not mangled like this or exceeds the bounds."""
         steps: cython.int = self.steps if self.allowance > 0 else self.frugal
-        names: Names = Names(symbol, steps)
-        # Reading and spelling have one budget.
-        speller: Speller = Speller(self.most, 0)
+        budget: Budget = new_budget(steps)
         try:
-            node = names.parse()
-            speller.steps = names.steps
-            names.steps = 0
-            return speller.text(node)
+            return print_name(parse_name(symbol, budget), self.most, budget)
         except Malformed:
             return None
         finally:
-            self.allowance -= steps - max(names.steps, 0) - max(speller.steps, 0)
+            self.allowance -= steps - max(budget.steps, 0)
