@@ -1,6 +1,6 @@
 """Compiles the kernels: the Python files whose first line is a ``# cython:`` directive.
 
-All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decode,unwind.walk`` limits a development
+All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decoder,unwind.walk`` limits a development
 build to those modules, ``none`` leaves all of them out: `make` installs like that and builds in place afterwards, where
 only what has changed is compiled again.
 

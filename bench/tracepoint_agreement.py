@@ -15,10 +15,10 @@ from collections import Counter
 from pathlib import Path
 
 from undwarf.defects import Defects
-from undwarf.perfdata import EventAttr, SampleField, feature_writer as feature_bytes
-from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
+from undwarf.perfdata import EventAttr, SampleField, feature_writer
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.print_format import PrintFormat
+from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
 from undwarf.perfdata.tracing import TraceFormat, Tracing, parse_tracing
 from undwarf.perfdata.writer import PerfWriter
 
@@ -76,8 +76,8 @@ def random_record(draw: random.Random, described: TraceFormat, strings: list[int
 
 def write(path: Path, tracing_data: bytes, events: list[EventAttr], records: list[tuple[int, int, bytes]]) -> None:
     features = {
-        Feature.ARCH: feature_bytes.string("x86_64"),
-        Feature.EVENT_DESC: feature_bytes.event_desc(events),
+        Feature.ARCH: feature_writer.string("x86_64"),
+        Feature.EVENT_DESC: feature_writer.event_desc(events),
         Feature.TRACING_DATA: tracing_data,
     }
     with path.open("wb") as sink, PerfWriter(sink, events, features=features) as writer:
@@ -110,7 +110,7 @@ def main() -> int:
         path.read_bytes() if (path := options.formats / name).exists() else b""
         for name in ("header_page", "header_event")
     ]
-    data = feature_bytes.tracing(texts, strings, header_page=head[0], header_event=head[1])
+    data = feature_writer.tracing(texts, strings, header_page=head[0], header_event=head[1])
     defects = Defects()
     tracing = parse_tracing(data, defects)
     kept = [address for address in tracing.strings if address]

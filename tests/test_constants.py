@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import undwarf
-from undwarf.perfdata import columns, sample_columns
+from undwarf.perfdata import column_store, sample_layout
 from undwarf.types.dataflow import values
 from undwarf.types.sources.place_table import WORDS
 from undwarf.types.sources.places import PlaceKind
@@ -80,6 +80,6 @@ def test_words_of_places_are_those_of_their_source() -> None:
 
 
 def test_columns_of_samples_are_numbered_in_their_order() -> None:
-    kinds = {"WORD_": columns.SAMPLE_WORDS, "INT_": columns.SAMPLE_INTS, "SHORT_": columns.SAMPLE_SHORTS}
+    kinds = {"WORD_": column_store.SAMPLE_WORDS, "INT_": column_store.SAMPLE_INTS, "SHORT_": column_store.SAMPLE_SHORTS}
     told = {prefix + name.upper(): i for prefix, names in kinds.items() for i, name in enumerate(names)}
-    assert told == {name: number for name, number in vars(sample_columns).items() if name.startswith(tuple(kinds))}
+    assert told == {name: number for name, number in vars(sample_layout).items() if name.startswith(tuple(kinds))}

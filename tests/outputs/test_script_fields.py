@@ -26,11 +26,11 @@ from undwarf.cli.script import command
 from undwarf.limits import DEFAULT
 from undwarf.outputs.script import fields_of_event, parse_fields
 from undwarf.outputs.script_fields import SampleFields, Sources
-from undwarf.perfdata import feature_writer as feature_bytes
+from undwarf.perfdata import feature_writer
 
 BUILD = Build()
 USER = 2**64 - 512
-SECTION = feature_bytes.tracing({"sys": [format_file('"a=%d %s", REC->a, __get_str(name)')]})
+SECTION = feature_writer.tracing({"sys": [format_file('"a=%d %s", REC->a, __get_str(name)')]})
 
 
 def script(path: Path, attr: Attr, records: list[bytes], fields: str, features: Any = None, *options: str) -> str:

@@ -14,7 +14,7 @@ from perfdata.build import Attr, Build
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT
 from undwarf.perfdata import FileIdentity, Records, open_perf_data
-from undwarf.perfdata import columns as columns_module
+from undwarf.perfdata import column_store as columns_module
 
 EVENTS = [
     Attr(sample_type=b.IDENTIFIER | b.PLAIN | b.CALLCHAIN | b.REGS_USER | b.STACK_USER, regs=0b111, ids=[5, 6]),

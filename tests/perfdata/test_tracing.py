@@ -9,11 +9,11 @@ from perfdata.conftest import Opener
 from perfdata.tracepoints import format_file
 from undwarf.defects import Defects
 from undwarf.limits import DEFAULT
-from undwarf.perfdata import feature_writer as feature_bytes
+from undwarf.perfdata import feature_writer
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.tracing import parse_format, parse_tracing
 
-SECTION = feature_bytes.tracing(
+SECTION = feature_writer.tracing(
     {"sched": [format_file('"%d", REC->a', number=5), format_file('""', name="other", number=6)], "irq": []},
     b'0xffffffff82000000 : "Start"\n0x10 : "End\\n"\nno line\n',
 )
@@ -77,4 +77,4 @@ def test_both_forms_of_recordings_have_them(opened: Opener) -> None:
 
 def test_they_are_written_again(opened: Opener) -> None:
     data = opened(Build().file([Attr()], [], {1: SECTION}))
-    assert feature_bytes.encode_features(data.features, data.events)[Feature.TRACING_DATA] == SECTION
+    assert feature_writer.encode_features(data.features, data.events)[Feature.TRACING_DATA] == SECTION

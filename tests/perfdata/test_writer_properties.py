@@ -18,9 +18,9 @@ from perfdata.build import Attr, Build
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.perfdata import EventAttr, FileIdentity, PerfData, SidebandKind, open_perf_data
-from undwarf.perfdata.sample_writer import Emitter
-from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.events import encode_attr, parse_attr
+from undwarf.perfdata.record_writer import RecordEncoder
+from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.stitched import stitched_event
 

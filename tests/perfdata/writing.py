@@ -8,9 +8,9 @@ from typing import Any, Literal
 from undwarf.column import zeros
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
-from undwarf.perfdata.sample_writer import Emitter
-from undwarf.perfdata.record_writer import RecordEncoder, finished_round
 from undwarf.perfdata.features import BuildId, Feature
+from undwarf.perfdata.record_writer import RecordEncoder, finished_round
+from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 
 F = SampleField

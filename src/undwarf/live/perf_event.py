@@ -17,7 +17,7 @@ from pathlib import Path
 
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.live import pmu
-from undwarf.perfdata import feature_writer as feature_bytes
+from undwarf.perfdata import feature_writer
 from undwarf.perfdata.events import (
     BREAKPOINT,
     HARDWARE,
@@ -295,7 +295,7 @@ def tracing_data(events: list[EventAttr]) -> bytes:
     formats = {
         system: [content(f"events/{system}/{name}/format") for name in names] for system, names in wanted.items()
     }
-    return feature_bytes.tracing(
+    return feature_writer.tracing(
         formats,
         content("printk_formats"),
         header_page=content("events/header_page"),

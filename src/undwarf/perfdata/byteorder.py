@@ -8,7 +8,7 @@ and the bodies of perf's own records (64 and up), which are read in the file's b
 from collections.abc import Sequence
 
 import cython
-from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_layout as columns
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.perfdata import sample_columns as columns
-from undwarf.perfdata.columns import SAMPLE_SHORTS, SAMPLE_WORDS
+from undwarf.perfdata import sample_layout as columns
+from undwarf.perfdata.column_store import SAMPLE_SHORTS, SAMPLE_WORDS
 from undwarf.perfdata.header import ByteOrder, order_mark
 from undwarf.perfdata.sample_fields import SampleField
 

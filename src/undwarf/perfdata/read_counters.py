@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_layout as columns
 from cython.cimports.undwarf.perfdata.native import u64
 
 from undwarf.column import zeros

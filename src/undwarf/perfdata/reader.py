@@ -14,14 +14,14 @@ from typing import BinaryIO, Literal
 from undwarf.defects import Defects
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
-from undwarf.perfdata import file_sections as file_form
-from undwarf.perfdata.assemble import assemble
+from undwarf.perfdata import file_sections
 from undwarf.perfdata.decoder import BROKEN, FULL, MORE, RARE, Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
 from undwarf.perfdata.features import Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.records import Records
+from undwarf.perfdata.records_builder import assemble
 from undwarf.perfdata.spool import Spool, data_files, regular_file
 from undwarf.perfdata.stream import WINDOW, Stream
 
@@ -83,10 +83,10 @@ class PerfData:
                 why = "it is in pipe form, but no event is described before the first sample"
                 raise UnreadableInput(f"cannot read {path}", why, "the stream is damaged; record again")
         else:
-            data = file_form.data_section(header, size, path, defects)
+            data = file_sections.data_section(header, size, path, defects)
             self._raw = [(file, data.offset, data.size)]
-            self.features = file_form.read_features(file, header, size, path, defects)
-            events = file_form.read_events(file, header, size, path, defects)
+            self.features = file_sections.read_features(file, header, size, path, defects)
+            events = file_sections.read_events(file, header, size, path, defects)
             self.events = events
         self._rename()
         self._raw += [(number, 0, os.fstat(number).st_size) for number in files[1:]]
@@ -244,8 +244,8 @@ class PerfData:
                 self._head_applied += 1
             elif kind == RecordType.HEADER_TRACING_DATA:
                 extra = self._tracing_bytes(os.pread(file, size, position), self.byte_order)
-                if 0 < extra <= file_form.SECTION_BYTES:
-                    payload = file_form.read_at(file, position + size, extra)
+                if 0 < extra <= file_sections.SECTION_BYTES:
+                    payload = file_sections.read_at(file, position + size, extra)
                     parse_feature(Feature.TRACING_DATA, payload, self.byte_order, self.features, self.defects)
                 size += extra
             position += size
@@ -279,7 +279,7 @@ class PerfData:
 
     def _rename(self) -> None:
         """Give events the names the recording has for them; a later EVENT_UPDATE record has the last word."""
-        events = file_form.name_events(self.events, self.features)
+        events = file_sections.name_events(self.events, self.features)
         for number, event in enumerate(events):
             update = next((i for i in event.ids if i in self._updates), None) if self._updates else None
             if update is not None:
@@ -287,7 +287,7 @@ class PerfData:
         self.events = events
 
     def _add_event(self, body: bytes) -> None:
-        if len(body) < 64 or len(self.events) >= file_form.MAX_EVENTS:
+        if len(body) < 64 or len(self.events) >= file_sections.MAX_EVENTS:
             self.defects.add("damaged event attributes", self.path)
             return
         size = min(attr_bytes(body, self.byte_order), len(body))

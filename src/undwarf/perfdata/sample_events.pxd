@@ -1,5 +1,5 @@
 cimport cython
-from undwarf.perfdata.columns cimport Columns
+from undwarf.perfdata.column_store cimport Columns
 
 
 cdef class SampleEvents(Columns):

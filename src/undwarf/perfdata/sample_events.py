@@ -5,12 +5,12 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_layout as columns
 from cython.cimports.undwarf.perfdata.native import u64
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
 from undwarf.column import zeros
-from undwarf.perfdata.columns import Columns
+from undwarf.perfdata.column_store import Columns
 
 READ_ID = cython.declare(cython.ulonglong, 4)
 """A bit of `read_format` (include/uapi/linux/perf_event.h)."""

@@ -8,7 +8,7 @@ faults are the cost. Field order: ``perf_output_sample`` in ``kernel/events/core
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_layout as columns
 from cython.cimports.undwarf.perfdata.native import u32, u64
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
-from undwarf.perfdata.record_writer import LARGEST_RECORD, finished_round, record
 from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.feature_writer import attr_stride
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.header import MAGIC, PIPE_SIZE, SIZE
 from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.record_writer import LARGEST_RECORD, finished_round, record
 
 CHUNK = 256 << 10
 """Bytes of records compressed at once. perf unpacks each compressed record into a buffer of the announced size."""
@@ -33,7 +33,7 @@ _NAME_UPDATE = 2
 class PerfWriter:
     """Writes one recording to ``sink``, which file form needs to be seekable. Use as a context manager.
 
-    ``features`` are sections by number, see ``feature_bytes``. In file form they may be given to ``finish`` as well;
+    ``features`` are sections by number, see `feature_writer.py`. In file form they may be given to ``finish`` as well;
     in pipe form they have to come first. ``zstd_level`` 0 leaves records as they are.
     """
 

@@ -13,12 +13,12 @@ from typing import BinaryIO, Literal
 from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, RecordType, SampleField
-from undwarf.perfdata.sample_writer import Emitter
-from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.feature_writer import encode_features, string
 from undwarf.perfdata.features import Feature, Features
 from undwarf.perfdata.reader import STITCHED_BY
+from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples
+from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.stop import Provenance
 from undwarf.unwind.unwinder import Walked

@@ -17,11 +17,11 @@ from undwarf.live.record.off_cpu import Blocked
 from undwarf.live.sampling.live_unwinder import LiveUnwinder, Round
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import EventAttr, Features, RecordType
-from undwarf.perfdata.sample_writer import Emitter
-from undwarf.perfdata.record_writer import finished_round
 from undwarf.perfdata.feature_writer import event_desc
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.reader import STITCHED_BY
+from undwarf.perfdata.record_writer import finished_round
+from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.stitched import names_of_the_late, stitched_event
 

@@ -21,12 +21,12 @@ from undwarf.live.sampling.round_dumps import RoundDumps
 from undwarf.live.sampling.stack_continuation import DeepStacks
 from undwarf.live.system_snapshot import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
-from undwarf.perfdata.assemble import identity_of
 from undwarf.perfdata.decoder import RARE, Decoder
-from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
 from undwarf.perfdata.ordering import take, time_order
+from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
+from undwarf.perfdata.records_builder import identity_of
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
 from undwarf.unwind.entries import Entries

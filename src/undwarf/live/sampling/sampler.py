@@ -25,8 +25,8 @@ from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.live.sampling.settings import Settings, Summary
 from undwarf.live.sampling.workload import Workload
 from undwarf.perfdata import EventAttr, SampleField
-from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.events import BREAKPOINT, HARDWARE, TRACEPOINT
+from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.tables.disk.cache import Store
 
 UNWOUND_ELSEWHERE = ("fp", "dump")

@@ -14,9 +14,9 @@ from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
 from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Features, SampleField
-from undwarf.perfdata.record_writer import RecordEncoder, record
 from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.record_writer import RecordEncoder, record
 from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.profile.model import Profile

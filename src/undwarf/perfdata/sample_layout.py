@@ -1,7 +1,7 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Where fields of samples go: columns of :class:`undwarf.perfdata.columns.Columns`, and words of the table of events.
+"""Where the fields of samples go: columns of the column store, and words of the table of events.
 
-`sample_columns.pxd` has the numbers for compiled modules.
+`sample_layout.pxd` has the numbers for compiled modules.
 """
 
 # Columns of 64-bit words.

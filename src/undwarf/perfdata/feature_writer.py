@@ -7,9 +7,9 @@ import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from undwarf.perfdata.record_writer import record
 from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.features import BuildId, Feature, Features
+from undwarf.perfdata.record_writer import record
 
 
 def string(text: str) -> bytes:

@@ -15,8 +15,8 @@ from undwarf.limits import Limits
 from undwarf.perfdata.byteorder import Swapper
 from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.header import ByteOrder, order_mark
-from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.record_boundaries import BROKEN, SHORT, plain_end
+from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.spool import Spool
 from undwarf.perfdata.stream import WINDOW, Stream
 

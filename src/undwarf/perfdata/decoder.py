@@ -3,7 +3,7 @@
 
 The caller hands in windows of the record stream (native byte order, nothing compressed). Of what a :class:`Decoder` is
 made is in modules of their own, each of which goes on from the one before: columns (`columns.py`), samples
-(`sample_events.py`, `read_counters.py`, `sample_records.py`), other records (`side_records.py`).
+(`sample_events.py`, `read_counters.py`, `sample_records.py`), other records (`sideband_records.py`).
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 
 from undwarf.column import zeros
-from undwarf.perfdata.side_records import SideRecords
+from undwarf.perfdata.sideband_records import SideRecords
 
 # What scan() stopped for.
 MORE = 0  # the record at ``at`` is not wholly inside the window (or the window is used up)

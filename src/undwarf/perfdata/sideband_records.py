@@ -9,7 +9,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr, memcpy
-from cython.cimports.undwarf.perfdata import sample_columns as columns
+from cython.cimports.undwarf.perfdata import sample_layout as columns
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField

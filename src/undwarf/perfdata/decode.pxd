@@ -1,1 +1,0 @@
-from undwarf.perfdata.side_records cimport SideRecords

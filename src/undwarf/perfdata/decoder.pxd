@@ -1,0 +1,1 @@
+from undwarf.perfdata.sideband_records cimport SideRecords

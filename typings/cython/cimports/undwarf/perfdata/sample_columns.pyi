@@ -1,3 +1,0 @@
-"""undwarf/perfdata/sample_columns.pxd"""
-
-from undwarf.perfdata.sample_columns import *

@@ -1,0 +1,3 @@
+"""undwarf/perfdata/sample_layout.pxd"""
+
+from undwarf.perfdata.sample_layout import *
