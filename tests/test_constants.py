@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import undwarf
-from undwarf.perfdata import column_store, sample_layout
+from undwarf.perfdata.sample_layout import EventLayout, FieldStep
 from undwarf.types.dataflow import values
 from undwarf.types.sources.place_table import WORDS
 from undwarf.types.sources.places import PlaceKind
@@ -79,7 +79,8 @@ def test_words_of_places_are_those_of_their_source() -> None:
     assert sorted(words.values()) == [*range(WORDS)]
 
 
-def test_columns_of_samples_are_numbered_in_their_order() -> None:
-    kinds = {"WORD_": column_store.SAMPLE_WORDS, "INT_": column_store.SAMPLE_INTS, "SHORT_": column_store.SAMPLE_SHORTS}
-    told = {prefix + name.upper(): i for prefix, names in kinds.items() for i, name in enumerate(names)}
-    assert told == {name: number for name, number in vars(sample_layout).items() if name.startswith(tuple(kinds))}
+@pytest.mark.parametrize("layout", [EventLayout, FieldStep])
+def test_structs_of_event_layouts_have_the_fields_of_the_tuples(layout: type[EventLayout] | type[FieldStep]) -> None:
+    declared = (ROOT / "perfdata/event_layouts.pxd").read_text()
+    body = declared.partition(f"cdef struct {layout.__name__}:\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^    [a-z ]+ (\w+)$", body, re.MULTILINE) == list(layout._fields)

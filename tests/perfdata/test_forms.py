@@ -56,7 +56,10 @@ def picture(records: Records) -> list[object]:
     found: list[object] = [list(getattr(samples, name)) for name in columns]
     found.append([getattr(samples, name) is None for name in ("addr", "weight", "regs_intr_at")])
     found.append(list(records.sample_order))
-    found += [list(getattr(side, name)) for name in ("kind", "misc", "time", "pid", "tid", "a", "b", "c", "d")]
+    found += [
+        list(getattr(side, name))
+        for name in ("kind", "misc", "time", "pid", "tid", "first", "second", "third", "fourth")
+    ]
     found.append([records.names[number] for number in side.name])
     found.append([records.identities[number] for number in side.identity])
     return found

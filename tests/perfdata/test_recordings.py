@@ -90,6 +90,7 @@ def identity_text(data: PerfData, number: int) -> str:
 def ours(data: PerfData) -> Counter[tuple[object, ...]]:
     records = data.records()
     samples, side = records.samples, records.sideband
+    mmaps, forks = side.mmaps, side.forks
     found: Counter[tuple[object, ...]] = Counter()
     for n in range(len(samples)):
         addr = samples.addr[n] if samples.addr is not None else 0
@@ -99,16 +100,17 @@ def ours(data: PerfData) -> Counter[tuple[object, ...]]:
         kind, time, pid, tid = SidebandKind(side.kind[n]), side.time[n], side.pid[n], side.tid[n]
         name = records.names[side.name[n]].decode("utf-8", "replace")
         if kind is SidebandKind.MMAP:
-            old = not side.identity[n] and side.d[n] in (3, 4) and pid == -1
-            prot = "".join(letter if side.d[n] & bit else "-" for letter, bit in (("r", 1), ("w", 2), ("x", 4)))
+            bits = mmaps.protection[n]
+            old = not side.identity[n] and bits in (3, 4) and pid == -1
+            prot = "".join(letter if bits & bit else "-" for letter, bit in (("r", 1), ("w", 2), ("x", 4)))
             flags = "?"
             where = "" if old else identity_text(data, side.identity[n])
-            numbers = (side.a[n], side.b[n], side.c[n])
+            numbers = (mmaps.start[n], mmaps.length[n], mmaps.page_offset[n])
             found["MMAP", time, pid, tid, *numbers, where, "x" if old else prot + flags, name] += 1
         elif kind is SidebandKind.COMM:
             found["COMM", time, pid, tid, bool(side.misc[n] & 1 << 13), name] += 1
         elif kind in (SidebandKind.FORK, SidebandKind.EXIT):
-            found[kind.name, time, pid, tid, side.a[n], side.b[n]] += 1
+            found[kind.name, time, pid, tid, forks.parent_pid[n], forks.parent_tid[n]] += 1
         times[kind.name] += 1
     for name, count in records.counts.items():
         if name not in ("SAMPLE", "MMAP", "MMAP2", "COMM", "FORK", "EXIT"):

@@ -24,9 +24,8 @@ def one(opened, make: Build, record: bytes, attr: Attr = ATTR):
     assert not list(data.defects)
     assert len(records.sideband) == 1
     side = records.sideband
-    found = {
-        name: getattr(side, name)[0] for name in ("kind", "misc", "time", "position", "pid", "tid", "a", "b", "c", "d")
-    }
+    keys = ("kind", "misc", "time", "position", "pid", "tid", "first", "second", "third", "fourth")
+    found = {key: getattr(side, key)[0] for key in keys}
     found["name"] = records.names[side.name[0]]
     return found, records
 
@@ -35,21 +34,21 @@ def test_mmap(opened, make):
     record = make.mmap(ATTR, b"//anon", pid=5, start=0x7000, length=0x3000, pgoff=0x2000, time=44)
     found, records = one(opened, make, record)
     assert found == {
-        "kind": SidebandKind.MMAP, "misc": 2, "time": 44, "position": 0, "pid": 5, "tid": 5, "a": 0x7000,
-        "b": 0x3000, "c": 0x2000, "d": 4, "name": b"//anon",
+        "kind": SidebandKind.MMAP, "misc": 2, "time": 44, "position": 0, "pid": 5, "tid": 5, "first": 0x7000,
+        "second": 0x3000, "third": 0x2000, "fourth": 4, "name": b"//anon",
     }  # fmt: skip
     assert records.sideband.identity[0] == 0
 
 
 def test_mmap_of_data(opened, make):
     found, _ = one(opened, make, make.mmap(ATTR, b"x", misc=2 | 1 << 13))
-    assert found["d"] == 3
+    assert found["fourth"] == 3
 
 
 def test_mmap2_with_inode(opened, make):
     record = make.mmap2(ATTR, b"/lib/a.so", start=2**47, prot=1, where=(254, 3, 2**40, 9), time=1)
     found, records = one(opened, make, record)
-    assert (found["a"], found["d"], found["name"]) == (2**47, 1, b"/lib/a.so")
+    assert (found["first"], found["fourth"], found["name"]) == (2**47, 1, b"/lib/a.so")
     assert records.identities[records.sideband.identity[0]] == FileIdentity(b"", 254, 3, 2**40, 9)
 
 
@@ -90,8 +89,8 @@ def test_comm_and_exec(opened, make):
 @pytest.mark.parametrize(("number", "kind"), [(7, SidebandKind.FORK), (4, SidebandKind.EXIT)])
 def test_fork_and_exit(opened, make, number, kind):
     found, _ = one(opened, make, make.task(ATTR, number, pid=20, ppid=10, tid=21, ptid=11, time=8))
-    assert {name: found[name] for name in ("kind", "pid", "tid", "a", "b", "time")} == {
-        "kind": kind, "pid": 20, "tid": 21, "a": 10, "b": 11, "time": 8
+    assert {name: found[name] for name in ("kind", "pid", "tid", "first", "second", "time")} == {
+        "kind": kind, "pid": 20, "tid": 21, "first": 10, "second": 11, "time": 8
     }  # fmt: skip
 
 
@@ -134,7 +133,8 @@ def test_beside_samples_without_times_the_place_counts(opened, make, number, fla
 def test_other_records(opened, make, number, form, values, tail, expected):
     record = make.plain(ATTR, number, make.pack(form, *values) + tail, pid=33, tid=34, time=66)
     found, _ = one(opened, make, record)
-    assert (SidebandKind(found["kind"]).name, *(found[name] for name in "abcd")) == expected
+    values = tuple(found[key] for key in ("first", "second", "third", "fourth"))
+    assert (SidebandKind(found["kind"]).name, *values) == expected
     assert found["time"] == 66
     if number not in (12, 16):
         assert (found["pid"], found["tid"]) == (33, 34)
@@ -143,8 +143,8 @@ def test_other_records(opened, make, number, form, values, tail, expected):
 def test_bpf_event(opened):
     record = Build().plain(ATTR, 18, Build().pack("HHI", 1, 0, 77) + b"\x01\0\0\0\0\0\0\x02", time=5)
     found, _ = one(opened, Build(), record)
-    assert (found["kind"], found["a"], found["c"]) == (SidebandKind.BPF, 77, 1)
-    assert found["b"] == 0x0200000000000001
+    assert (found["kind"], found["first"], found["third"]) == (SidebandKind.BPF, 77, 1)
+    assert found["second"] == 0x0200000000000001
 
 
 def test_switches_are_only_counted_unless_asked_for(opened):
@@ -160,7 +160,7 @@ def test_lost_is_summed_without_what_a_filter_dropped(opened, make):
     dropped = make.plain(ATTR, 13, make.words(1000), misc=1 << 15, time=3)
     records = opened(make.file([ATTR], [lost, samples, dropped])).records()
     assert records.lost == 15
-    assert list(records.sideband.d) == [0, 0, 1]
+    assert list(records.sideband.fourth) == [0, 0, 1]
 
 
 def test_unknown_types_are_counted_by_number(opened):

@@ -66,8 +66,8 @@ def mappings(draw: st.DrawFn) -> Case:
         lambda attr, time: MAKE.mmap2(
             attr, name, pid, tid, start, length, offset, where, prot, build_id or None, misc, time=time, ident=IDENT
         ),
-        {"kind": SidebandKind.MMAP, "pid": pid, "tid": tid, "a": start, "b": length, "c": offset, "d": prot,
-         "name": name, "identity": identity, "misc": misc | (1 << 14 if build_id else 0)},
+        {"kind": SidebandKind.MMAP, "pid": pid, "tid": tid, "first": start, "second": length, "third": offset,
+         "fourth": prot, "name": name, "identity": identity, "misc": misc | (1 << 14 if build_id else 0)},
     )  # fmt: skip
 
 
@@ -94,8 +94,8 @@ def tasks(draw: st.DrawFn) -> Case:
     return Case(
         lambda encoder, time: (encoder.fork if begins else encoder.exit)(pid, tid, parent, parent_tid, time=time),
         expected,
-        {"kind": SidebandKind.FORK if begins else SidebandKind.EXIT, "pid": pid, "tid": tid, "a": parent,
-         "b": parent_tid},
+        {"kind": SidebandKind.FORK if begins else SidebandKind.EXIT, "pid": pid, "tid": tid, "first": parent,
+         "second": parent_tid},
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def losses(draw: st.DrawFn) -> Case:
     return Case(
         lambda encoder, time: encoder.lost(count, time=time),
         lambda attr, time: MAKE.plain(attr, 2, MAKE.words(IDENT, count), time=time, ident=IDENT),
-        {"kind": SidebandKind.LOST, "a": count, "b": IDENT},
+        {"kind": SidebandKind.LOST, "first": count, "second": IDENT},
     )
 
 
@@ -127,7 +127,7 @@ def later_chains(draw: st.DrawFn) -> Case:
     return Case(
         lambda encoder, time: encoder.deferred(cookie, addresses, pid, tid, time=time),
         lambda attr, time: MAKE.plain(attr, 22, body, 2, pid=pid, tid=tid, time=time, ident=IDENT),
-        {"kind": SidebandKind.DEFERRED, "a": cookie, "b": len(addresses), "misc": 2},
+        {"kind": SidebandKind.DEFERRED, "first": cookie, "second": len(addresses), "misc": 2},
     )
 
 

@@ -15,8 +15,9 @@ USER = 2
 CODE, DATA, WRITABLE = 5, 1, 3
 BRACKETS, VDSO = 7, 8
 """Names of what the kernel maps unasked."""
-SIDE = {"kind": "B", "misc": "H", "time": "Q", "position": "Q", "pid": "i", "tid": "i", "a": "Q", "b": "Q", "c": "Q"}
-SIDE |= {"d": "I", "name": "I", "identity": "I"}
+SIDE = {"kind": "B", "misc": "H", "time": "Q", "position": "Q", "pid": "i", "tid": "i"}
+SIDE |= {"first": "Q", "second": "Q", "third": "Q", "fourth": "I", "name": "I", "identity": "I"}
+
 
 Mapping = tuple[int, int, int, int, bool]
 

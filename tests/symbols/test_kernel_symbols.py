@@ -1,6 +1,7 @@
 """kallsyms, kernel references, announced code."""
 
 import os
+from array import array
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from undwarf.column import zeros
 from undwarf.images import Finder, ImageStore
 from undwarf.limits import Limits
+from undwarf.perfdata.records import Sideband
 from undwarf.symbols import Resolver
 from undwarf.symbols import kernel as kernel_module
 from undwarf.symbols.kernel import (
@@ -133,14 +135,12 @@ def test_address_of_an_alias_that_lost(tmp_path: Path) -> None:
 
 
 def records(names: list[bytes], rows: list[tuple[int, int, int, int, int, int]]) -> SimpleNamespace:
-    """Side-band rows (kind, name, a, b, c, d)."""
-    columns = {}
-    for k, (column, code) in enumerate((("kind", "B"), ("name", "I"), ("a", "Q"), ("b", "Q"), ("c", "Q"), ("d", "I"))):
-        columns[column] = zeros(code, len(rows))  # type: ignore[arg-type]
-        for i, row in enumerate(rows):
-            columns[column][i] = row[k]
-    columns["identity"] = zeros("I", len(rows))
-    return SimpleNamespace(names=names, identities=[Identity(b"\7" * 20)], sideband=SimpleNamespace(**columns))
+    """Side-band rows (kind, name, first, second, third, fourth)."""
+    codes = {"kind": "B", "name": "I", "first": "Q", "second": "Q", "third": "Q", "fourth": "I"}
+    columns = {name: memoryview(array(code, [row[k] for row in rows])) for k, (name, code) in enumerate(codes.items())}
+    rest = {"misc": "H", "time": "Q", "position": "Q", "pid": "i", "tid": "i", "identity": "I"}
+    columns |= {name: memoryview(array(code, [0] * len(rows))) for name, code in rest.items()}
+    return SimpleNamespace(names=names, identities=[Identity(b"\7" * 20)], sideband=Sideband(len(rows), **columns))
 
 
 def test_reference_of_the_kernel_mapping() -> None:

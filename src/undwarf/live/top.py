@@ -94,7 +94,8 @@ class Top:
     def _picture(self) -> None:
         now = self._clock()
         profile, counts = self._profile()
-        picture = Picture(profile, counts, sum(counts), now - self._since, self._unwinder.decoder.lost, self._rounds)
+        lost = self._unwinder.decoder.sideband.lost
+        picture = Picture(profile, counts, sum(counts), now - self._since, lost, self._rounds)
         self._weights.clear()
         self._since, self._rounds = now, 0
         if not self._show(picture):

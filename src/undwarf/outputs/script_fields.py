@@ -281,9 +281,10 @@ class SampleFields:
 
     def _cgroups(self) -> Iterator[tuple[int, bytes]]:
         side = self._records.sideband
+        ids = side.cgroups.id
         for row in range(len(side.kind)):
             if side.kind[row] == SidebandKind.CGROUP:
-                yield side.a[row], self._records.names[side.name[row]]
+                yield ids[row], self._records.names[side.name[row]]
 
     def _cgroup(self, sample: int) -> bytes:
         column = self._columns.cgroup

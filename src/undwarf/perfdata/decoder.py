@@ -1,21 +1,25 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""One pass over record bytes: splits them, decodes samples and side-band records into columns.
+"""One pass over record bytes: splits them into records, and decodes these into columns.
 
-The caller hands in windows of the record stream (native byte order, nothing compressed). Of what a :class:`Decoder` is
-made is in modules of their own, each of which goes on from the one before: columns (`columns.py`), samples
-(`sample_events.py`, `read_counters.py`, `sample_records.py`), other records (`sideband_records.py`).
+The caller passes windows of the record stream (native byte order, nothing compressed).
 """
 
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata.column_store import ColumnStore
+from cython.cimports.undwarf.perfdata.event_ids import EventIds
+from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
 from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
+from cython.cimports.undwarf.perfdata.rounds import Rounds
+from cython.cimports.undwarf.perfdata.sample_decoder import SampleDecoder
+from cython.cimports.undwarf.perfdata.sideband_decoder import SidebandDecoder
 
 from undwarf.column import zeros
-from undwarf.perfdata.sideband_records import SideRecords
+from undwarf.perfdata.sample_layout import SampleLayout
 
-# What scan() stopped for.
+# Why scan() stopped.
 MORE = 0  # the record at ``at`` is not wholly inside the window (or the window is used up)
 RARE = 1  # the record at ``at`` is for Python; skip it with ``at += size``
 GROW = 2  # columns are full; never leaves scan()
@@ -28,9 +32,20 @@ OTHER_TYPES = 64
 
 @cython.final
 @cython.cclass
-class Decoder(SideRecords):
-    """Columns that grow while windows of the record stream are scanned."""
+class Decoder:
+    """Decodes the record stream window by window.
 
+    ``columns`` has the result. ``samples``, ``sideband`` and ``rounds`` count what they had to skip or found wrong.
+    """
+
+    columns = cython.declare(ColumnStore, visibility="readonly")
+    rounds = cython.declare(Rounds, visibility="readonly")
+    samples = cython.declare(SampleDecoder, visibility="readonly")
+    sideband = cython.declare(SidebandDecoder, visibility="readonly")
+    _layouts: EventLayouts
+    _ids: EventIds
+    _rows: cython.Py_ssize_t
+    """Rows of samples that the record may need."""
     _counts = cython.declare("unsigned long long[::1]")
     _others = cython.declare("unsigned long long[::1]")
     at = cython.declare(cython.Py_ssize_t, visibility="public")
@@ -38,20 +53,33 @@ class Decoder(SideRecords):
     bad_records = cython.declare(cython.Py_ssize_t, visibility="readonly")
     first_bad = cython.declare(cython.longlong, visibility="readonly")
 
-    def __init__(self, max_samples: int, keep_switches: bool) -> None:
-        super().__init__(max_samples, keep_switches)
+    def __init__(self, layout: SampleLayout, max_rows: int, *, keep_switches: bool) -> None:
+        self.columns = ColumnStore(max_rows)
+        self.rounds = Rounds()
+        self._layouts = EventLayouts(layout)
+        self._ids = EventIds(self._layouts, layout)
+        self.samples = SampleDecoder(self.columns, self._layouts, self._ids, self.rounds)
+        self.sideband = SidebandDecoder(self.columns, self._layouts, self._ids, self.rounds, keep_switches)
+        self.columns.will_write(layout.written_words, layout.written_shorts)
+        self._rows = 1
         self._counts = zeros("Q", KNOWN_TYPES)
         self._others = zeros("Q", 2 * OTHER_TYPES + 1)
         self.at = 0
         self.bad_samples = self.bad_records = 0
         self.first_bad = -1
 
+    def change_layout(self, layout: SampleLayout) -> None:
+        """From here on records are laid out like this: more events were described."""
+        self._layouts.update(layout)
+        self._ids.update(layout)
+        self.columns.will_write(layout.written_words, layout.written_shorts)
+
     @cython.locals(view="const unsigned char[::1]")
     def scan(self, view: Any, position: int) -> int:
         """Decode the records of ``view`` from byte ``self.at`` on, ``position`` being the stream offset of byte 0.
 
-        Afterwards ``self.at`` is the record that stopped the scan, for which the answer says why (MORE, RARE,
-        BROKEN, FULL). It may lie behind the window when bytes outside of records were skipped.
+        Afterwards ``self.at`` is the record that stopped the scan, and the result says why (MORE, RARE, BROKEN, FULL).
+        It may be past the window when bytes outside of records were skipped.
         """
         size: cython.Py_ssize_t = view.shape[0]
         base: cython.longlong = position
@@ -63,7 +91,7 @@ class Decoder(SideRecords):
                 status = self._scan(cython.address(view[0]), size, base)
             if status != GROW:
                 return status
-            if not self.grow(self._room):
+            if not self.columns.grow(self._rows):
                 return FULL
 
     @cython.cfunc
@@ -77,7 +105,6 @@ class Decoder(SideRecords):
         misc: cython.uint
         length: cython.Py_ssize_t
         extra: cython.ulonglong
-        done: cython.int
         while True:
             self.at = at
             if at > size - 8:
@@ -89,33 +116,26 @@ class Decoder(SideRecords):
                 return 3
             if length > size - at:
                 return 0
-            # Each counter that is read with a sample may become one: an id and a value are 16 bytes.
-            self._room = 1 if not self._splits or kind != RecordType.SAMPLE else (length >> 4) + 1
-            if (
-                self.samples + self._room > self._capacity
-                or self.sideband >= self._side_capacity
-                or (kind != RecordType.SAMPLE and (self._names.tight() or self._identities.tight()))
-            ):
+            # Each counter that was read with a sample may become one: an id and a value are 16 bytes.
+            self._rows = (length >> 4) + 1 if self._layouts.splits and kind == RecordType.SAMPLE else 1
+            if self.columns.is_full(self._rows, kind != RecordType.SAMPLE):
                 return 2
             end = at + length
             if kind == RecordType.SAMPLE:
                 self._counts[kind] += 1
-                done = self._sample(data, at, end, misc, base)
-                if done > 0:
+                if self.samples.decode(data, at, end, misc, base, self._rows):
                     self.bad_samples += 1
                     if self.first_bad < 0:
                         self.first_bad = base + at
             elif 0 < kind <= RecordType.CALLCHAIN_DEFERRED:
                 self._count(kind)
-                done = self._side_record(data, at, end, kind, misc, base)
-                if done > 0:
+                if self.sideband.decode(data, at, end, kind, misc, base):
                     self.bad_records += 1
                     if self.first_bad < 0:
                         self.first_bad = base + at
             elif kind == RecordType.FINISHED_ROUND:
                 self._counts[kind] += 1
-                self._flushed = self._next_flush
-                self._next_flush = self._newest
+                self.rounds.finish()
             elif kind == RecordType.AUXTRACE:
                 # The trace bytes follow the record and are not part of its size.
                 self._counts[kind] += 1

@@ -1,18 +1,13 @@
-"""Events: their attributes, names and ids, and what the decoder needs to know of each.
+"""Events: their attributes, names and ids.
 
 Source: ``struct perf_event_attr`` in ``include/uapi/linux/perf_event.h``.
 """
 
 import struct
-from collections.abc import Sequence
 from dataclasses import replace
 
-from undwarf.column import zeros
 from undwarf.lazy_dataclasses import dataclass
-from undwarf.perfdata import sample_layout as columns
-from undwarf.perfdata.column_store import SAMPLE_SHORTS, SAMPLE_WORDS
 from undwarf.perfdata.header import ByteOrder, order_mark
-from undwarf.perfdata.sample_fields import SampleField
 
 SMALLEST = 64
 """Size of the first published attr, which also a size of 0 stands for."""
@@ -195,100 +190,3 @@ def _modifiers(event: EventAttr) -> str:
         found = "".join(letter for letter, bit in (("k", 5), ("u", 4), ("h", 6)) if not event.flags >> bit & 1)
     found += "p" * event.precise_ip
     return f":{found}" if found else ""
-
-
-def _words(mask: int) -> int:
-    return mask.bit_count()
-
-
-_INHERIT = 1 << 1
-
-
-def decoder_table(
-    events: Sequence[EventAttr],
-) -> tuple["memoryview[int]", "memoryview[int]", "memoryview[int]", "memoryview[int]", int, int]:
-    """What ``Decoder.set_events`` takes, from the events of a recording."""
-    table = zeros("Q", columns.EVENT_WORDS * len(events))
-    places = []
-    union = 0
-    for number, event in enumerate(events):
-        kind = event.sample_type
-        union |= kind
-        place = distance = 0
-        if kind & SampleField.IDENTIFIER:
-            place, distance = 8, 8
-        elif kind & SampleField.ID:
-            before = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.ADDR
-            place = 8 + 8 * _words(kind & before)
-            distance = 8 + 8 * _words(kind & (SampleField.CPU | SampleField.STREAM_ID))
-        if place and place not in places:
-            places.append(place)
-        trailer = (
-            SampleField.TID | SampleField.TIME | SampleField.ID | SampleField.STREAM_ID | SampleField.CPU
-        ) | SampleField.IDENTIFIER
-        form = event.read_format
-        row = {
-            columns.EVENT_FIELDS: kind,
-            columns.EVENT_READ_FORMAT: form,
-            columns.EVENT_REGS_USER: _words(event.sample_regs_user),
-            columns.EVENT_REGS_INTR: _words(event.sample_regs_intr),
-            columns.EVENT_BRANCHES: event.branch_sample_type,
-            columns.EVENT_PERIOD: event.sample_period if not event.freq and event.sample_period else 1,
-            columns.EVENT_ID_ALL: int(event.sample_id_all),
-            columns.EVENT_TRAILER: 8 * _words(kind & trailer) if event.sample_id_all else 0,
-            columns.EVENT_ID_AT: place,
-            columns.EVENT_READ_TIMES: _words(form & 3),
-            columns.EVENT_VALUE_WORDS: 1 + _words(form & 0x14),
-            columns.EVENT_ID_DISTANCE: distance,
-            # Of inherited events (perf_evsel__attr_has_per_thread_sample_period).
-            columns.EVENT_BY_THREAD: int(bool(kind & SampleField.TID and event.flags & _INHERIT)),
-        }
-        for column, value in row.items():
-            table[number * columns.EVENT_WORDS + column] = value
-    found = zeros("Q", len(places))
-    for number, place in enumerate(places):
-        found[number] = place
-    total = sum(len(event.ids) for event in events)
-    ids, owners = zeros("Q", total), zeros("I", total)
-    at = 0
-    for number, event in enumerate(events):
-        for identifier in event.ids:
-            ids[at], owners[at] = identifier, number
-            at += 1
-    return table, found, ids, owners, _mask(SAMPLE_WORDS, union), _mask(SAMPLE_SHORTS, union)
-
-
-_FIELD_OF_COLUMN = {
-    "addr": SampleField.ADDR,
-    "weight": SampleField.WEIGHT | SampleField.WEIGHT_STRUCT,
-    "data_src": SampleField.DATA_SRC,
-    "transaction": SampleField.TRANSACTION,
-    "phys_addr": SampleField.PHYS_ADDR,
-    "cgroup": SampleField.CGROUP,
-    "data_page_size": SampleField.DATA_PAGE_SIZE,
-    "code_page_size": SampleField.CODE_PAGE_SIZE,
-    "id": SampleField.ID | SampleField.IDENTIFIER,
-    "stream_id": SampleField.STREAM_ID,
-    "callchain_at": SampleField.CALLCHAIN,
-    "regs_at": SampleField.REGS_USER,
-    "stack_at": SampleField.STACK_USER,
-    "read_at": SampleField.READ,
-    "raw_at": SampleField.RAW,
-    "branch_at": SampleField.BRANCH_STACK,
-    "regs_intr_at": SampleField.REGS_INTR,
-}
-OPTIONAL_COLUMNS = (
-    "addr", "weight", "data_src", "transaction", "phys_addr", "cgroup", "data_page_size", "code_page_size",
-    "id", "stream_id", "regs_intr_at",
-)  # fmt: skip
-
-
-def has_column(name: str, sample_types: int) -> bool:
-    """Whether some event of these sample types (or-ed) writes the sample column ``name``."""
-    wanted = _FIELD_OF_COLUMN.get(name)
-    return wanted is None or bool(sample_types & wanted)
-
-
-def _mask(columns: Sequence[str], sample_types: int) -> int:
-    # The event number is written where there is more than one event; it is not worth a condition.
-    return sum(1 << number for number, name in enumerate(columns) if has_column(name, sample_types))

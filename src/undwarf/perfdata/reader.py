@@ -16,12 +16,13 @@ from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import file_sections
 from undwarf.perfdata.decoder import BROKEN, FULL, MORE, RARE, Decoder
-from undwarf.perfdata.events import EventAttr, attr_bytes, decoder_table, parse_attr
+from undwarf.perfdata.events import EventAttr, attr_bytes, parse_attr
 from undwarf.perfdata.features import Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.records import Records
-from undwarf.perfdata.records_builder import assemble
+from undwarf.perfdata.records_builder import build_records
+from undwarf.perfdata.sample_layout import sample_layout
 from undwarf.perfdata.spool import Spool, data_files, regular_file
 from undwarf.perfdata.stream import WINDOW, Stream
 
@@ -150,7 +151,7 @@ class PerfData:
             decoder = self._scan(progress, switches)
             assert decoder is not None
         self._rename()
-        return assemble(decoder, self.events, self.path, self.defects)
+        return build_records(decoder, self.events, self.path, self.defects)
 
     def _unpack(self, progress: Progress | None) -> None:
         """Lay the records out plainly, in native byte order, in a temporary file; from then on that is the stream."""
@@ -167,11 +168,11 @@ class PerfData:
     def _scan(self, progress: Progress | None, switches: bool) -> Decoder | None:
         """Decode the whole stream; None when compressed records turn up in what was taken for plain."""
         stream = self._stream
-        decoder = Decoder(self._limits.records, switches)
-        decoder.set_events(*decoder_table(self.events))
+        decoder = Decoder(sample_layout(self.events), self._limits.records, keep_switches=switches)
         self._rare = 0
         for segment in stream.segments:
-            decoder.new_segment()
+            # Each file of a directory is written by a thread of its own.
+            decoder.rounds.restart()
             position = segment.position
             status, length, used = MORE, 0, 0
             # Columns that grow by doubling are written twice: how many there are is guessed from the density so far. Of
@@ -191,9 +192,10 @@ class PerfData:
                 if progress is not None:
                     progress(min(position, stream.size), stream.size)
                 room = WINDOW
-                if decoder.samples:
+                columns = decoder.columns
+                if columns.samples:
                     share = stream.size / position
-                    decoder.expect(int(decoder.samples * share) + 1024, int(decoder.sideband * share) + 1024)
+                    columns.expect(int(columns.samples * share) + 1024, int(columns.sideband * share) + 1024)
             left = segment.end - position
             if status == FULL:
                 self.defects.add("too many records", self.path, detail=f"the last {left} bytes are not read")
@@ -225,7 +227,7 @@ class PerfData:
             if self._rare > self._head_applied:
                 self._apply(kind, misc, bytes(view[at + 8 : at + size]))
                 if kind == RecordType.HEADER_ATTR and len(self.events) <= _LATE_EVENTS:
-                    decoder.set_events(*decoder_table(self.events))
+                    decoder.change_layout(sample_layout(self.events))
         return True
 
     def _read_head(self, file: int, start: int, end: int) -> None:

@@ -84,6 +84,44 @@ class Samples:
         return self.count
 
 
+class Mmaps(NamedTuple):
+    """Columns of the side band in rows of kind MMAP."""
+
+    start: Column  # Q
+    length: Column  # Q
+    page_offset: Column  # Q
+    protection: Column  # I PROT_ bits; without them in the record 4 for code, 3 for data
+
+
+class Forks(NamedTuple):
+    """Columns of the side band in rows of kind FORK or EXIT."""
+
+    parent_pid: Column  # Q
+    parent_tid: Column  # Q
+
+
+class KernelSymbols(NamedTuple):
+    """Columns of the side band in rows of kind KSYMBOL."""
+
+    address: Column  # Q
+    length: Column  # Q
+    kind: Column  # Q, 1 BPF, 2 out of line
+    flags: Column  # I, 1 unregister
+
+
+class Cgroups(NamedTuple):
+    """Columns of the side band in rows of kind CGROUP."""
+
+    id: Column  # Q
+
+
+class DeferredChains(NamedTuple):
+    """Columns of the side band in rows of kind DEFERRED."""
+
+    cookie: Column  # Q
+    length: Column  # Q addresses, in the record from byte 24 on
+
+
 @dataclass(slots=True, repr=False, eq=False)
 class Sideband:
     """Everything but samples that changes what addresses mean, in time order (time, position)."""
@@ -95,15 +133,40 @@ class Sideband:
     position: Column  # Q
     pid: Column  # i, -1 where unknown
     tid: Column  # i
-    a: Column  # Q, by kind
-    b: Column  # Q
-    c: Column  # Q
-    d: Column  # I
+    first: Column  # Q; what these four are depends on the kind (SidebandKind), see the properties
+    second: Column  # Q
+    third: Column  # Q
+    fourth: Column  # I
     name: Column  # I index in Records.names
     identity: Column  # I index in Records.identities
 
     def __len__(self) -> int:
         return self.count
+
+    @property
+    def mmaps(self) -> Mmaps:
+        """The columns as those of MMAP entries."""
+        return Mmaps(self.first, self.second, self.third, self.fourth)
+
+    @property
+    def forks(self) -> Forks:
+        """The columns as those of FORK and EXIT entries."""
+        return Forks(self.first, self.second)
+
+    @property
+    def ksymbols(self) -> KernelSymbols:
+        """The columns as those of KSYMBOL entries."""
+        return KernelSymbols(self.first, self.second, self.third, self.fourth)
+
+    @property
+    def cgroups(self) -> Cgroups:
+        """The columns as those of CGROUP entries."""
+        return Cgroups(self.first)
+
+    @property
+    def deferred_chains(self) -> DeferredChains:
+        """The columns as those of DEFERRED entries."""
+        return DeferredChains(self.first, self.second)
 
 
 @dataclass(slots=True, repr=False, eq=False)

@@ -1,18 +1,21 @@
-"""Records from a decoder's columns: side band put in time order, keys made into names and identities."""
+"""Builds records from the columns of a decoder: the side band in time order, names, file identities."""
 
 import struct
 from collections.abc import Sequence
 
 from undwarf.defects import Defects
+from undwarf.perfdata.column_store import ColumnStore
 from undwarf.perfdata.decoder import Decoder
-from undwarf.perfdata.events import OPTIONAL_COLUMNS, EventAttr, has_column
+from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.record_types import type_name
 from undwarf.perfdata.records import NO_IDENTITY, FileIdentity, Records, Samples, Sideband
+from undwarf.perfdata.sample_layout import OPTIONAL_COLUMNS, has_column
 
 
 def identity_of(key: bytes) -> FileIdentity:
-    """The identity behind one of ``Decoder.identities``."""
+    """The file identity in an entry of ``ColumnStore.identities``: b"\\1", then size and bytes of a build-id; or
+    b"\\2", then device, inode and generation."""
     if not key:
         return NO_IDENTITY
     if key[0] == 1:
@@ -21,29 +24,39 @@ def identity_of(key: bytes) -> FileIdentity:
     return FileIdentity(b"", *struct.unpack_from("=IIQQ", key, 1))
 
 
-def assemble(decoder: Decoder, events: Sequence[EventAttr], path: str, defects: Defects) -> Records:
+def build_samples(columns: ColumnStore, sample_types: int) -> Samples:
+    """The samples in stream order. A column is None if no event has its field; ``sample_types`` are or-ed."""
+    found: dict[str, memoryview[int] | None] = dict(columns.sample_columns())
+    for name in OPTIONAL_COLUMNS:
+        if not has_column(name, sample_types):
+            found[name] = None
+    return Samples(columns.samples, **found)  # type: ignore[arg-type] # the names of columns are those of the fields
+
+
+def build_sideband(columns: ColumnStore) -> Sideband:
+    """The side band in time order."""
+    found = columns.side_columns()
+    order = time_order(found["time"])
+    return Sideband(columns.sideband, **{name: take(column, order) for name, column in found.items()})
+
+
+def build_records(decoder: Decoder, events: Sequence[EventAttr], path: str, defects: Defects) -> Records:
     """The decoded recording; what the decoder had to skip becomes defects."""
-    columns: dict[str, memoryview[int] | None] = dict(decoder.sample_columns())
+    columns = decoder.columns
     sample_types = 0
     for event in events:
         sample_types |= event.sample_type
-    for name in OPTIONAL_COLUMNS:
-        if not has_column(name, sample_types):
-            columns[name] = None
-    samples = Samples(decoder.samples, **columns)  # type: ignore[arg-type]
+    samples = build_samples(columns, sample_types)
     order = time_order(samples.time)
-    side = decoder.side_columns()
-    side_order = time_order(side["time"])
-    sideband = Sideband(decoder.sideband, **{name: take(column, side_order) for name, column in side.items()})
     counts = {
         type_name(kind) if kind < 1 << 32 else "other types": count for kind, count in sorted(decoder.counts().items())
     }
     for count, kind in (
         (decoder.bad_samples, "sample whose fields do not fit"),
         (decoder.bad_records, "damaged record"),
-        (decoder.unknown_ids, "sample of an unknown event"),
-        (decoder.no_event, "record of an unknown event"),
-        (decoder.bad_stacks, "stack dump larger than its space"),
+        (decoder.samples.unknown_ids, "sample of an unknown event"),
+        (decoder.sideband.unknown_ids, "record of an unknown event"),
+        (decoder.samples.bad_stacks, "stack dump larger than its space"),
     ):
         if count:
             first = decoder.first_bad
@@ -54,14 +67,14 @@ def assemble(decoder: Decoder, events: Sequence[EventAttr], path: str, defects: 
         defects.add("record of an unknown type", path, unknown)
     return Records(
         samples=samples,
-        sideband=sideband,
-        names=decoder.names(),
-        identities=[identity_of(key) for key in decoder.identities()],
+        sideband=build_sideband(columns),
+        names=columns.names.entries(),
+        identities=[identity_of(key) for key in columns.identities.entries()],
         counts=counts,
-        lost=decoder.lost,
+        lost=decoder.sideband.lost,
         sample_order=order,
-        unordered=decoder.unordered,
+        unordered=decoder.rounds.unordered,
         first_time=samples.time[order[0]] if samples.count else 0,
         last_time=samples.time[order[-1]] if samples.count else 0,
-        events_used=decoder.events_used(),
+        events_used=columns.samples_of_events(len(events)),
     )

@@ -5,39 +5,64 @@ from enum import IntEnum
 
 
 class SidebandKind(IntEnum):
-    """What a side-band entry is, and what its columns a, b, c, d hold."""
+    """What an entry of the side band is, and what its four values are; `records.py` has names for them."""
 
     MMAP = 1
-    """a start, b length, c page offset, d protection (without one in the record: 4 for code, 3 for data)"""
+    """start, length, page offset, protection (without one in the record: 4 for code, 3 for data); name"""
     COMM = 2
     """name"""
     FORK = 3
-    """a parent pid, b parent tid"""
+    """parent pid, parent tid"""
     EXIT = 4
-    """a parent pid, b parent tid"""
+    """parent pid, parent tid"""
     KSYMBOL = 5
-    """a address, b length, c type (1 BPF, 2 out of line), d flags (1 unregister), name"""
+    """address, length, type (1 BPF, 2 out of line), flags (1 unregister); name"""
     TEXT_POKE = 6
-    """a address, b old length, c new length; the bytes are in the record"""
+    """address, old length, new length; the bytes are in the record"""
     BPF = 7
-    """a program id, b tag, c type (1 load, 2 unload), d flags"""
+    """program id, tag, type (1 load, 2 unload), flags"""
     CGROUP = 8
-    """a id, name"""
+    """id; name"""
     NAMESPACES = 9
-    """a number of entries; they are in the record, from byte 24 on"""
+    """number of entries; they are in the record, from byte 24 on"""
     SWITCH = 10
-    """a pid, b tid of the other task (both 0 where the record has none), c 1 for a CPU-wide record"""
+    """pid and tid of the other task (both 0 where the record has none), 1 for a CPU-wide record"""
     LOST = 11
-    """a how many, b event id, c 1 for lost samples (LOST_SAMPLES), d 1 where a filter dropped them on purpose"""
+    """count, event id, 1 for lost samples (LOST_SAMPLES), 1 if a filter dropped them on purpose"""
     DEFERRED = 12
-    """a cookie, b number of addresses; they are in the record, from byte 24 on"""
+    """cookie, number of addresses; they are in the record, from byte 24 on"""
     AUX = 13
-    """a offset, b size, d flags"""
+    """offset, size, none, flags"""
     ITRACE_START = 14
-    """pid, tid"""
+    """none: pid and tid are all"""
     AUX_OUTPUT_HW_ID = 15
-    """a hardware id"""
+    """hardware id"""
     THROTTLE = 16
-    """a event id, b stream id"""
+    """event id, stream id"""
     UNTHROTTLE = 17
-    """as THROTTLE"""
+    """event id, stream id"""
+
+
+class SideWord(IntEnum):
+    """Columns of the side band with 64 bits."""
+
+    TIME = 0
+    POSITION = 1
+    FIRST = 2
+    SECOND = 3
+    THIRD = 4
+
+
+class SideInt(IntEnum):
+    """Columns of the side band with 32 bits, signed."""
+
+    PID = 0
+    TID = 1
+
+
+class SideNumber(IntEnum):
+    """Columns of the side band with 32 bits, unsigned."""
+
+    FOURTH = 0
+    NAME = 1
+    IDENTITY = 2

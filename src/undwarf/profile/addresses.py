@@ -80,8 +80,9 @@ class Addresses:
             if row is None:
                 return found
             side = self._records.sideband
+            mmaps = side.mmaps
             image = self._images.image((side.name[row], side.identity[row]))
-            offset = address - side.a[row] + side.c[row]
+            offset = address - mmaps.start[row] + mmaps.page_offset[row]
             stated = image.address_of_offset(offset) if image.kind is ImageKind.FILE else None
             found = Located(image, address if stated is None else stated, offset, UNKNOWN, 0)
         return self._with_variable(found)
@@ -157,11 +158,12 @@ class _DataMaps:
         if self._rows is None:
             self._rows = self._read()
         side = self._side
+        mmaps = side.mmaps
         seen = set()
         while pid not in seen:
             seen.add(pid)
             for row in reversed(self._rows.get(pid, ())):
-                if side.time[row] <= when and 0 <= address - side.a[row] < side.b[row]:
+                if side.time[row] <= when and 0 <= address - mmaps.start[row] < mmaps.length[row]:
                     return row
             if pid not in self._parents:
                 break
@@ -171,11 +173,12 @@ class _DataMaps:
     def _read(self) -> dict[int, list[int]]:
         """Rows of mappings by process; of forks the parents are kept."""
         side = self._side
+        parents = side.forks.parent_pid
         found: dict[int, list[int]] = {}
         for row in range(len(side.kind)):
             pid = side.pid[row]
             if side.kind[row] == SidebandKind.MMAP:
                 found.setdefault(pid, []).append(row)
-            elif side.kind[row] == SidebandKind.FORK and side.a[row] != pid:
-                self._parents.setdefault(pid, (side.a[row], side.time[row]))
+            elif side.kind[row] == SidebandKind.FORK and parents[row] != pid:
+                self._parents.setdefault(pid, (parents[row], side.time[row]))
         return found

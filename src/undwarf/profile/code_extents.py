@@ -13,11 +13,12 @@ def code_extents(records: Records) -> Extents:
     in the file.
     """
     side = records.sideband
+    mmaps = side.mmaps
     found: Extents = {}
     for row, kind in enumerate(side.kind):
-        if kind == SidebandKind.MMAP and side.c[row] and side.d[row] & EXEC:
+        if kind == SidebandKind.MMAP and mmaps.page_offset[row] and mmaps.protection[row] & EXEC:
             file = records.identities[side.identity[row]]
             path = records.names[side.name[row]].decode("utf-8", "surrogateescape")
             key = path, (file.major, file.minor, file.inode)
-            found[key] = max(found.get(key, 0), side.b[row] + side.c[row])
+            found[key] = max(found.get(key, 0), mmaps.length[row] + mmaps.page_offset[row])
     return found

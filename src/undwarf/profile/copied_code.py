@@ -92,10 +92,11 @@ class CopiedCode:
     def _read_sideband(self) -> dict[int, set[tuple[int, int]]]:
         """What each process mapped executably, as image keys; also who forked whom."""
         side = self._records.sideband
+        protections, parents = side.mmaps.protection, side.forks.parent_pid
         found: dict[int, set[tuple[int, int]]] = {}
         for row, kind in enumerate(side.kind):
-            if kind == SidebandKind.MMAP and side.d[row] & EXEC and side.misc[row] & 7 == USER:
+            if kind == SidebandKind.MMAP and protections[row] & EXEC and side.misc[row] & 7 == USER:
                 found.setdefault(side.pid[row], set()).add((side.name[row], side.identity[row]))
-            elif kind == SidebandKind.FORK and side.a[row] != side.pid[row]:
-                self._parents[side.pid[row]] = side.a[row]
+            elif kind == SidebandKind.FORK and parents[row] != side.pid[row]:
+                self._parents[side.pid[row]] = parents[row]
         return found

@@ -78,7 +78,7 @@ def with_jit_code(data: PerfData, records: Records, store: ImageStore) -> Record
     added = AddedRows()
     side = records.sideband
     lengths = zeros("Q", len(side))
-    lengths[:] = side.b
+    lengths[:] = side.mmaps.length
     exact = all(event.clockid == CLOCK_MONOTONIC for event in data.events)
     rows_of = _rows_of(records, {pid for pid, _ in markers})
     anonymous = [kind_of_name(name) is ImageKind.ANON for name in records.names]
@@ -163,8 +163,9 @@ def _place(
             cover.add(one.address, one.address + one.size)
             coming = next(waiting, None)
 
+    mmaps = side.mmaps
     for row in rows:
-        start, length = side.a[row], lengths[row]
+        start, length = mmaps.start[row], lengths[row]
         end = min(start + length, 1 << 64)
         until(side.time[row] - 1)
         if not anonymous[side.name[row]]:
@@ -174,10 +175,11 @@ def _place(
         if parts != [(start, end)]:
             lengths[row] = 0
             for low, high in parts:
+                offset = mmaps.page_offset[row] + low - start
                 added.rows.append(
-                    (side.time[row], pid, low, high - low, side.c[row] + low - start, side.d[row], side.name[row], 0)
+                    (side.time[row], pid, low, high - low, offset, mmaps.protection[row], side.name[row], 0)
                 )
-        if side.d[row] & EXEC:
+        if mmaps.protection[row] & EXEC:
             cover.add(start, end)
     until(1 << 64)
 

@@ -30,6 +30,7 @@ def with_given_text(records: Records, given: "Mapping[int, TextRanges]", defects
     if not wanted:
         return records
     side = records.sideband
+    starts, lengths, _, protections = side.mmaps
     names = list(records.names)
     numbers = {}
     for pid in wanted:
@@ -39,18 +40,18 @@ def with_given_text(records: Records, given: "Mapping[int, TextRanges]", defects
     anonymous = [kind_of_name(name) is ImageKind.ANON for name in records.names]
     met: set[tuple[int, int]] = set()
     for row, pid in enumerate(side.pid):
-        if pid not in wanted or side.kind[row] != MMAP or side.misc[row] & 7 != USER or not side.d[row] & EXEC:
+        if pid not in wanted or side.kind[row] != MMAP or side.misc[row] & 7 != USER or not protections[row] & EXEC:
             continue
         if not anonymous[side.name[row]]:
             continue
-        start, end = side.a[row], side.a[row] + side.b[row]
+        start, end = starts[row], starts[row] + lengths[row]
         for low, high in wanted[pid]:
             first, last = max(low, start), min(high, end)
             if first < last:
                 met.add((pid, low))
-                added.rows.append((side.time[row], pid, first, last - first, first, side.d[row], numbers[pid], 0))
+                added.rows.append((side.time[row], pid, first, last - first, first, protections[row], numbers[pid], 0))
     for pid, ranges in wanted.items():
         missing = sum((pid, low) not in met for low, _ in ranges)
         if missing:
             defects.add("given code is nowhere mapped", f"process {pid}", missing)
-    return replace(records, sideband=added.merged(side, side.b), names=names) if added.rows else records
+    return replace(records, sideband=added.merged(side, lengths), names=names) if added.rows else records

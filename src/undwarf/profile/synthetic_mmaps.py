@@ -10,6 +10,9 @@ MMAP = 1
 """A mapping's kind in the side band."""
 USER = 2
 READ, WRITE, EXEC = 1, 2, 4
+_COLUMNS = (
+    "kind", "misc", "time", "position", "pid", "tid", "first", "second", "third", "fourth", "name", "identity"
+)  # fmt: skip
 
 
 class AddedRows:
@@ -20,17 +23,18 @@ class AddedRows:
         """Time, pid, start, length, offset, protection, name, identity."""
 
     def merged(self, side: Any, lengths: "memoryview[int]") -> Any:
-        """The side band with these rows, in time order; of equal times, added rows come last."""
+        """The side band with these rows, in time order, added ones last among equal times; ``lengths`` are the new
+        lengths of the mappings that it has already."""
         old, new = len(side), len(self.rows)
         columns: dict[str, Any] = {}
-        for key in ("kind", "misc", "time", "position", "pid", "tid", "a", "b", "c", "d", "name", "identity"):
-            source: Any = lengths if key == "b" else getattr(side, key)
+        for key in _COLUMNS:
+            source: Any = lengths if key == "second" else getattr(side, key)
             columns[key] = zeros(source.format, old + new)
             columns[key][:old] = source
         for i, (time, pid, start, length, offset, protection, name, identity) in enumerate(self.rows, old):
             columns["kind"][i], columns["misc"][i], columns["time"][i] = MMAP, USER, time
             columns["pid"][i] = columns["tid"][i] = pid
-            columns["a"][i], columns["b"][i], columns["c"][i] = start, length, offset
-            columns["d"][i], columns["name"][i], columns["identity"][i] = protection, name, identity
+            columns["first"][i], columns["second"][i], columns["third"][i] = start, length, offset
+            columns["fourth"][i], columns["name"][i], columns["identity"][i] = protection, name, identity
         order = time_order(columns["time"])
         return replace(side, count=old + new, **{key: take(column, order) for key, column in columns.items()})

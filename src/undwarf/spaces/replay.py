@@ -258,10 +258,10 @@ class Replay(Mappings):
         positions="const unsigned long long[::1]",
         pids="const int[::1]",
         tids="const int[::1]",
-        a="const unsigned long long[::1]",
-        b="const unsigned long long[::1]",
-        c="const unsigned long long[::1]",
-        d="const unsigned int[::1]",
+        firsts="const unsigned long long[::1]",
+        seconds="const unsigned long long[::1]",
+        thirds="const unsigned long long[::1]",
+        fourths="const unsigned int[::1]",
         names_of="const unsigned int[::1]",
         identities="const unsigned int[::1]",
         sample_times="const unsigned long long[::1]",
@@ -289,10 +289,10 @@ class Replay(Mappings):
         positions = sideband.position
         pids = sideband.pid
         tids = sideband.tid
-        a = sideband.a
-        b = sideband.b
-        c = sideband.c
-        d = sideband.d
+        firsts = sideband.first
+        seconds = sideband.second
+        thirds = sideband.third
+        fourths = sideband.fourth
         names_of = sideband.name
         identities = sideband.identity
         sample_times = samples.time
@@ -326,10 +326,10 @@ class Replay(Mappings):
                         miscs[event],
                         pids[event],
                         tids[event],
-                        a[event],
-                        b[event],
-                        c[event],
-                        d[event],
+                        firsts[event],
+                        seconds[event],
+                        thirds[event],
+                        fourths[event],
                         names_of[event],
                         identities[event],
                     )
@@ -364,10 +364,10 @@ class Replay(Mappings):
         misc: cython.uint,
         pid: cython.longlong,
         tid: cython.longlong,
-        a: cython.ulonglong,
-        b: cython.ulonglong,
-        c: cython.ulonglong,
-        d: cython.uint,
+        first: cython.ulonglong,
+        second: cython.ulonglong,
+        third: cython.ulonglong,
+        fourth: cython.uint,
         name: cython.uint,
         identity: cython.uint,
     ) -> cython.int:
@@ -383,30 +383,30 @@ class Replay(Mappings):
                 pid = KERNEL_PID
             elif (misc & 7) > 2:
                 return 0
-            end = a + b
-            if end < a:
+            end = first + second
+            if end < first:
                 end = HIGHEST
-            if b == 0:
+            if second == 0:
                 return 0
             process = self.process(pid)
             if self._exec[process]:
                 self.mapped_by_exec(process, pid, name)
                 if self._exec[process]:
-                    self.cut(self.process(BEFORE | pid), a, end)
-            if d & (PROT_EXEC | PROT_WRITE) and self.name_has(name, PRIVATE_NAME):
-                below = self.code_below(process, a, end)
+                    self.cut(self.process(BEFORE | pid), first, end)
+            if fourth & (PROT_EXEC | PROT_WRITE) and self.name_has(name, PRIVATE_NAME):
+                below = self.code_below(process, first, end)
             if below >= 0:
-                c = a - self._starts[below] + self._offsets[below]
+                third = first - self._starts[below] + self._offsets[below]
                 image = self.over_file(self.file_of(below), cython.cast(cython.uint, self.image(name, identity, pid)))
-                flag = OVER_FILE | EXECUTABLE if d & PROT_EXEC else OVER_FILE
-                self.cut(process, a, end)
-                self.insert(process, a, end, c, cython.cast(cython.uint, image), flag)
+                flag = OVER_FILE | EXECUTABLE if fourth & PROT_EXEC else OVER_FILE
+                self.cut(process, first, end)
+                self.insert(process, first, end, third, cython.cast(cython.uint, image), flag)
                 return 0
-            self.cut(process, a, end)
+            self.cut(process, first, end)
             # Only code and read-only file data are ever looked up; a writable mapping just covers what was there.
-            if pid == KERNEL_PID or d & PROT_EXEC or not d & PROT_WRITE:
-                flag = EXECUTABLE if pid == KERNEL_PID or d & PROT_EXEC else 0
-                self.insert(process, a, end, c, cython.cast(cython.uint, self.image(name, identity, pid)), flag)
+            if pid == KERNEL_PID or fourth & PROT_EXEC or not fourth & PROT_WRITE:
+                flag = EXECUTABLE if pid == KERNEL_PID or fourth & PROT_EXEC else 0
+                self.insert(process, first, end, third, cython.cast(cython.uint, self.image(name, identity, pid)), flag)
         elif kind == SidebandKind.COMM:
             self._comms.put(cython.cast(cython.ulonglong, tid), name)
             self.returned(tid)
@@ -415,25 +415,25 @@ class Replay(Mappings):
                 # its mappings stay until the first one of the new program comes.
                 self._exec[self.process(pid)] = EXEC_TOLD
         elif kind == SidebandKind.FORK:
-            found = self._comms.get(b)
+            found = self._comms.get(second)
             self.returned(tid)
             if found >= 0:
                 self._comms.put(cython.cast(cython.ulonglong, tid), cython.cast(cython.uint, found))
-            if cython.cast(cython.ulonglong, pid) != a and pid != KERNEL_PID:
+            if cython.cast(cython.ulonglong, pid) != first and pid != KERNEL_PID:
                 process = self.process(pid)
                 self.empty(process)
                 if not misc & MISC_BIT_13:
-                    self.clone(process, self.process(cython.cast(cython.longlong, a)))
+                    self.clone(process, self.process(cython.cast(cython.longlong, first)))
         elif kind == SidebandKind.EXIT:
             self._exited.put(cython.cast(cython.ulonglong, tid), 1)
         elif kind == SidebandKind.KSYMBOL:
-            end = a + b
-            if b == 0 or end < a:
+            end = first + second
+            if second == 0 or end < first:
                 return 0
             process = self.process(KERNEL_PID)
-            self.cut(process, a, end)
-            if not d & 1:
-                self.insert(process, a, end, 0, cython.cast(cython.uint, self.image(name, 0, pid)), EXECUTABLE)
+            self.cut(process, first, end)
+            if not fourth & 1:
+                self.insert(process, first, end, 0, cython.cast(cython.uint, self.image(name, 0, pid)), EXECUTABLE)
         return 0
 
     @cython.cfunc

@@ -86,21 +86,23 @@ def kernel_reference(records: Any) -> KernelReference | None:
     None without such a mapping, or where kptr_restrict hid the address (page offset 0).
     """
     row = _kernel_row(records)
-    if row is None or not records.sideband.c[row]:
+    if row is None:
         return None
+    offset = records.sideband.mmaps.page_offset[row]
     symbol = records.names[records.sideband.name[row]].removeprefix(b"[kernel.kallsyms]")
-    return KernelReference(symbol, records.sideband.c[row]) if symbol else None
+    return KernelReference(symbol, offset) if symbol and offset else None
 
 
 def kernel_symbols(records: Any) -> list[KernelSymbol]:
     """All code that KSYMBOL records announce, in the order of the records; unregistering does not remove it."""
     sideband = records.sideband
+    ksymbols = sideband.ksymbols
     kinds = bytes(sideband.kind)
     found = []
     at = kinds.find(KSYMBOL)
     while at >= 0:
-        if not sideband.d[at] & UNREGISTERED and sideband.b[at]:
-            found.append(KernelSymbol(sideband.a[at], sideband.b[at], records.names[sideband.name[at]]))
+        if not ksymbols.flags[at] & UNREGISTERED and ksymbols.length[at]:
+            found.append(KernelSymbol(ksymbols.address[at], ksymbols.length[at], records.names[sideband.name[at]]))
         at = kinds.find(KSYMBOL, at + 1)
     return found
 

@@ -42,13 +42,14 @@ class PlacedTable(NamedTuple):
 def module_places(records: Any, store: ImageStore) -> dict[int, list[Place]]:
     """Where modules lay, by image number, in the order of the recording's mappings."""
     side = records.sideband
+    starts, lengths = side.mmaps.start, side.mmaps.length
     wanted = [kind_of_name(name) is ImageKind.MODULE for name in records.names]
     found: dict[int, list[Place]] = {}
     if any(wanted):
         for row, name in enumerate(side.name):
-            if wanted[name] and side.kind[row] == MMAP and side.b[row]:
+            if wanted[name] and side.kind[row] == MMAP and lengths[row]:
                 image = store.image((name, side.identity[row]))
-                place = Place(side.a[row], side.a[row] + side.b[row])
+                place = Place(starts[row], starts[row] + lengths[row])
                 places = found.setdefault(image.number, [])
                 if place not in places:
                     places.append(place)

@@ -238,7 +238,7 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     side_times = sideband.time
     side_positions = sideband.position
     side_tids = sideband.tid
-    side_cookies = sideband.a
+    side_cookies = sideband.deferred_chains.cookie
     n: cython.Py_ssize_t = times.shape[0]
     events: cython.Py_ssize_t = kinds.shape[0]
     result = absent("I", n)

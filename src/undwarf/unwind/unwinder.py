@@ -77,12 +77,13 @@ def later_chains(data: PerfData, records: Records) -> LaterChains | None:
             deferred.read_cookies(view, position, first, end, records.samples, cookies, waiting)
     chain_of, counts = deferred.match(records.samples, records.sample_order, cookies, waiting, side)
     entries = sorted(set(chain_of) - {0xFFFFFFFF})
-    addresses = zeros("Q", sum(side.b[entry] for entry in entries))
+    lengths = side.deferred_chains.length
+    addresses = zeros("Q", sum(lengths[entry] for entry in entries))
     place_of: dict[int, int] = {}
     place = 0
     for entry in entries:
         place_of[entry] = place
-        length = side.b[entry]
+        length = lengths[entry]
         # Twenty-four bytes of header, cookie and count come before the addresses.
         with data.window(side.position[entry], 24 + 8 * length) as view:
             deferred.read_chain(view, 24, length, addresses, place)
@@ -91,7 +92,7 @@ def later_chains(data: PerfData, records: Records) -> LaterChains | None:
     for sample, entry in enumerate(chain_of):
         count[sample] = 0xFFFFFFFF
         if entry != 0xFFFFFFFF:
-            at[sample], count[sample] = place_of[entry], side.b[entry]
+            at[sample], count[sample] = place_of[entry], lengths[entry]
     return LaterChains(at, count, addresses, counts)
 
 

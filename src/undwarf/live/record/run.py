@@ -102,7 +102,7 @@ class Recorder:
             counts = self._unwinder.decoder.counts()
             self.summary.exits = counts.get(RecordType.EXIT, 0)
             self.summary.throttled = counts.get(RecordType.THROTTLE, 0)
-            self.summary.lost = max(self.summary.lost, self._unwinder.decoder.lost)
+            self.summary.lost = max(self.summary.lost, self._unwinder.decoder.sideband.lost)
             assert self._emitter is not None
             self.summary.shortened, self.summary.dropped = self._emitter.shortened, self._emitter.dropped
             self.summary.completed, self.summary.unproven = self._unwinder.completed, self._unwinder.unproven
@@ -126,7 +126,7 @@ class Recorder:
     @property
     def lost(self) -> int:
         """Records that the kernel could not hand over, so far."""
-        return max(self.sampler.open.lost(), self._unwinder.decoder.lost if self._unwinder is not None else 0)
+        return max(self.sampler.open.lost(), self._unwinder.decoder.sideband.lost if self._unwinder is not None else 0)
 
     def end_file(self) -> PerfWriter:
         """Have all that was recorded in the file; its writer."""
@@ -160,9 +160,9 @@ class Recorder:
             done = self._unwinder.unwind(views)
             self._finish_round(done)
             done.spans.clear()
-            if self._unwinder.decoder.lost > self._lost and time.monotonic() - self._described > AGAIN:
+            if self._unwinder.decoder.sideband.lost > self._lost and time.monotonic() - self._described > AGAIN:
                 # What was lost may have been mappings, names, new processes.
-                self._lost, self._described = self._unwinder.decoder.lost, time.monotonic()
+                self._lost, self._described = self._unwinder.decoder.sideband.lost, time.monotonic()
                 known = {*self._unwinder.replay.pids(), *done.samples.pid}
                 self._pieces = self.sampler.describe_again(known)
         else:

@@ -22,11 +22,11 @@ from undwarf.live.sampling.stack_continuation import DeepStacks
 from undwarf.live.system_snapshot import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.decoder import RARE, Decoder
-from undwarf.perfdata.events import OPTIONAL_COLUMNS, decoder_table, has_column
-from undwarf.perfdata.ordering import take, time_order
+from undwarf.perfdata.ordering import time_order
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
-from undwarf.perfdata.records_builder import identity_of
+from undwarf.perfdata.records_builder import build_samples, build_sideband, identity_of
+from undwarf.perfdata.sample_layout import sample_layout
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
 from undwarf.unwind.entries import Entries
@@ -101,8 +101,7 @@ class LiveUnwinder:
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
         self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
         self._moved = LiveMovedCode(self.replay, self.store)
-        self.decoder = Decoder(limits.records, switches)
-        self.decoder.set_events(*decoder_table(events))
+        self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
         self.renewed: list[Callable[[], None]] = []
         """Called when all stacks are forgotten."""
         self._events = list(events)
@@ -126,26 +125,20 @@ class LiveUnwinder:
     def unwind(self, views: Sequence[memoryview]) -> Round:
         """Take records, and walk their samples; the records of a view are whole, and in the order they came."""
         decoder = self.decoder
-        decoder.restart()
+        decoder.columns.clear()
         self._tidy()
         spans = []
         for view in views:
             decoder.at = 0
-            first = decoder.samples
+            first = decoder.columns.samples
             while decoder.scan(view, self._position) == RARE:
                 # No such record comes from the kernel; whatever it is, its header says how long.
                 decoder.at += int.from_bytes(view[decoder.at + 6 : decoder.at + 8], "little")
-            spans.append((view, self._position, first, decoder.samples))
+            spans.append((view, self._position, first, decoder.columns.samples))
             self._position += len(view)
-        columns: dict[str, Any] = dict(decoder.sample_columns())
-        for name in OPTIONAL_COLUMNS:
-            if not has_column(name, self._sample_types):
-                columns[name] = None
-        samples = Samples(decoder.samples, **columns)
+        samples = build_samples(decoder.columns, self._sample_types)
         order = time_order(samples.time)
-        side = decoder.side_columns()
-        side_order = time_order(side["time"])
-        sideband = Sideband(decoder.sideband, **{name: take(column, side_order) for name, column in side.items()})
+        sideband = build_sideband(decoder.columns)
         self._see_names()
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
         self._moved.keep_what_is_proven()
@@ -251,12 +244,12 @@ class LiveUnwinder:
 
     def _see_names(self) -> None:
         """Learn of the names, files and images that are new."""
-        new = self.decoder.names(len(self.names))
+        new = self.decoder.columns.names.entries(len(self.names))
         self.names += new
         if new:
             # The replay still holds the old ones.
             self._name_bits += bytes(map(bits_of_name, new))
-        self.identities += [identity_of(key) for key in self.decoder.identities(len(self.identities))]
+        self.identities += [identity_of(key) for key in self.decoder.columns.identities.entries(len(self.identities))]
 
     def _walker_for(self, samples: Samples, spaces: tuple[Any, Any, Any], selected: memoryview) -> Walker:
         total = self.replay.image_total()

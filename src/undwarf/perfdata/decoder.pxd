@@ -1,1 +1,0 @@
-from undwarf.perfdata.sideband_records cimport SideRecords

@@ -1,0 +1,3 @@
+"""undwarf/perfdata/rounds.pxd"""
+
+from undwarf.perfdata.rounds import Rounds as Rounds

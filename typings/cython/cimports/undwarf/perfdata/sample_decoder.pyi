@@ -1,0 +1,3 @@
+"""undwarf/perfdata/sample_decoder.pxd"""
+
+from undwarf.perfdata.sample_decoder import SampleDecoder as SampleDecoder
