@@ -14,20 +14,15 @@ from cython.cimports.undwarf.perfdata.native import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.rounds import Rounds
 from cython.cimports.undwarf.perfdata.sample_decoder import SampleDecoder
+from cython.cimports.undwarf.perfdata.scan_status import ScanStatus
 from cython.cimports.undwarf.perfdata.sideband_decoder import SidebandDecoder
 
 from undwarf.column import zeros
 from undwarf.perfdata.sample_layout import SampleLayout
 
-# Why scan() stopped.
-MORE = 0  # the record at ``at`` is not wholly inside the window (or the window is used up)
-RARE = 1  # the record at ``at`` is for Python; skip it with ``at += size``
-GROW = 2  # columns are full; never leaves scan()
-BROKEN = 3  # the record at ``at`` claims a size below 8: nothing after it can be found
-FULL = 4  # the limit on entries is reached
-
-KNOWN_TYPES = 128
-OTHER_TYPES = 64
+KNOWN_TYPES = cython.declare(cython.uint, 128)
+OTHER_TYPES = cython.declare(cython.Py_ssize_t, 64)
+"""Types from KNOWN_TYPES on that are counted one by one."""
 
 
 @cython.final
@@ -78,21 +73,21 @@ class Decoder:
     def scan(self, view: Any, position: int) -> int:
         """Decode the records of ``view`` from byte ``self.at`` on, ``position`` being the stream offset of byte 0.
 
-        Afterwards ``self.at`` is the record that stopped the scan, and the result says why (MORE, RARE, BROKEN, FULL).
+        Afterwards ``self.at`` is the record that stopped the scan, and the result says why (a ``ScanStatus``).
         It may be past the window when bytes outside of records were skipped.
         """
         size: cython.Py_ssize_t = view.shape[0]
         base: cython.longlong = position
-        status: cython.int = GROW
+        status: cython.int = ScanStatus.GROW
         if size == 0:
-            return MORE
+            return ScanStatus.MORE
         while True:
             with cython.nogil:
                 status = self._scan(cython.address(view[0]), size, base)
-            if status != GROW:
+            if status != ScanStatus.GROW:
                 return status
             if not self.columns.grow(self._rows):
-                return FULL
+                return ScanStatus.FULL
 
     @cython.cfunc
     @cython.nogil
@@ -108,18 +103,18 @@ class Decoder:
         while True:
             self.at = at
             if at > size - 8:
-                return 0
+                return ScanStatus.MORE
             kind = u32(data, size, at)
             misc = u16(data, size, at + 4)
             length = u16(data, size, at + 6)
             if length < 8:
-                return 3
+                return ScanStatus.BROKEN
             if length > size - at:
-                return 0
+                return ScanStatus.MORE
             # Each counter that was read with a sample may become one: an id and a value are 16 bytes.
             self._rows = (length >> 4) + 1 if self._layouts.splits and kind == RecordType.SAMPLE else 1
             if self.columns.is_full(self._rows, kind != RecordType.SAMPLE):
-                return 2
+                return ScanStatus.GROW
             end = at + length
             if kind == RecordType.SAMPLE:
                 self._counts[kind] += 1
@@ -141,7 +136,7 @@ class Decoder:
                 self._counts[kind] += 1
                 extra = u64(data, size, at + 8) if length >= 16 else 0
                 if extra > cython.cast(cython.ulonglong, 1) << 62:
-                    return 3
+                    return ScanStatus.BROKEN
                 end += cython.cast(cython.Py_ssize_t, extra)
             elif kind in (
                 RecordType.HEADER_ATTR,
@@ -153,7 +148,7 @@ class Decoder:
                 RecordType.COMPRESSED2,
             ):
                 self._count(kind)
-                return 1
+                return ScanStatus.RARE
             else:
                 self._count(kind)
             at = end
@@ -163,16 +158,16 @@ class Decoder:
     @cython.exceptval(-1)
     def _count(self, kind: cython.uint) -> cython.int:
         i: cython.Py_ssize_t
-        if kind < 128:
+        if kind < KNOWN_TYPES:
             self._counts[kind] += 1
             return 0
-        for i in range(64):
+        for i in range(OTHER_TYPES):
             if self._others[2 * i + 1] == 0:
                 self._others[2 * i] = kind
             if self._others[2 * i] == kind:
                 self._others[2 * i + 1] += 1
                 return 0
-        self._others[128] += 1
+        self._others[2 * OTHER_TYPES] += 1
         return 0
 
     def counts(self) -> dict[int, int]:

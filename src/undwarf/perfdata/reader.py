@@ -15,7 +15,7 @@ from undwarf.defects import Defects
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import file_sections
-from undwarf.perfdata.decoder import BROKEN, FULL, MORE, RARE, Decoder
+from undwarf.perfdata.decoder import Decoder
 from undwarf.perfdata.events import EventAttr, attr_bytes, parse_attr
 from undwarf.perfdata.features import Feature, Features, parse_build_id, parse_feature, text
 from undwarf.perfdata.header import HINT, SIZE, ByteOrder, byte_order_of, order_mark, parse_header
@@ -23,6 +23,7 @@ from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.records import Records
 from undwarf.perfdata.records_builder import build_records
 from undwarf.perfdata.sample_layout import sample_layout
+from undwarf.perfdata.scan_status import ScanStatus
 from undwarf.perfdata.spool import Spool, data_files, regular_file
 from undwarf.perfdata.stream import WINDOW, Stream
 
@@ -174,20 +175,21 @@ class PerfData:
             # Each file of a directory is written by a thread of its own.
             decoder.rounds.restart()
             position = segment.position
-            status, length, used = MORE, 0, 0
+            status: int = ScanStatus.MORE
+            length = used = 0
             # Columns that grow by doubling are written twice: how many there are is guessed from the density so far. Of
             # a large recording that is known better behind a whole window.
             room = WINDOW if stream.size > 2 * WINDOW else min(_GLANCE, WINDOW)
             while position < segment.end:
                 with stream.window(position, room) as view:
                     decoder.at, length = 0, len(view)
-                    while (status := decoder.scan(view, position)) == RARE:
+                    while (status := decoder.scan(view, position)) == ScanStatus.RARE:
                         if not self._rare_record(decoder, view):
                             return None
                     used = decoder.at
                 at_end = position + length >= segment.end
                 position += used
-                if status != MORE or used == 0 or (at_end and used < length):
+                if status != ScanStatus.MORE or used == 0 or (at_end and used < length):
                     break
                 if progress is not None:
                     progress(min(position, stream.size), stream.size)
@@ -197,10 +199,10 @@ class PerfData:
                     share = stream.size / position
                     columns.expect(int(columns.samples * share) + 1024, int(columns.sideband * share) + 1024)
             left = segment.end - position
-            if status == FULL:
+            if status == ScanStatus.FULL:
                 self.defects.add("too many records", self.path, detail=f"the last {left} bytes are not read")
                 break
-            if status == BROKEN:
+            if status == ScanStatus.BROKEN:
                 detail = f"at stream position {position}; it and {left} bytes from there on are lost"
                 self.defects.add("record with an impossible size", self.path, detail=detail)
             elif left > 0:

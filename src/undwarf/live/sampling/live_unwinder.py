@@ -21,12 +21,13 @@ from undwarf.live.sampling.round_dumps import RoundDumps
 from undwarf.live.sampling.stack_continuation import DeepStacks
 from undwarf.live.system_snapshot import threads_of
 from undwarf.perfdata import EventAttr, FileIdentity
-from undwarf.perfdata.decoder import RARE, Decoder
+from undwarf.perfdata.decoder import Decoder
 from undwarf.perfdata.ordering import time_order
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.records_builder import build_samples, build_sideband, identity_of
 from undwarf.perfdata.sample_layout import sample_layout
+from undwarf.perfdata.scan_status import ScanStatus
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
 from undwarf.unwind.entries import Entries
@@ -131,7 +132,7 @@ class LiveUnwinder:
         for view in views:
             decoder.at = 0
             first = decoder.columns.samples
-            while decoder.scan(view, self._position) == RARE:
+            while decoder.scan(view, self._position) == ScanStatus.RARE:
                 # No such record comes from the kernel; whatever it is, its header says how long.
                 decoder.at += int.from_bytes(view[decoder.at + 6 : decoder.at + 8], "little")
             spans.append((view, self._position, first, decoder.columns.samples))

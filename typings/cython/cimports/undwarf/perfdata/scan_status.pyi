@@ -1,0 +1,3 @@
+"""undwarf/perfdata/scan_status.pxd"""
+
+from undwarf.perfdata.scan_status import ScanStatus as ScanStatus
