@@ -34,7 +34,7 @@ class _Writer:
     """One writer's zstd stream: takes compressed bytes, keeps what is not yet a whole record."""
 
     def __init__(self, pass_on: Callable[[bytearray], int], limits: Limits) -> None:
-        """``pass_on`` takes bytes that start with a record and says how many it used."""
+        """``pass_on`` takes bytes that start with a record and returns how many it used."""
         self._pass_on = pass_on
         self._ratio = limits.compression_ratio
         self._taken = 0
@@ -52,7 +52,7 @@ class _Writer:
     def write(self, data: bytes) -> int:
         """What the decompressor calls with its output."""
         self._given += len(data)
-        # The first bytes of a stream may stand for much; a megabyte is no bomb.
+        # The ratio of the first bytes of a stream may be high; a megabyte is no bomb.
         if self._given > HANDFUL + self._ratio * self._taken:
             raise _TooMuch
         self._tail += data
@@ -124,7 +124,7 @@ class Unpacker:
                     if at > length:
                         break
             if why == BROKEN:
-                # The decoder meets the same record and says so.
+                # The decoder meets the same record and counts it.
                 with stream.window(position + at, 8) as view:
                     self._plain(view[:8])
                 return
@@ -195,7 +195,7 @@ class Unpacker:
         return 0
 
     def _without_payload(self, record: memoryview, kind: int) -> int:
-        """Write a record with bytes behind it as if it had none; how many there are."""
+        """Write a record without the bytes that follow it; returns how many do."""
         copy = bytearray(record)
         extra = 0
         if kind == RecordType.HEADER_TRACING_DATA and len(copy) >= 12:

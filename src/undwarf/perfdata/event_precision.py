@@ -1,4 +1,4 @@
-"""Where the samples of events stop, by what their attributes and the samples themselves say."""
+"""How precise the samples of events are, by their attributes and by the samples themselves."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,12 +18,12 @@ _EXECUTION = 4
 _EXACT_IP = 1 << 14
 """PERF_RECORD_MISC_EXACT_IP."""
 _LOOKED_AT = 4096
-"""Samples that are asked whether they are exact."""
+"""Samples that are checked for the mark of an exact ip."""
 
 
 class EventStops(NamedTuple):
-    """Numbers of the events whose samples stop ``behind`` the access, and ``at`` it; all others are late. ``done``: of
-    those at it, the ones whose registers are of after the instruction."""
+    """Numbers of the events whose samples are of the instruction ``behind`` the access, or ``at`` it; those of all
+    others have skid. ``done``: events ``at`` it whose registers are those after the instruction."""
 
     behind: frozenset[int]
     at: frozenset[int]
@@ -33,18 +33,18 @@ class EventStops(NamedTuple):
 def event_stops(
     events: Sequence[EventAttr], event_of: Sequence[int], misc: Sequence[int], *, aarch64: bool
 ) -> EventStops:
-    """Breakpoints on data stop behind what they watch, those of AArch64 before it is carried out (ARM DDI 0487, D2.10);
-    faults at it. Precise are events whose samples say so, or that were asked to be of hardware that can be.
+    """Which events are precise, from their attributes and the columns ``event`` and ``misc`` of the samples.
 
-    ``event_of`` and ``misc`` are of the samples.
+    Data breakpoints stop after the access, those of AArch64 before it (ARM DDI 0487, D2.10), faults at it. Other events
+    are precise if most samples are marked as exact, or if that was requested and the hardware can do it.
     """
     watching = {k for k, event in enumerate(events) if event.type == _BREAKPOINT and event.bp_type != _EXECUTION}
     faults = {k for k, event in enumerate(events) if event.type == _SOFTWARE and event.config in _FAULTS}
     exact = {k for k, event in enumerate(events) if event.precise_ip > 1 and event.type not in _IMPRECISE}
-    said: dict[int, int] = {}
+    balances: dict[int, int] = {}
     for event, bits in zip(event_of[:_LOOKED_AT], misc[:_LOOKED_AT], strict=True):
-        said[event] = said.get(event, 0) + (1 if bits & _EXACT_IP else -1)
-    exact.update(k for k, balance in said.items() if balance > 0)
+        balances[event] = balances.get(event, 0) + (1 if bits & _EXACT_IP else -1)
+    exact.update(k for k, balance in balances.items() if balance > 0)
     exact -= watching
     behind = set() if aarch64 else watching
     return EventStops(frozenset(behind), frozenset((exact | faults | watching) - behind), frozenset(exact))

@@ -10,7 +10,7 @@ from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.header import ByteOrder, order_mark
 
 SMALLEST = 64
-"""Size of the first published attr, which also a size of 0 stands for."""
+"""Size of the first published attr, which a size of 0 means too."""
 LARGEST = 4096
 _KNOWN = 144
 
@@ -151,7 +151,7 @@ def encode_attr(event: EventAttr) -> bytes:
 
 
 def attr_bytes(raw: bytes, byte_order: ByteOrder) -> int:
-    """How many of the bytes an attribute claims for itself (its ``size``; 0 stands for the first version)."""
+    """The bytes of an attribute by its own ``size``, where 0 means the first version."""
     (size,) = struct.unpack_from(order_mark(byte_order) + "I", raw, 4)
     return size or SMALLEST
 

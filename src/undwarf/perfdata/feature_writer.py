@@ -41,7 +41,7 @@ def attr_stride(events: Sequence[EventAttr]) -> int:
 
 
 def build_id_record(entry: BuildId) -> bytes:
-    """A BUILD_ID entry as it stands in the section (type 0) with the id's size in it."""
+    """A BUILD_ID entry of the section (type 0), with the size of the id."""
     name = entry.filename.encode("utf-8", "surrogateescape") + b"\0"
     # Records of a stream must be multiples of 8 bytes; 36 of them come before the name.
     name += bytes(-(len(name) + 36) % 8)

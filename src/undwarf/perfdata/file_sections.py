@@ -1,4 +1,4 @@
-"""What a seekable perf.data says outside of its records: events, their names, and feature sections."""
+"""The parts of a seekable perf.data outside of its records: events, their names, and feature sections."""
 
 import os
 import struct
@@ -93,7 +93,7 @@ def unpack_ids(raw: bytes, header: FileHeader) -> tuple[int, ...]:
 
 
 def read_features(file: int, header: FileHeader, file_size: int, name: str, defects: Defects) -> Features:
-    """The feature sections: a table of (offset, size) behind the records, one entry for each bit."""
+    """The feature sections: a table of (offset, size) after the records, one entry for each bit."""
     found = Features()
     if not header.features or header.data.size == 0:
         return found

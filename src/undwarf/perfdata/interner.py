@@ -40,7 +40,7 @@ class Interner:
     @cython.cfunc
     @cython.locals(slots="unsigned int[::1]")
     def grow(self) -> cython.int:
-        """Make room for one more record's strings."""
+        """Reserve space for the strings of one more record."""
         if self._used + 65536 > self._arena.shape[0]:
             self._arena = doubled(self._arena, self._used)
         if self.count + 2 > self._hashes.shape[0]:
@@ -64,7 +64,7 @@ class Interner:
     @cython.exceptval(-1)
     @cython.locals(text="const unsigned char *")
     def add(self, text: Any, length: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The number of ``length`` bytes at ``text``. There must be room, see ``tight``."""
+        """The number of ``length`` bytes at ``text``. There must be space, see ``tight``."""
         i: cython.Py_ssize_t = 0
         start: cython.Py_ssize_t
         number: cython.Py_ssize_t

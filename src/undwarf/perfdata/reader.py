@@ -96,11 +96,11 @@ class PerfData:
 
     @property
     def stitched(self) -> bool:
-        """Whether samples carry chains that were unwound before they were written, and say why they end."""
+        """Whether samples have chains that were unwound before they were written, and the reasons why these end."""
         return (self.features.version or "").startswith(STITCHED_BY)
 
     def records(self, progress: Progress | None = None, *, switches: bool = False) -> Records:
-        """All records, decoded at the first call. ``progress`` is told bytes done and bytes in all.
+        """All records, decoded at the first call. ``progress`` is called with the bytes done and all bytes.
 
         Context switches are counted, and in the side band only when ``switches`` is set.
         """
@@ -117,7 +117,7 @@ class PerfData:
         return self._stream.window(position, length)
 
     def segment_end(self, position: int) -> int:
-        """The position behind the segment that holds ``position``; records never straddle segments."""
+        """The end of the segment that holds ``position``; records never straddle segments."""
         segment = self._stream.segment(position)
         return segment.end if segment is not None else self._stream.size
 
@@ -167,7 +167,7 @@ class PerfData:
         self._raw = []
 
     def _scan(self, progress: Progress | None, switches: bool) -> Decoder | None:
-        """Decode the whole stream; None when compressed records turn up in what was taken for plain."""
+        """Decode the whole stream; None when there are compressed records where none are announced."""
         stream = self._stream
         decoder = Decoder(sample_layout(self.events), self._limits.records, keep_switches=switches)
         self._rare = 0
@@ -178,7 +178,7 @@ class PerfData:
             status: int = ScanStatus.MORE
             length = used = 0
             # Columns that grow by doubling are written twice: how many there are is guessed from the density so far. Of
-            # a large recording that is known better behind a whole window.
+            # a large recording that is known better after a whole window.
             room = WINDOW if stream.size > 2 * WINDOW else min(_GLANCE, WINDOW)
             while position < segment.end:
                 with stream.window(position, room) as view:
@@ -213,7 +213,7 @@ class PerfData:
         return decoder
 
     def _rare_record(self, decoder: Decoder, view: memoryview) -> bool:
-        """Handle the record the decoder stopped at and move behind it; False for one that has to be unpacked."""
+        """Handle the record the decoder stopped at and skip it; False for one that has to be decompressed."""
         at = decoder.at
         kind, misc, size = struct.unpack_from("=IHH", view, at)
         decoder.at = at + size
@@ -233,7 +233,7 @@ class PerfData:
         return True
 
     def _read_head(self, file: int, start: int, end: int) -> None:
-        """Apply what a recording in pipe form says before its first records of processes."""
+        """Apply the records of a recording in pipe form that precede those of processes."""
         mark = order_mark(self.byte_order)
         position = start
         for _ in range(_HEAD_RECORDS):
@@ -268,7 +268,7 @@ class PerfData:
             self._add_event(body)
         elif kind == RecordType.HEADER_FEATURE and len(body) >= 8:
             (number,) = struct.unpack_from(mark + "Q", body)
-            # The last one is empty and only says that no more come.
+            # The last one is empty and marks the end of features.
             if len(body) > 8:
                 parse_feature(number, body[8:], self.byte_order, self.features, self.defects)
         elif kind == RecordType.HEADER_BUILD_ID:

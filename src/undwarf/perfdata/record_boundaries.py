@@ -7,8 +7,8 @@ import cython
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 
 # Why plain_end() stopped.
-SHORT = 0  # the record there is not wholly inside the bytes
-SPECIAL = 1  # compressed data, or a record with more bytes behind it (TRACING_DATA, AUXTRACE)
+SHORT = 0  # the record there continues past the bytes
+SPECIAL = 1  # compressed data, or a record that more bytes follow (TRACING_DATA, AUXTRACE)
 BROKEN = 2  # the record there claims a size below 8
 
 

@@ -123,7 +123,7 @@ class RecordEncoder:
         return self._record(RecordType.EXIT, body, 0, pid, tid, time, cpu)
 
     def lost(self, count: int, *, identifier: int | None = None, time: int = 0, cpu: int = 0) -> bytes:
-        """``count`` records that found no room in the ring buffer."""
+        """``count`` records that did not fit in the ring buffer."""
         body = struct.pack("=QQ", self._id if identifier is None else identifier, count)
         return self._record(RecordType.LOST, body, 0, 0, 0, time, cpu)
 

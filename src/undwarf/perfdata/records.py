@@ -31,7 +31,7 @@ MISC_BIT_14 = 1 << 14
 
 
 class FileIdentity(NamedTuple):
-    """What a mapping says about its file beside the name: a build-id, or a device and inode."""
+    """The file of a mapping, in addition to its name: a build-id, or a device and inode."""
 
     build_id: bytes
     major: int
@@ -47,8 +47,8 @@ NO_IDENTITY = FileIdentity(b"", 0, 0, 0, 0)
 class Samples:
     """Samples in stream order, one entry each; the type code of every column is in its comment.
 
-    A column of offsets (``..._at``) counts bytes from the record's header to the field's first word; 0 says
-    that the sample has no such field. What the word counts was verified to lie within the record. Optional
+    A column of offsets (``..._at``) counts bytes from the record's header to the field's first word; 0 means
+    that the sample has no such field. What the word counts was verified to be within the record. Optional
     columns are None when no event of the recording has the field.
     """
 
@@ -178,7 +178,7 @@ class Records:
     names: list[bytes]
     """Index 0 is the empty name; a name is there once."""
     identities: list[FileIdentity]
-    """Index 0 says nothing."""
+    """Index 0 is the unknown identity."""
     counts: dict[str, int]
     """Records by type name, in order of type number."""
     lost: int

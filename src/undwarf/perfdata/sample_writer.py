@@ -317,7 +317,7 @@ class Emitter:
         """Append one sample of ``length`` bytes at ``data`` whose fields the decoder found to lie inside."""
         start: cython.Py_ssize_t = self.used
         word: cython.ulonglong = 0
-        # [8, before) comes before the chain, [after, regs) and [rest, length) behind it.
+        # [8, before) comes before the chain, [after, regs) and [rest, length) after it.
         before: cython.Py_ssize_t = length
         after: cython.Py_ssize_t
         regs: cython.Py_ssize_t = length

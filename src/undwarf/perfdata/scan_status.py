@@ -8,7 +8,7 @@ class ScanStatus(IntEnum):
     """What has to happen before the scan can continue at the record it stopped at."""
 
     MORE = 0
-    """The record is not wholly inside the window, or the window is used up."""
+    """The record continues past the window, or the window is used up."""
     RARE = 1
     """The record is decoded in Python; skip it with ``at += size``."""
     GROW = 2

@@ -50,8 +50,11 @@ for _size, _kinds in {
 @cython.final
 @cython.cclass
 class SidebandDecoder:
-    """Decodes a record into an entry of the side band. ``lost`` sums what the kernel says was lost, ``unknown_ids``
-    counts records whose id is of no known event."""
+    """Decodes a record into an entry of the side band.
+
+    ``lost`` sums the records and samples that the kernel lost, ``unknown_ids`` counts records whose id is of no known
+    event.
+    """
 
     _entry: Any
     """The entry that is decoded, a ``SidebandEntry``."""

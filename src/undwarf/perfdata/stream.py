@@ -11,7 +11,7 @@ from typing import NamedTuple
 from undwarf.mapped_files import MappedFile
 
 WINDOW = 16 << 20
-"""Bytes mapped at once: pages behind the window go, so a recording of any size needs this much memory."""
+"""Bytes mapped at once: pages before the window are unmapped, so a recording of any size needs this much memory."""
 
 
 class Segment(NamedTuple):
@@ -24,7 +24,7 @@ class Segment(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The stream position behind the last byte."""
+        """The stream position after the last byte."""
         return self.position + self.length
 
 

@@ -79,9 +79,9 @@ class Parser:
     depth = cython.declare(cython.int)
     budget: Budget
     substitutions: list[Node]
-    """What `S_`, `S0_` and so on stand for."""
+    """The components that `S_`, `S0_` and so on repeat."""
     template_args: Any
-    """The arguments that template parameters stand for: a list of nodes, None while they are unknown."""
+    """The arguments of template parameters: a list of nodes, None while they are unknown."""
     forward_references: list[tuple[int, Node]]
     """Parameters read before their arguments, as (number, node)."""
     last_name = cython.declare(str)
@@ -294,7 +294,7 @@ class Parser:
 
     @cython.cfunc
     def name(self, own: cython.bint) -> Node:
-        """``<name>``; ``own``: template parameters after it stand for the arguments of its last template."""
+        """``<name>``; ``own``: template parameters after it refer to the arguments of its last template."""
         self.descend()
         c = self.peek()
         if c == "N":

@@ -193,7 +193,7 @@ class Printer:
 
     @cython.cfunc
     def element(self, node: Node) -> Node:
-        """What a template parameter stands for; of a pack the element that is printed."""
+        """The argument of a template parameter; of a pack the element that is printed."""
         while True:
             self.budget.step()
             if node.first is None:
@@ -207,7 +207,7 @@ class Printer:
 
     @cython.cfunc
     def argument(self, node: Node) -> Node:
-        """What a template parameter stands for; of a pack the whole pack."""
+        """The argument of a template parameter; of a pack the whole pack."""
         while node.kind == NodeKind.FORWARD and node.first is not None:
             self.budget.step()
             node = node.first
