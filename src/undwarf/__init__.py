@@ -9,8 +9,6 @@
 
 from importlib import import_module
 
-from undwarf import importing
-
 # The module of this name takes longer to import than all of ours: a program that is interrupted meanwhile shows where.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from undwarf.defects import Defect, Defects
     from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
     from undwarf.limits import Limits
+    from undwarf.mapped_files import handle_truncation
     from undwarf.profile.filters import Filters
     from undwarf.profile.model import Frame, Sample
     from undwarf.tables.model import Rule, UnwindTable
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from undwarf.unwind.stop import Provenance, StopReason
     from undwarf.views.call_tree import CallTree, TreeNode
     from undwarf.views.data.types import DataTypes, FieldRow, TypeRow
-
-importing.install()
 
 __version__ = "0.1.0"
 
@@ -58,12 +55,11 @@ _HOMES = {
     "UnwindTable": "tables.model",
     "UsageError": "errors",
     "accesses": "api",
+    "handle_truncation": "mapped_files",
     "open": "api",
 }
 
-__all__ = [  # noqa: RUF022
-    "open",
-    "accesses",
+__all__ = [
     "Access",
     "CallTree",
     "DataTypes",
@@ -87,6 +83,9 @@ __all__ = [  # noqa: RUF022
     "UnreadableInput",
     "UnwindTable",
     "UsageError",
+    "accesses",
+    "handle_truncation",
+    "open",
 ]
 
 

@@ -337,7 +337,7 @@ class Recording:
         """
         if not callers:
             max_stack = 1
-        limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
+        limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
         if progress is not None and "records" not in self.__dict__:
             show = progress
             records = self.data.records(lambda done, total: show("reading records", done, total))
@@ -456,7 +456,7 @@ class Recording:
         """
         if filters is not None and filters.of_frames:
             raise UsageError("a smaller recording cannot be made by function or file", "", "filter what is made of it")
-        limits = self._limits if max_stack is None else replace(self._limits, max_frames=max(1, max_stack))
+        limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
         selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
         from undwarf import __version__

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import TracebackType
 
 from undwarf.errors import UndwarfError
-from undwarf.lazy_dataclasses import dataclass
 
 CUT_SHORT = "file cut short while it was read"
 OWN_DEFECT = "defect of undwarf"

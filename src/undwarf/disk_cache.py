@@ -87,7 +87,7 @@ def own_directory(
         if not make:
             raise
         if within is None:
-            os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)  # noqa: PTH100, PTH103, PTH120
+            os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
             os.mkdir(path, 0o700, dir_fd=within)
         handle = _open_directory(path, flags, within, link)

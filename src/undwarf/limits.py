@@ -1,10 +1,9 @@
 """Every bound that protects us from hostile or broken input, with its default, in one place."""
 
-from undwarf.lazy_dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Bounds on what one input may cost. All are arguments; these are the defaults."""
 
     max_frames: int = 8192

@@ -1,9 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Files mapped into memory that somebody may cut short meanwhile.
 
-Reading a mapped page that is no longer in the file ends the process with SIGBUS. To look at the file's size first would
-be a race, and to read files into memory costs as much memory as they are long. So the signal is handled: from the page
-that was missing on, the mapping is replaced by zeros, which the reader takes for damage, and the file is noted.
+Reading a mapped page that is no longer in the file raises SIGBUS, which ends the process: the risk of every program
+that maps files. To look at the file's size first would be a race, and to read files into memory costs as much memory as
+they are long. A program may call :func:`handle_truncation`, as the command line does: then the mapping is replaced by
+zeros from the missing page on, which the reader takes for damage, and the file is noted. Without that call the process
+keeps its signal handlers.
 """
 
 import mmap
@@ -23,7 +25,7 @@ from cython.cimports.posix.signal import (
 )
 from cython.cimports.undwarf.mapping_table import BUS_ADRERR, MAPPINGS, SIG_DFL, SIGBUS, Mapping
 
-__all__ = ["MappedFile", "cut_files"]
+__all__ = ["MappedFile", "cut_files", "handle_truncation"]
 
 # Whoever has the GIL changes these; the signal's handler only marks what was missing.
 _table = cython.declare("Mapping *", cython.NULL)
@@ -80,16 +82,15 @@ def _missing(number: cython.int, info: Any, _context: Any) -> None:
     sigaction(number, cython.address(action), cython.NULL)
 
 
-def _handle() -> None:
-    """Handle the signal from now on."""
-    global _handles, _table
+def handle_truncation() -> None:
+    """Install a handler of SIGBUS for this process: pages cut off mapped files read as zeros (:func:`cut_files`).
+
+    It covers the files that undwarf maps. For a fault anywhere else, the handler installed before is called.
+    """
+    global _handles
     action = cython.declare(sigaction_t)
     if _handles:
         return
-    if _table == cython.NULL:
-        _table = cython.cast("Mapping *", calloc(MAPPINGS, cython.sizeof(Mapping)))
-        if _table == cython.NULL:
-            raise MemoryError
     sigemptyset(cython.address(action.sa_mask))
     action.sa_flags = SA_SIGINFO
     action.sa_sigaction = _missing
@@ -99,8 +100,11 @@ def _handle() -> None:
 @cython.locals(view="const unsigned char[::1]")
 def _add(view: Any, path: str) -> int:
     """Guard a mapping; its number. Raises OSError where there are too many."""
-    global _used
-    _handle()
+    global _table, _used
+    if _table == cython.NULL:
+        _table = cython.cast("Mapping *", calloc(MAPPINGS, cython.sizeof(Mapping)))
+        if _table == cython.NULL:
+            raise MemoryError
     start: cython.size_t = cython.cast(cython.size_t, cython.address(view[0]))
     size: cython.size_t = view.shape[0]
     i: cython.Py_ssize_t
@@ -152,10 +156,8 @@ def cut_files() -> list[str]:
 
 
 class MappedFile(mmap.mmap):
-    """Bytes of a file, mapped read-only, of which those read as zeros that are cut off while they are mapped.
-
-    The first one lets this process handle SIGBUS; faults elsewhere go to the handler that was there before.
-    """
+    """Bytes of a file, mapped read-only. If the file is truncated meanwhile, reading what was cut off gives zeros after
+    :func:`handle_truncation`, and ends the process with SIGBUS without it."""
 
     _number: int = -1
 

@@ -17,6 +17,7 @@ RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The example with its program, to be damaged."""
+    undwarf.handle_truncation()
     shutil.copytree(RECORDING, tmp_path / "recording")
     return tmp_path / "recording"
 

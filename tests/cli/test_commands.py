@@ -320,7 +320,7 @@ def test_output_is_written_in_large_pieces(perf_data: Path, unbuffered: str) -> 
 
 @pytest.mark.parametrize("command", ["script", "info"])
 def test_a_full_disk_is_an_error(perf_data: Path, command: str) -> None:
-    if not os.path.exists("/dev/full"):  # noqa: PTH110
+    if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     with open("/dev/full", "wb") as full:
         done = subprocess.run(

@@ -29,7 +29,7 @@ print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr
 RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
 UNUSED = {
     "types --json": (
-        "json", "undwarf.outputs.types.text", "undwarf.profile.jit", "undwarf.tables.disk.cache",
+        "undwarf.outputs.types.text", "undwarf.profile.jit", "undwarf.tables.disk.cache",
         "undwarf.types.dataflow.ways", "undwarf.types.skid", "undwarf.unwind.aarch64", "undwarf.unwind.sources",
     ),
     "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.sources"),

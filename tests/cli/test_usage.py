@@ -128,7 +128,6 @@ def test_shells_complete_values(undwarf: Run, tmp_path: Path, words: str, values
 def test_threads_of_large_recordings_are_not_completed(
     undwarf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace
 
     import click
 
@@ -140,7 +139,7 @@ def test_threads_of_large_recordings_are_not_completed(
     context = click.Context(root, info_name="report")
     context.params["file"] = str(tmp_path / "large")
     assert _comms(context) == ["prog"]
-    monkeypatch.setattr(limits, "DEFAULT", replace(limits.DEFAULT, completion_bytes=1000))
+    monkeypatch.setattr(limits, "DEFAULT", limits.DEFAULT._replace(completion_bytes=1000))
     assert _comms(context) == []
 
 

@@ -4,7 +4,6 @@ none takes more than a moment: those here would take hours without the limits.""
 import shutil
 import struct
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -244,7 +243,7 @@ def test_unit_used_least_recently_is_given_up_first(three: Path) -> None:
         number = next(iter(set(full._kept) - before))
         sizes[name] = number, full._kept[number].size
     room = sum(sizes[name][1] for name in ("one", "two", "three")) - 1
-    lines = DebugLines.open(ElfFile.open(three), limits=replace(DEFAULT, dwarf_bytes=room))
+    lines = DebugLines.open(ElfFile.open(three), limits=DEFAULT._replace(dwarf_bytes=room))
     assert lines is not None
     for name in ("one", "two", "one", "three"):
         found = lines.inline_chains(column([starts[name]]))

@@ -5,7 +5,6 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -166,7 +165,7 @@ def test_little_memory_gives_the_same_answers(build: Callable[[str], Path]) -> N
     elf = ElfFile.open(build("rust"))
     code = next(section for section in elf.sections if section.name == ".text")
     addresses = list(range(code.address, code.address + code.size, 997))
-    small = DebugLines.open(elf, limits=replace(DEFAULT, dwarf_bytes=1))
+    small = DebugLines.open(elf, limits=DEFAULT._replace(dwarf_bytes=1))
     assert small is not None
     found = small.inline_chains(column(addresses))
     assert [found.chain(i) for i in range(len(addresses))] == _raw(elf, addresses)

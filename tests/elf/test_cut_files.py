@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import pytest
 from elf_builder import SHF_COMPRESSED, Elf, Section, program
 
 from undwarf.elf import ElfFile
-from undwarf.mapped_files import MappedFile, cut_files
+from undwarf.mapped_files import MappedFile, cut_files, handle_truncation
 from undwarf.perfdata.stream import Stream
 
 SIZE = 1 << 20
@@ -22,6 +23,7 @@ SIZE = 1 << 20
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "file"
     path.write_bytes(b"x" * SIZE)
+    handle_truncation()
     cut_files()
     return path
 
@@ -83,7 +85,9 @@ def test_a_view_keeps_a_closed_mapping_guarded(file: Path) -> None:
 
 FOREIGN = """
 import mmap, os, sys
-from undwarf.mapped_files import MappedFile
+from undwarf.mapped_files import MappedFile, handle_truncation
+if sys.argv[2] == "handled":
+    handle_truncation()
 with open(sys.argv[1], "rb") as file:
     ours = MappedFile.of(file.fileno(), 1 << 20, "ours")
     theirs = mmap.mmap(file.fileno(), 1 << 20, prot=mmap.PROT_READ)
@@ -96,10 +100,15 @@ print(theirs[0], flush=True)
 @pytest.mark.parametrize("options", [[], ["-X", "faulthandler"]])
 def test_a_fault_in_a_mapping_of_others_ends_the_process_as_before(file: Path, options: list[str]) -> None:
     done = subprocess.run(
-        [sys.executable, *options, "-c", FOREIGN, str(file)], capture_output=True, timeout=60, check=False
+        [sys.executable, *options, "-c", FOREIGN, str(file), "handled"], capture_output=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (-7, b"0\n")
     assert (b"Bus error" in done.stderr) == bool(options)
+
+
+def test_without_the_handler_a_truncated_file_ends_the_process(file: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FOREIGN, str(file), "default"], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, b"")
 
 
 def test_a_section_of_a_file_that_was_cut_short_is_zeros(tmp_path: Path) -> None:

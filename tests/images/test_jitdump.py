@@ -2,7 +2,6 @@
 
 import os
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,7 +182,7 @@ def test_code_that_does_not_fit_is_left_out() -> None:
 def test_the_number_of_records_is_bounded() -> None:
     defects = Defects()
     dump = Dump().load(0x1000, b"a").load(0x1000, b"b").load(0x1000, b"c")
-    assert len(read(dump, limits=replace(DEFAULT, jit_records=2), defects=defects).codes) == 2
+    assert len(read(dump, limits=DEFAULT._replace(jit_records=2), defects=defects).codes) == 2
     assert [defect.kind for defect in defects] == ["too many jitdump records"]
 
 

@@ -2,7 +2,6 @@
 
 import gzip
 import lzma
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +105,6 @@ def test_damage_is_said(tmp_path: Path, suffix: str) -> None:
 def test_what_unpacks_to_too_much(suffix: str) -> None:
     packed = memoryview(PACKED[suffix](bytes(1 << 22)))
     with pytest.raises(CompressionError):
-        unpack_file(packed, replace(DEFAULT, module_bytes=1 << 20))
+        unpack_file(packed, DEFAULT._replace(module_bytes=1 << 20))
     with pytest.raises(CompressionError):
-        unpack_file(packed, replace(DEFAULT, compression_ratio=2))
+        unpack_file(packed, DEFAULT._replace(compression_ratio=2))

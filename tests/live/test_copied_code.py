@@ -2,7 +2,6 @@
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from undwarf.defects import Defects
@@ -28,7 +27,7 @@ def test_executable_files_of_a_process_are_looked_at(monkeypatch) -> None:
 
 
 def test_a_longer_list_of_mappings_is_not_read(monkeypatch) -> None:
-    assert looked_at(monkeypatch, replace(DEFAULT, process_maps_bytes=100)) == []
+    assert looked_at(monkeypatch, DEFAULT._replace(process_maps_bytes=100)) == []
 
 
 def test_only_so_many_files_without_template_are_remembered(monkeypatch, tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_only_so_many_files_without_template_are_remembered(monkeypatch, tmp_pat
     monkeypatch.setattr(finder, "open", str)
     for path in paths:
         path.write_bytes(b"")
-    copies = LiveCopies(finder, lambda: [os.getpid()], replace(DEFAULT, template_files=2), Defects())
+    copies = LiveCopies(finder, lambda: [os.getpid()], DEFAULT._replace(template_files=2), Defects())
     monkeypatch.setattr(copied_code, "_files", lambda _pid, _most: map(str, paths[:2]))
     for _ in range(2):
         copies.table(0, RuleSet())

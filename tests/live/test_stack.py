@@ -108,14 +108,14 @@ def test_text_names_functions_and_lines(process: subprocess.Popen[bytes]):
 def test_it_runs_again_afterwards(process: subprocess.Popen[bytes]):
     snapshot = take(process.pid)
     assert all(thread.stopped > 0 for thread in snapshot.threads)
-    for tid in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208
+    for tid in os.listdir(f"/proc/{process.pid}/task"):
         status = Path(f"/proc/{process.pid}/task/{tid}/status").read_text()
         assert "TracerPid:\t0" in status
         assert "State:\tt" not in status
 
 
 def all_are(pid: int, state: str) -> bool:
-    tids = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    tids = os.listdir(f"/proc/{pid}/task")
     return all(state in Path(f"/proc/{pid}/task/{tid}/status").read_text() for tid in tids)
 
 
@@ -144,7 +144,7 @@ def test_addresses_are_those_that_debuggers_print(process: subprocess.Popen[byte
 
 
 def test_a_thread_stands_for_its_process(process: subprocess.Popen[bytes]):
-    tid = max(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))  # noqa: PTH208
+    tid = max(int(name) for name in os.listdir(f"/proc/{process.pid}/task"))
     assert take(tid).pid == process.pid
 
 
@@ -354,14 +354,14 @@ def test_killing_us_leaves_the_process_running(process: subprocess.Popen[bytes])
             taker.stdout.readline()
             time.sleep(0.02)
             taker.send_signal(number)
-        for tid in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208
+        for tid in os.listdir(f"/proc/{process.pid}/task"):
             status = Path(f"/proc/{process.pid}/task/{tid}/status").read_text()
             assert "TracerPid:\t0" in status
             assert "State:\tt" not in status
 
 
 def held(pid: int) -> bool:
-    statuses = [Path(f"/proc/{pid}/task/{tid}/status").read_text() for tid in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
+    statuses = [Path(f"/proc/{pid}/task/{tid}/status").read_text() for tid in os.listdir(f"/proc/{pid}/task")]
     return any("State:\tt" in status for status in statuses)
 
 

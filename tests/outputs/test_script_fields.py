@@ -228,11 +228,11 @@ def test_code_between_branches_is_limited(tmp_path: Path, program: tuple[Path, d
             profile = recording.profile(by_time=True, runtime=True)
             from dataclasses import replace
 
-            limits = replace(DEFAULT, branch_code_bytes=limit, branches=2000)
+            limits = DEFAULT._replace(branch_code_bytes=limit, branches=2000)
             sources = Sources(recording.data, recording.records, profile, recording.addresses, limits)
             fields = SampleFields(sources, [frozenset({"brstackinsn"})])
             lengths.append(len(fields.text(4, 0)))
-            limited = SampleFields(replace(sources, limits=replace(limits, branches=1)), [frozenset({"brstack"})])
+            limited = SampleFields(replace(sources, limits=limits._replace(branches=1)), [frozenset({"brstack"})])
             assert limited.text(4, 0).count(b"/-/-/0//- ") == 1
             assert any("branch stack" in str(defect) for defect in recording.defects)
             fields.close()

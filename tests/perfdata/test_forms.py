@@ -335,7 +335,7 @@ def test_no_descriptor_is_left_open(tmp_path):
 def test_bomb_is_stopped_by_its_ratio(opened):
     make = Build()
     bomb = make.compressed(make.record(68) * 3_000_000, 24_000_000)
-    data = opened(make.file(EVENTS, bomb), limits=replace(DEFAULT, compression_ratio=100))
+    data = opened(make.file(EVENTS, bomb), limits=DEFAULT._replace(compression_ratio=100))
     data.records()
     assert [defect.kind for defect in data.defects if "implausible" in defect.kind]
 
@@ -343,6 +343,6 @@ def test_bomb_is_stopped_by_its_ratio(opened):
 def test_bomb_is_stopped_by_its_size(opened):
     make = Build()
     bomb = make.compressed(make.record(68) * 500_000, 4_000_000)
-    data = opened(make.file(EVENTS, bomb), limits=replace(DEFAULT, stream_bytes=1 << 20, compression_ratio=10**9))
+    data = opened(make.file(EVENTS, bomb), limits=DEFAULT._replace(stream_bytes=1 << 20, compression_ratio=10**9))
     with pytest.raises(UnreadableInput, match="unpacks to more than"):
         data.records()

@@ -1,7 +1,5 @@
 """Records of tracepoints as text: what is expected is what perf 7 prints, but where that is said to be wrong."""
 
-from dataclasses import replace
-
 import pytest
 
 from perfdata.tracepoints import format_file, raw
@@ -101,7 +99,7 @@ def test_division_by_nothing_is_nothing() -> None:
 
 @pytest.mark.parametrize("shown", ['"%d", {}REC->a{}', '"%d", {}REC->a'])
 def test_nesting_is_limited(shown: str) -> None:
-    few = replace(DEFAULT, print_depth=20)
+    few = DEFAULT._replace(print_depth=20)
     part = "(" if shown.count("{}") == 2 else "~"
     assert made(shown.format(part * 6, ")" * 6), few)(raw(a=-1)) != b""
     assert not made(shown.format(part * 6, ")" * 6), few).failed

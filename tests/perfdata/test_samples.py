@@ -236,7 +236,7 @@ def test_more_samples_than_the_first_columns_hold(opened):
 
 def test_limit_on_records(opened):
     make = Build()
-    data = opened(make.file([Attr()], [make.sample(Attr())] * 50), limits=replace(DEFAULT, records=20))
+    data = opened(make.file([Attr()], [make.sample(Attr())] * 50), limits=DEFAULT._replace(records=20))
     assert len(data.records().samples) == 20
     assert [defect.kind for defect in data.defects] == ["too many records"]
 
@@ -312,5 +312,5 @@ def test_more_counters_than_columns_hold_and_the_limit_on_them(opened):
     samples = opened(data).records().samples
     assert samples.count == 15_000
     assert set(samples.period) == {1}
-    limited = opened(data, limits=replace(DEFAULT, records=5000)).records().samples
+    limited = opened(data, limits=DEFAULT._replace(records=5000)).records().samples
     assert 0 < limited.count <= 5000

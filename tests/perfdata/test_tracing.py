@@ -1,7 +1,5 @@
 """Descriptions of tracepoints in a recording's header."""
 
-from dataclasses import replace
-
 import pytest
 
 from perfdata.build import Attr, Build
@@ -61,7 +59,7 @@ def test_a_section_that_is_cut_short_keeps_what_came_before() -> None:
 
 
 def test_formats_are_limited_in_number_and_size() -> None:
-    for limits, left in ((replace(DEFAULT, trace_formats=1), 1), (replace(DEFAULT, trace_format_bytes=100), 0)):
+    for limits, left in ((DEFAULT._replace(trace_formats=1), 1), (DEFAULT._replace(trace_format_bytes=100), 0)):
         defects = Defects()
         assert len(parse_tracing(SECTION, defects, limits).formats) == left
         assert len(defects) == 1

@@ -1,6 +1,5 @@
 """Which process's files have the template of copied code."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +21,6 @@ def test_only_so_many_parents_are_gone_through(monkeypatch, parents: int, found:
     )
     store = SimpleNamespace(image=lambda _key: SimpleNamespace(elf=b"elf", kind=ImageKind.FILE))
     monkeypatch.setattr("undwarf.tables.from_copies.template_of", lambda _elf, _limits: b"template")
-    limits = replace(DEFAULT, fork_parents=parents)
+    limits = DEFAULT._replace(fork_parents=parents)
     code = CopiedCode(SimpleNamespace(sideband=side), store, lambda: [4], limits, Defects(), lambda _start, _end: b"")
     assert list(code._templates_of(4)) == found

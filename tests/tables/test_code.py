@@ -9,7 +9,6 @@ import subprocess
 import weakref
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -341,10 +340,10 @@ def test_padding_between_functions_is_not_analysed(assembled: tuple[Path, dict[s
 @pytest.mark.parametrize(
     "limits",
     [
-        replace(DEFAULT, code_function_bytes=4),
-        replace(DEFAULT, code_steps=1),
-        replace(DEFAULT, code_operations=1),
-        replace(DEFAULT, code_total_bytes=4),
+        DEFAULT._replace(code_function_bytes=4),
+        DEFAULT._replace(code_steps=1),
+        DEFAULT._replace(code_operations=1),
+        DEFAULT._replace(code_total_bytes=4),
     ],
 )
 def test_limits(assembled: tuple[Path, dict[str, int]], limits: Limits) -> None:
@@ -571,7 +570,7 @@ def test_a_function_keeps_its_rule_beside_parts_in_a_circle(circle: tuple[Path, 
 
 def test_parts_of_too_many_others_belong_to_none(circle: tuple[Path, dict[str, int]]) -> None:
     path, labels = circle
-    table = UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_parts=1))
+    table = UnwindTable.from_elf(path, "code", limits=DEFAULT._replace(code_parts=1))
     rule = table.rule_at(labels["first_part"])
     assert rule is not None
     assert rule.cfa == "rsp+8"
@@ -589,7 +588,7 @@ def code_source(path: Path, limits: Limits) -> CodeSource:
 
 def test_few_functions_are_kept_while_all_are_gone_through(circle: tuple[Path, dict[str, int]]) -> None:
     path, _ = circle
-    most, fewest = code_source(path, DEFAULT), code_source(path, replace(DEFAULT, code_kept=1))
+    most, fewest = code_source(path, DEFAULT), code_source(path, DEFAULT._replace(code_kept=1))
     assert most.compile_all() == fewest.compile_all() > 8
     assert fewest.binary.kept_operations < most.binary.kept_operations
 
@@ -598,12 +597,12 @@ def test_functions_that_are_not_kept_have_the_same_rows(circle: tuple[Path, dict
     path, _ = circle
     everything = list(UnwindTable.from_elf(path, "code"))
     assert len(everything) > 8
-    assert everything == list(UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_kept=1)))
+    assert everything == list(UnwindTable.from_elf(path, "code", limits=DEFAULT._replace(code_kept=1)))
 
 
 def test_a_function_gone_through_is_freed_at_once(circle: tuple[Path, dict[str, int]]) -> None:
     path, _ = circle
-    found = code_source(path, replace(DEFAULT, code_kept=1))
+    found = code_source(path, DEFAULT._replace(code_kept=1))
     first = weakref.ref(found.binary.flow(0))
     gc.disable()
     try:
@@ -683,7 +682,7 @@ def test_only_what_is_left_open_is_searched(tmp_path: Path) -> None:
 def test_open_code_beyond_the_limit_is_not_searched(tmp_path: Path) -> None:
     elf = ElfFile.open(build(tmp_path, SWITCH + UNDESCRIBED, "c", "gcc", "-O2"))
     counts = []
-    for limits in (DEFAULT, replace(DEFAULT, code_searched_bytes=16)):
+    for limits in (DEFAULT, DEFAULT._replace(code_searched_bytes=16)):
         table = UnwindTable.from_elf(elf, ("eh-frame", "code"), limits=limits, quick=True)
         counts.append(table.consult_all())
     assert counts[1] < counts[0]
@@ -718,7 +717,7 @@ def test_code_is_no_more_than_the_bytes_of_the_file(segments: list[tuple[int, in
 def test_code_that_is_too_large_is_not_searched(tmp_path: Path) -> None:
     path = build(tmp_path, FRAMES, "c", "gcc", "-O2", "-s", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
     everything = UnwindTable.from_elf(path, "code")
-    little = UnwindTable.from_elf(path, "code", limits=replace(DEFAULT, code_bytes=16))
+    little = UnwindTable.from_elf(path, "code", limits=DEFAULT._replace(code_bytes=16))
     assert len(little) < len(everything)
 
 
@@ -756,7 +755,7 @@ def test_stubs_that_are_said_to_be_huge_are_refused(tmp_path: Path) -> None:
         pytest.skip("a program without a procedure linkage table")
     known = UnwindTable.from_elf(elf, "code")
     assert known.rule_at(stubs.address) is not None
-    none = UnwindTable.from_elf(elf, "code", limits=replace(DEFAULT, code_function_bytes=stubs.size - 1))
+    none = UnwindTable.from_elf(elf, "code", limits=DEFAULT._replace(code_function_bytes=stubs.size - 1))
     assert none.rule_at(stubs.address) is None
 
 

@@ -1,7 +1,5 @@
 """Tables of code that a runtime copies."""
 
-from dataclasses import replace
-
 import pytest
 from elf_builder import Elf, Section, Segment, Symbol
 
@@ -39,7 +37,7 @@ def test_copies_that_overlap_are_left_out() -> None:
 
 def test_the_number_of_known_copies_is_bounded() -> None:
     defects = Defects()
-    limits = replace(DEFAULT, copies=2)
+    limits = DEFAULT._replace(copies=2)
     assert len(table_of_copies(PLAIN, [0x1000, 0x1020], RuleSet(), limits, defects, "process 7")) == 2
     assert not len(defects)
     assert len(table_of_copies(PLAIN, [0x1000, 0x1020, 0x1040], RuleSet(), limits, defects, "process 7")) == 2
@@ -47,7 +45,7 @@ def test_the_number_of_known_copies_is_bounded() -> None:
 
 
 def test_full_rules_leave_copies_without() -> None:
-    assert table_of_copies(PLAIN, [0x1000], RuleSet(replace(DEFAULT, rules=0))).rule_at(0x1000) is None
+    assert table_of_copies(PLAIN, [0x1000], RuleSet(DEFAULT._replace(rules=0))).rule_at(0x1000) is None
 
 
 class Memory:
@@ -69,7 +67,7 @@ class Memory:
 
 
 def in_memory(memory: Memory, defects: Defects | None = None, copies: int = DEFAULT.copies) -> CopiesInMemory:
-    limits = replace(DEFAULT, copies=copies)
+    limits = DEFAULT._replace(copies=copies)
     return CopiesInMemory(PLAIN, memory.read, RuleSet(), limits, defects if defects is not None else Defects())
 
 
@@ -136,4 +134,4 @@ def test_symbols_that_bound_nothing_have_no_template(size: int) -> None:
 def test_the_size_of_a_template_is_bounded() -> None:
     assert len(template_of(elf(256)) or b"") == 256
     assert template_of(elf(257)) is None
-    assert template_of(elf(), replace(DEFAULT, template_bytes=10)) is None
+    assert template_of(elf(), DEFAULT._replace(template_bytes=10)) is None

@@ -1,6 +1,5 @@
 """What functions are given whose parameters nothing names: told by who calls them."""
 
-import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
@@ -106,17 +105,17 @@ def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
 
 
 def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
-    limits = dataclasses.replace(DEFAULT, call_scan_bytes=16)
+    limits = DEFAULT._replace(call_scan_bytes=16)
     assert answers(program, "by_key", limits) == {"?"}
 
 
 def test_large_functions_are_only_followed(program: Path) -> None:
-    limits = dataclasses.replace(DEFAULT, inferred_instructions=4)
+    limits = DEFAULT._replace(inferred_instructions=4)
     assert answers(program, "by_key", limits) == {"?"}
 
 
 def test_so_many_callers_are_looked_into(program: Path) -> None:
-    limits = dataclasses.replace(DEFAULT, callers_followed=0)
+    limits = DEFAULT._replace(callers_followed=0)
     assert answers(program, "by_key", limits) == {"?"}
 
 

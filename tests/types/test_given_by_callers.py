@@ -1,6 +1,5 @@
 """Parameters that compilers made anew, of which debugging information says nothing: told by all who call."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,7 +74,7 @@ class Calls:
 
     def given(self, *types: int, kind: int = CALL, external: bool = False) -> dict[int, int]:
         fake = self.fake
-        fake.prototypes[0] = replace(fake.prototypes[0], external=external)
+        fake.prototypes[0] = fake.prototypes[0]._replace(external=external)
         fake.variables = [
             Place("v", fake.graph.pointer_to(t), PlaceKind.REGISTER, RDI, 0, *self.bounds[k])
             for k, t in enumerate(types, 1)

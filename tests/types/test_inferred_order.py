@@ -1,6 +1,5 @@
 """What is told of a program's functions of which only BTF is there, whichever of them are asked about first."""
 
-import dataclasses
 from itertools import permutations
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def test_what_is_passed_on_may_be_one_of_several(passed: Path) -> None:
 
 def test_what_functions_are_does_not_depend_on_what_was_asked_before(passed: Path, around: Path) -> None:
     """As few as are looked into for one: what others were asked for must not count for it."""
-    limits = dataclasses.replace(DEFAULT, callers_followed=2)
+    limits = DEFAULT._replace(callers_followed=2)
     for path, names in ((passed, ("sixth", "fifth", "even", "odd", "third")), (around, ("inner", "outer", "main"))):
         answers = set()
         for order in (names, names[::-1], names[2:] + names[:2]):

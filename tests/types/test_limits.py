@@ -1,7 +1,6 @@
 """Every limit on what following types may cost, hit: what is beyond it is told and counted, never wrong or endless."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +47,7 @@ def ask(programs: dict[str, Path]) -> Ask:
     """(what is said of the memory operands of `walk` within some limits, the defects that were counted)"""
 
     def answers(level: str = "-O2", **limits: int) -> tuple[list[Access], Defects]:
-        bounds = replace(DEFAULT, **limits)
+        bounds = DEFAULT._replace(**limits)
         defects = Defects()
         elf = ElfFile.open(programs[level], limits=bounds)
         resolver = open_resolver(elf, limits=bounds, defects=defects)

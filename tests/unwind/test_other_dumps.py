@@ -4,7 +4,6 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -209,16 +208,16 @@ def test_a_few_samples_prove_nothing(continued) -> None:
 
 def test_no_stack_gets_longer_than_the_limit_of_frames(continued) -> None:
     samples = [*STEADY, INNER, *STEADY]
-    assert continued(samples, replace(DEFAULT, max_frames=11))
-    assert continued(samples, replace(DEFAULT, max_frames=10)) == {}
+    assert continued(samples, DEFAULT._replace(max_frames=11))
+    assert continued(samples, DEFAULT._replace(max_frames=10)) == {}
 
 
 def test_only_so_many_frames_of_a_window_are_kept(continued) -> None:
     # A stack takes three entries more than it has frames of its own; those like the one before take four.
     enough = 10 + 3 + 23 * 4 + 9 + 3 + 10 + 3
     samples = [*STEADY, INNER, *STEADY]
-    assert continued(samples, replace(DEFAULT, logged_frames=enough))
-    assert continued(samples, replace(DEFAULT, logged_frames=20)) == {}
+    assert continued(samples, DEFAULT._replace(logged_frames=enough))
+    assert continued(samples, DEFAULT._replace(logged_frames=20)) == {}
 
 
 def test_continued_stacks_are_the_same_with_more_threads(continued) -> None:

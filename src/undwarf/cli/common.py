@@ -265,7 +265,7 @@ def debuginfod_client(progress: "Progress") -> "Debuginfod | None":
 
 def _must_exist(option: str, path: str | None) -> None:
     """Raise UsageError for the value of an option that names nothing: results would quietly be worse."""
-    if path is not None and not os.path.exists(path):  # noqa: PTH110
+    if path is not None and not os.path.exists(path):
         raise UsageError(f"--{option} {path} is not there", "", "name a file or directory that is")
 
 

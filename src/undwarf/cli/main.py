@@ -134,8 +134,9 @@ def complain(error: UndwarfError) -> None:
 
 def _warn_of_cut_files() -> None:
     """Name the files that somebody cut short while they were read, where the command did not."""
-    mapped = sys.modules.get("undwarf.mapped_files")
-    for path in mapped.cut_files() if mapped is not None else ():
+    from undwarf.mapped_files import cut_files
+
+    for path in cut_files():
         from undwarf.cli.common import talk
         from undwarf.defects import CUT_SHORT
 
@@ -248,8 +249,6 @@ def main(arguments: Any = None) -> None:
     _speak_any_encoding()
     warnings.showwarning = show_warning
     _buffer_output()
-    # What a run makes lives until its end: looking for cycles in it each 700 objects is 5 % of the time.
-    gc.set_threshold(2_000_000, 20, 20)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
         # What samples has nothing to put in order until it begins, and says then what an interrupt means.
         signal.signal(signal.SIGINT, signal.default_int_handler)

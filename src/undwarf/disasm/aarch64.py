@@ -6,7 +6,7 @@ instruction writes from its access lists.
 
 from typing import Any
 
-from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs  # type: ignore[import-untyped]
+from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs  # type: ignore[import-untyped]  # has no stubs
 from capstone import arm64 as a64
 
 from undwarf.disasm.actions import Action
@@ -128,7 +128,7 @@ _engine: list[Cs] = []
 
 
 def _text(native: object) -> str:
-    return f"{native.mnemonic} {native.op_str}".strip()  # type: ignore[attr-defined]
+    return f"{native.mnemonic} {native.op_str}".strip()  # type: ignore[attr-defined]  # as capstone makes it
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:

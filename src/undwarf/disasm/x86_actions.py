@@ -1,9 +1,10 @@
 # cython: language_level=3, annotation_typing=False
 """What x86-64 instructions do (Intel SDM volume 2), of those that move, add, extend, address and their like."""
 
+from iced_x86 import Instruction as Native
+from iced_x86 import Mnemonic, OpKind, Register
+
 from undwarf.disasm.actions import Action
-from undwarf.disasm.iced import Instruction as Native
-from undwarf.disasm.iced import Mnemonic, OpKind, Register
 from undwarf.disasm.model import NONE, Instruction
 from undwarf.disasm.x86_operands import (
     IMMEDIATES,

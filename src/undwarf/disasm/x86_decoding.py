@@ -8,8 +8,7 @@ Nothing is read from disassembly text. What a register becomes is said for the i
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from undwarf.disasm.flows import Flow
-from undwarf.disasm.iced import (
+from iced_x86 import (
     Decoder,
     FlowControl,
     Formatter,
@@ -21,7 +20,9 @@ from undwarf.disasm.iced import (
     OpKind,
     Register,
 )
-from undwarf.disasm.iced import Instruction as Native
+from iced_x86 import Instruction as Native
+
+from undwarf.disasm.flows import Flow
 from undwarf.disasm.model import NONE, Instruction, Memory
 from undwarf.disasm.x86_actions import TOLD, act
 from undwarf.disasm.x86_operands import NUMBER, RBP, RIP, RSP, as_signed, element_size, size_of

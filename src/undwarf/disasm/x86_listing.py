@@ -1,8 +1,9 @@
 # cython: language_level=3, annotation_typing=False
 """Listings of x86-64 code, of templates that are made once for all instructions with the same parts."""
 
-from undwarf.disasm.iced import Decoder, Mnemonic, OpKind
-from undwarf.disasm.iced import Instruction as Native
+from iced_x86 import Decoder, Mnemonic, OpKind
+from iced_x86 import Instruction as Native
+
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.model import Instruction
 from undwarf.disasm.template_words import (

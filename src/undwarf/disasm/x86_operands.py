@@ -1,9 +1,10 @@
 # cython: language_level=3, annotation_typing=False
 """Operands of x86-64 instructions as the decoder gives them: registers by their DWARF numbers, sizes, numbers."""
 
+from iced_x86 import Instruction as Native
+from iced_x86 import MemorySizeExt, Mnemonic, OpKind, Register, RegisterExt
+
 from undwarf.disasm.actions import Action
-from undwarf.disasm.iced import Instruction as Native
-from undwarf.disasm.iced import MemorySizeExt, Mnemonic, OpKind, Register, RegisterExt
 from undwarf.disasm.model import NONE
 
 __all__ = [
@@ -38,8 +39,8 @@ def _numbers() -> tuple[list[int], list[int]]:
         full[Register.ZMM0 + i] = XMM0 + i if i < 16 else 67 + i - 16
     for register in range(1, 256):
         try:
-            whole = RegisterExt.full_register(register)  # type: ignore[arg-type]
-            width[register] = RegisterExt.size(register)  # type: ignore[arg-type]
+            whole = RegisterExt.full_register(register)  # type: ignore[arg-type]  # an int, as at run time
+            width[register] = RegisterExt.size(register)  # type: ignore[arg-type]  # an int, as at run time
         except ValueError:
             break
         number[register] = full.get(whole, NONE)
@@ -87,8 +88,8 @@ def size_of(kind: int) -> int:
     """The bytes of one of the decoder's kinds of memory operands."""
     size = _SIZES.get(kind)
     if size is None:
-        size = _SIZES[kind] = MemorySizeExt.size(kind)  # type: ignore[arg-type]
-        _ELEMENTS[kind] = MemorySizeExt.element_size(kind) or size  # type: ignore[arg-type]
+        size = _SIZES[kind] = MemorySizeExt.size(kind)  # type: ignore[arg-type]  # an int, as at run time
+        _ELEMENTS[kind] = MemorySizeExt.element_size(kind) or size  # type: ignore[arg-type]  # an int, as at run time
     return size
 
 

@@ -1,9 +1,10 @@
 # cython: language_level=3, annotation_typing=False
 """What else can be told of an x86-64 instruction: the sign and the width of numbers, what is done with them."""
 
+from iced_x86 import ConditionCode, Mnemonic, OpKind, Register
+from iced_x86 import Instruction as Native
+
 from undwarf.disasm.flows import Flow
-from undwarf.disasm.iced import ConditionCode, Mnemonic, OpKind, Register
-from undwarf.disasm.iced import Instruction as Native
 from undwarf.disasm.model import NONE, Instruction
 from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, VECTOR_MOVES, WIDTH, immediate_at, size_of
 

@@ -8,7 +8,8 @@ a hundredth of describing each instruction.
 from functools import cache
 from typing import Any
 
-from undwarf.disasm.iced import Decoder, FlowControl
+from iced_x86 import Decoder, FlowControl
+
 from undwarf.disasm.templates import Templates
 from undwarf.disasm.x86_structure import Structure
 

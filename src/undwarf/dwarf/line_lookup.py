@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import neg
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,7 +18,6 @@ from undwarf.dwarf.split import SplitFinder, SplitUnits
 from undwarf.dwarf.strings import strings_at
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 
 NONE = 0xFFFFFFFF

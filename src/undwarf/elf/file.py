@@ -233,7 +233,7 @@ class ElfFile:
             start = words[0]
             end = names.find(b"\0", start, start + MAX_NAME) if start < len(names) else -1
             name = names[start:end].decode("utf-8", "backslashreplace") if end >= 0 else ""
-            found.append(tuple.__new__(Section, (index, name, *words[1:])))
+            found.append(Section(index, name, *words[1:]))
         return tuple(found)
 
     @cached_property

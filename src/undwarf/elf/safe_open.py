@@ -17,7 +17,7 @@ def map_regular_file(path: str) -> MappedFile:
     afterwards, since the name may have been given to something else meanwhile.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+        if not stat.S_ISREG(os.stat(path).st_mode):
             raise ElfError(f"cannot read {path}", "not a regular file")
         fd = _open(path)
     except (OSError, ValueError) as error:

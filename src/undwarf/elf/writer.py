@@ -1,11 +1,11 @@
 """Adds sections to ELF files: a file that holds nothing else, or a copy of a file that carries them loaded."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from undwarf.elf.file import ElfFile
 from undwarf.elf.headers import LAYOUTS, Section, Segment
 from undwarf.errors import ElfError
-from undwarf.lazy_dataclasses import dataclass
 
 _PAGE = 0x1000
 _MOST_PAGE = 0x200000

@@ -42,7 +42,7 @@ class Containers:
 
     def _namespace(self, pid: str) -> str:
         try:
-            return os.readlink(f"{self._proc}/{pid}/ns/mnt")  # noqa: PTH115
+            return os.readlink(f"{self._proc}/{pid}/ns/mnt")
         except OSError:
             return ""
 

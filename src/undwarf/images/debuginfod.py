@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
 from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def servers(environ: Mapping[str, str] | None = None, folder: str = "/etc/debugi
     text = env.get("DEBUGINFOD_URLS", "")
     if "DEBUGINFOD_URLS" not in env:
         with suppress(OSError):
-            for name in sorted(os.listdir(folder)):  # noqa: PTH208
+            for name in sorted(os.listdir(folder)):
                 if name.endswith(".urls"):
                     with suppress(OSError), open(f"{folder}/{name}", encoding="utf-8", errors="replace") as file:
                         text += " " + file.read(1 << 16)
@@ -297,8 +296,8 @@ class Debuginfod:
             if not status.st_size and stat.S_ISREG(status.st_mode):
                 if time.time() - status.st_mtime <= self._configured(top, "cache_miss_s", CACHE_MISS_S):
                     return True
-                with own_directory(os.path.dirname(miss), within=top) as folder:  # noqa: PTH120
-                    os.unlink(os.path.basename(miss), dir_fd=folder)  # noqa: PTH119
+                with own_directory(os.path.dirname(miss), within=top) as folder:
+                    os.unlink(os.path.basename(miss), dir_fd=folder)
         return False
 
     def _configured(self, top: int, name: str, default: int) -> int:

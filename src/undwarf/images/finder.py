@@ -73,9 +73,9 @@ class Finder:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
     ) -> None:
-        self.symfs = "" if symfs in ("", "/") else os.path.abspath(symfs)  # noqa: PTH100
+        self.symfs = "" if symfs in ("", "/") else os.path.abspath(symfs)
         self.debug_dirs = debug_dirs
-        self.buildid_dir = perf_cache() if buildid_dir is None else os.path.expanduser(buildid_dir)  # noqa: PTH111
+        self.buildid_dir = perf_cache() if buildid_dir is None else os.path.expanduser(buildid_dir)
         self.kallsyms = kallsyms
         self.vmlinux = vmlinux
         self.limits = limits
@@ -208,7 +208,7 @@ class Finder:
             return ""
         entry = f"{self.buildid_dir}/.build-id/{build_ids.directory(build_id)}"
         try:
-            if stat.S_ISDIR(os.stat(entry).st_mode):  # noqa: PTH116
+            if stat.S_ISDIR(os.stat(entry).st_mode):
                 return f"{entry}/{what}"
         except OSError:
             return ""
@@ -216,7 +216,7 @@ class Finder:
 
     def verified(self, path: str, build_id: bytes) -> ElfFile | None:
         """The ELF file at ``path`` if it is there and carries the build-id."""
-        if not path or not os.path.isfile(path):  # noqa: PTH113
+        if not path or not os.path.isfile(path):
             return None
         try:
             elf = self.open(path)
@@ -275,7 +275,7 @@ class Finder:
             if found is not None:
                 return found
         found = self.verified(self.cached(build_id, "debug"), build_id)
-        return found or self.fetched(build_id, DEBUGINFO, f"{os.path.basename(name)} of {recorded or elf.path}")  # noqa: PTH119
+        return found or self.fetched(build_id, DEBUGINFO, f"{os.path.basename(name)} of {recorded or elf.path}")
 
     def _alternate_paths(self, elf: ElfFile, name: str) -> Iterator[str]:
         if name.startswith("/"):
@@ -284,11 +284,11 @@ class Finder:
             for place in (elf.path, os.path.realpath(elf.path)):
                 root = self._root(elf)
                 inside = bool(root) and place.startswith(root + "/")
-                start = os.path.dirname(place[len(root) :] if inside else place)  # noqa: PTH120
-                beside = os.path.normpath(os.path.join(start, name))  # noqa: PTH118
+                start = os.path.dirname(place[len(root) :] if inside else place)
+                beside = os.path.normpath(os.path.join(start, name))
                 yield (confined(root, beside) or "") if inside else beside
         for directory in self.all_debug_dirs():
-            yield f"{directory}/.dwz/{os.path.basename(name)}"  # noqa: PTH119
+            yield f"{directory}/.dwz/{os.path.basename(name)}"
 
     def dwo_files(self, name: str, comp_dir: str, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
         """Files that may be the ``.dwo`` of a unit of ``elf``, best first; which one it is, its dwo_id must tell.
@@ -296,8 +296,8 @@ class Finder:
         ``name`` and ``comp_dir`` are as the unit states them: the name below the directory it was compiled in,
         then the same below the directory of the binary, then its last part there.
         """
-        directories = dict.fromkeys(os.path.dirname(path) for path in (recorded, elf.path) if path)  # noqa: PTH120
-        last = os.path.basename(name)  # noqa: PTH119
+        directories = dict.fromkeys(os.path.dirname(path) for path in (recorded, elf.path) if path)
+        last = os.path.basename(name)
         places = [name] if name.startswith("/") else [f"{comp_dir}/{name}"]
         for directory in directories:
             places += [f"{directory}/{name}", f"{directory}/{last}"]
@@ -330,7 +330,7 @@ class Finder:
         seen = {elf.path}
         for place in places:
             path = self._inside(elf, os.path.normpath(place))
-            if path is None or path in seen or not os.path.isfile(path):  # noqa: PTH113
+            if path is None or path in seen or not os.path.isfile(path):
                 continue
             seen.add(path)
             try:
@@ -371,7 +371,7 @@ class Finder:
         link = elf.debug_link
         if link is None or "/" in link[0] or link[0] in (".", ".."):
             return None
-        directory = os.path.dirname(recorded)  # noqa: PTH120
+        directory = os.path.dirname(recorded)
         places = [f"{directory}/{link[0]}", f"{directory}/.debug/{link[0]}"]
         places += [f"{top}{directory}/{link[0]}" for top in self.debug_dirs]
         for place in places:
@@ -395,7 +395,7 @@ class Finder:
         return None
 
     def _debug_candidate(self, path: str, elf: ElfFile, crc: int) -> ElfFile | None:
-        if not os.path.isfile(path):  # noqa: PTH113
+        if not os.path.isfile(path):
             return None
         try:
             found = self.open(path)

@@ -56,7 +56,7 @@ def boot_image(finder: Finder, build_id: bytes, osrelease: str) -> tuple[ElfFile
         return None, none
     for recorded in (f"/boot/vmlinuz-{osrelease}", f"/lib/modules/{osrelease}/vmlinuz"):
         path = finder.path_of(recorded)
-        if path is None or not os.path.isfile(path):  # noqa: PTH113
+        if path is None or not os.path.isfile(path):
             continue
         try:
             elf = open_binary(path, limits=finder.limits, defects=finder.defects)
@@ -78,7 +78,7 @@ def module(finder: Finder, recorded: str, build_id: bytes, osrelease: str) -> tu
     if build_id:
         places += [f"{top}/.build-id/{build_ids.directory(build_id)}.debug" for top in finder.all_debug_dirs()]
     for place in places:
-        if not place or not os.path.isfile(place):  # noqa: PTH113
+        if not place or not os.path.isfile(place):
             continue
         try:
             elf = open_binary(place, limits=finder.limits, defects=finder.defects)

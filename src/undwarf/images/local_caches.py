@@ -59,7 +59,7 @@ def debuginfod_cache(environ: Mapping[str, str] | None = None) -> str:
         return env["DEBUGINFOD_CACHE_PATH"]
     home = env.get("HOME", "")
     old = f"{home}/.debuginfod_client_cache"
-    if home and os.path.isdir(old):  # noqa: PTH112
+    if home and os.path.isdir(old):
         return old
     if env.get("XDG_CACHE_HOME"):
         return f"{env['XDG_CACHE_HOME']}/debuginfod_client"
@@ -72,7 +72,7 @@ def cached(cache: str, build_id: bytes, kind: str) -> str:
         return ""
     path = f"{cache}/{build_id.hex()}/{kind}"
     try:
-        status = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)
     except OSError:
         return ""
     return path if stat.S_ISREG(status.st_mode) and status.st_size else ""

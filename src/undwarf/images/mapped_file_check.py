@@ -19,7 +19,7 @@ Extents = dict[tuple[str, tuple[int, int, int]], int]
 def written_at(path: str) -> float | None:
     """When a recording was written last, in seconds since 1970; None where it is no file."""
     try:
-        status = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)
     except (OSError, ValueError):
         return None
     return status.st_mtime if stat.S_ISREG(status.st_mode) else None
@@ -44,7 +44,7 @@ class Recorded:
     def contradiction(self, found: str, recorded: str, place: tuple[int, int, int] | None) -> str:
         """Why the file at ``found`` is not what was mapped as ``recorded``; empty where nothing speaks against it."""
         try:
-            status = os.stat(found)  # noqa: PTH116
+            status = os.stat(found)
         except OSError:
             return ""
         if self._here and place is not None and place[2]:

@@ -26,9 +26,9 @@ def confined(root: str, path: str) -> str | None:
             if done:
                 done.pop()
             continue
-        here = os.path.join(root, *done, part)  # noqa: PTH118
+        here = os.path.join(root, *done, part)
         try:
-            target = os.readlink(here)  # noqa: PTH115
+            target = os.readlink(here)
         except OSError:
             # Not a link, or not there at all; the caller's stat tells which.
             done.append(part)
@@ -39,5 +39,5 @@ def confined(root: str, path: str) -> str | None:
         if target.startswith("/"):
             done.clear()
         rest.extend(step for step in reversed(target.split("/")) if step not in ("", "."))
-    found = os.path.join(root, *done)  # noqa: PTH118
+    found = os.path.join(root, *done)
     return found if os.path.lexists(found) else None

@@ -47,7 +47,7 @@ class LiveCopies:
 
     def _template(self, path: str) -> bytes | None:
         try:
-            status = os.stat(path)  # noqa: PTH116
+            status = os.stat(path)
             key = (status.st_dev, status.st_ino, status.st_mtime_ns)
             if key not in self._templates:
                 if len(self._templates) >= self._limits.template_files:

@@ -32,14 +32,14 @@ CLOCK_MONOTONIC = 1
 def threads_of(pid: int) -> list[int]:
     """The threads of a process; none where it is gone."""
     try:
-        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
+        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
     except (OSError, ValueError):
         return []
 
 
 def all_processes() -> list[int]:
     """The processes that run."""
-    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
+    return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
 def processes_of(user: int) -> list[int]:
@@ -48,7 +48,7 @@ def processes_of(user: int) -> list[int]:
     for pid in all_processes():
         # It may have ended meanwhile.
         with suppress(OSError):
-            if os.stat(f"/proc/{pid}").st_uid == user and pid != os.getpid():  # noqa: PTH116
+            if os.stat(f"/proc/{pid}").st_uid == user and pid != os.getpid():
                 found.append(pid)
     return found
 
@@ -81,7 +81,7 @@ class BuildIds:
         for root in (b"", b"/proc/%d/root" % pid):
             name = os.fsdecode(root + path)
             try:
-                if os.stat(name).st_ino != inode:  # noqa: PTH116
+                if os.stat(name).st_ino != inode:
                     continue
                 elf = ElfFile.open(name)
             except (OSError, ElfError):
@@ -241,7 +241,7 @@ def describe_machine(
     features.cmdline = command
     kinds = "/sys/bus/event_source/devices"
     with suppress(OSError):
-        for name in sorted(os.listdir(kinds)):  # noqa: PTH208
+        for name in sorted(os.listdir(kinds)):
             number = read_proc(f"{kinds}/{name}/type", 16).strip()
             if number.isdigit():
                 features.pmu_mappings[int(number)] = name

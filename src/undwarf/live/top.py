@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from undwarf.column import zeros
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.sampling.ring import Weights
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import Features

@@ -1,16 +1,14 @@
 """Addresses as addr2line prints them: function, file and line, for each inlined function a pair."""
 
 import json
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.kernels.addr2line_text import Addr2lineText
 from undwarf.outputs.terminal.escape import pack
 from undwarf.symbols.address_lookup import Located
 
 
-@dataclass(frozen=True, slots=True)
-class Addr2lineOptions:
+class Addr2lineOptions(NamedTuple):
     """As GNU addr2line's options of these names; ``base_names`` is its ``-s``. ``digits`` are those of an address."""
 
     functions: bool = False

@@ -43,7 +43,7 @@ def _nameless(directory: Path) -> int:
         handle = os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
     except (OSError, AttributeError):
         return -1
-    if os.path.exists(f"/proc/self/fd/{handle}"):  # noqa: PTH110
+    if os.path.exists(f"/proc/self/fd/{handle}"):
         return handle
     os.close(handle)
     return -1

@@ -4,15 +4,13 @@ import base64
 import hashlib
 import json
 from importlib.resources import files
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
 from undwarf.views.flame_graph import KINDS, FlameGraph
 
 
-@dataclass(frozen=True, slots=True)
-class FlamegraphOptions:
+class FlamegraphOptions(NamedTuple):
     """``title`` of the page; ``weight``: what widths are at first, what samples stand for or their number."""
 
     title: str = "undwarf"

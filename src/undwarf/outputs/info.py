@@ -1,17 +1,15 @@
 """What a recording holds and how far it can be trusted, as text or JSON."""
 
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from undwarf.elf.headers import NOT_ELF
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint
 
 
-@dataclass(frozen=True, slots=True)
-class InfoOptions:
+class InfoOptions(NamedTuple):
     """``json`` for machines; ``entries``: how many lines a list has at most."""
 
     json: bool = False

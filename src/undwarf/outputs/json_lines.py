@@ -1,16 +1,13 @@
 """JSON with one line for each entry, written in large pieces.
 
 The text is that of ``json.dump`` with an indent, for which the standard library uses its slow encoder in Python.
-``json`` is imported only for values that are neither text nor a finite number: it brings the decoder with it.
+It is used for values that are neither text nor a finite number.
 """
 
 from collections.abc import Callable
+from json import dumps as dump_json
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TextIO
-
-try:
-    from _json import encode_basestring_ascii as quoted
-except ImportError:
-    from json.encoder import encode_basestring_ascii as quoted
 
 __all__ = ["dump", "dumps"]
 
@@ -86,6 +83,4 @@ def _plain(value: Any) -> str:
         return "true" if value else "false"
     if kind is int or (kind is float and value - value == 0):
         return repr(value)
-    import json
-
-    return json.dumps(value)
+    return dump_json(value)

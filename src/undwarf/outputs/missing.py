@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint
 from undwarf.views.missing_files import MissingFile
 
 
-@dataclass(frozen=True, slots=True)
-class MissingOptions:
+class MissingOptions(NamedTuple):
     """``samples`` of the whole recording; ``fetched``: debuginfod was asked already; ``entries`` shown at most."""
 
     samples: int

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
 from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
@@ -54,8 +53,7 @@ _MOST_TYPE = 72
 """Columns of a type on a terminal, however wide: beyond, its templates are written out for nobody."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(NamedTuple):
     """How a report is shown.
 
     Rows below ``percent_limit`` are hidden, and at most ``rows`` are shown (0: all); ``tree_limit`` is the percentage

@@ -1,6 +1,5 @@
 """The report as JSON: the same numbers as weights, names in full."""
 
-from dataclasses import asdict
 from typing import Any, TextIO
 
 from undwarf.outputs.json_lines import dump
@@ -34,7 +33,7 @@ def write(report: Report, sink: TextIO, options: ReportOptions) -> None:
         "sort": list(options.keys),
         "weight": options.weight,
         "percent_limit": options.percent_limit,
-        "wholeness": {**asdict(quality), "share": quality.share},
+        "wholeness": quality.as_dict(),
         "events": events,
         "groups": report.group_names,
     }

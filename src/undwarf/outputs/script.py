@@ -9,7 +9,6 @@ from typing import BinaryIO, NamedTuple, Protocol
 from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.images import Image
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.kernels.script_text import ScriptText
 from undwarf.outputs.script_fields import PLACES, SILENT, SampleFields
 from undwarf.perfdata import SampleField
@@ -103,8 +102,7 @@ class Event(Protocol):
     def sample_type(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptOptions:
+class ScriptOptions(NamedTuple):
     """``fields``: for each event, what its samples show. ``chains``: for each event, whether it has call chains.
     ``dumped``: those come from pieces of stack in the samples, so that the text says where they are cut off.
 

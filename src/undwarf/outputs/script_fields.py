@@ -10,13 +10,13 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
 from undwarf.defects import Defects
 from undwarf.images import Image
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.outputs.terminal.escape import printable
 from undwarf.perfdata import EventAttr, PerfData, Records
@@ -347,7 +347,7 @@ class SampleFields:
         branch that is always taken."""
         if (self._data.features.arch or "x86_64") not in ("x86_64", "i686", "i386"):
             return lambda code, _address: (4 if len(code) >= 4 else 0, False)
-        from undwarf.disasm.iced import Decoder, FlowControl
+        from iced_x86 import Decoder, FlowControl
 
         always = {
             FlowControl.UNCONDITIONAL_BRANCH, FlowControl.INDIRECT_BRANCH, FlowControl.RETURN, FlowControl.CALL,

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import percent
 from undwarf.outputs.terminal.escape import printable
@@ -21,8 +20,7 @@ OfEvent = tuple[str, list[Listing]]
 """(event's name, the listings of a function with the weights of this event)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceOptions:
+class SourceOptions(NamedTuple):
     """How listings are shown: ``width`` in columns; None: nothing is cut."""
 
     weight: Weight = "period"

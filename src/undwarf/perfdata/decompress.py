@@ -41,7 +41,7 @@ class _Writer:
         self._given = 0
         self._tail = bytearray()
         decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
-        self._stream = decompressor.stream_writer(self, write_size=HANDFUL, closefd=False)  # type: ignore[arg-type]
+        self._stream = decompressor.stream_writer(self, write_size=HANDFUL, closefd=False)  # type: ignore[arg-type]  # has write
 
     def feed(self, data: memoryview) -> None:
         """Decompress more; raises zstandard.ZstdError or _TooMuch."""

@@ -4,9 +4,9 @@ Source: ``struct perf_event_attr`` in ``include/uapi/linux/perf_event.h``.
 """
 
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from undwarf.lazy_dataclasses import dataclass
+
 from undwarf.perfdata.header import ByteOrder, order_mark
 
 SMALLEST = 64

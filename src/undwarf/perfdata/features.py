@@ -5,12 +5,11 @@ Source: ``tools/perf/Documentation/perf.data-file-format.txt`` and ``tools/perf/
 
 import struct
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from undwarf.defects import Defects
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.events import SMALLEST, EventAttr, parse_attr
 from undwarf.perfdata.header import ByteOrder, order_mark
 

@@ -1,6 +1,5 @@
 """A recording, opened: its events and features at once, its records when they are asked for."""
 
-import io
 import os
 import stat
 import struct
@@ -359,7 +358,7 @@ def _path_files(path: str, owned: ExitStack, limits: Limits) -> list[int]:
     if not path:
         raise UnreadableInput("cannot read a file without a name", "the name is empty", HINT)
     try:
-        status = os.stat(path)  # noqa: PTH116 - to import pathlib takes longer than to read a small recording
+        status = os.stat(path)  # to import pathlib takes longer than to read a small recording
         if stat.S_ISDIR(status.st_mode):
             from pathlib import Path
 
@@ -369,7 +368,7 @@ def _path_files(path: str, owned: ExitStack, limits: Limits) -> list[int]:
             return [_open(name, owned) for name in (str(main), *data_files(path))]
         if stat.S_ISREG(status.st_mode) and status.st_size > 0:
             return [_open(path, owned)]
-        with io.open(path, "rb", buffering=0) as source:  # noqa: UP020
+        with open(path, "rb", buffering=0) as source:
             return [_stream_file(path, source, owned, limits)]
     except OSError as error:
         hint = "record one with 'perf record --call-graph dwarf'" if isinstance(error, FileNotFoundError) else ""

@@ -4,11 +4,9 @@ Columns are memoryviews of native numbers, one entry a record. Sources: ``includ
 and ``tools/lib/perf/include/perf/event.h``.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
-
-from undwarf.lazy_dataclasses import dataclass
 
 Column = memoryview  # of native C numbers; the type code is given with each column
 

@@ -27,7 +27,7 @@ class Spool:
 
         directory = spool_directory()
         try:
-            self._file = tempfile.TemporaryFile(dir=directory, buffering=0, prefix="undwarf-")  # noqa: SIM115
+            self._file = tempfile.TemporaryFile(dir=directory, buffering=0, prefix="undwarf-")  # noqa: SIM115 - open as long as this object
         except OSError as error:
             why = f"no temporary file can be made in {directory}: {error.strerror}"
             raise UnreadableInput("cannot unpack the recording", why, "set TMPDIR") from error

@@ -6,10 +6,9 @@ Source: the section's layout is that of trace.dat (`Documentation/trace-cmd/trac
 
 import re
 import struct
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from undwarf.defects import Defects
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata.header import ByteOrder, order_mark
 

@@ -3,13 +3,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.column import absent
 from undwarf.defects import Defects
 from undwarf.fork_pool import forked_map
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.event_precision import EventStops
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE, Profile
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["ResolvedAccesses", "resolve_accesses"]
 
 _AT, _LATE, _BEHIND = StopKind
-# Places by the ten thousand: past the named tuple's own way to be made.
-_as_it_is = tuple.__new__
 _ALL_LATE = EventStops(frozenset(), frozenset(), frozenset())
 _UNREADABLE = "file not readable"
 _MOST_DESCRIBED = 256 << 20
@@ -105,7 +103,7 @@ def resolve_accesses(
     made = ResolvedAccesses(profile, column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
     entries: dict[_Place, int] = {}
     for number in wanted:
-        place = _as_it_is(_Place, (images[number], addresses[number], kinds[number]))
+        place = _Place(images[number], addresses[number], kinds[number])
         column[number] = entries.setdefault(place, len(entries))
     places = list(entries)
     kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
@@ -289,4 +287,4 @@ def _one(resolver: "Resolver", address: int, kind: int) -> _Found:
         if kind == _BEHIND:
             # Whatever this instruction touches is not what was watched.
             return _Found(untold(access, "no access known before a breakpoint's sample"), True, False, False, False)
-    return _as_it_is(_Found, (access, True, False, False, True))
+    return _Found(access, True, False, False, True)

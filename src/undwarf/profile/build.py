@@ -1,6 +1,7 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.image_kind import bits_of_name
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.perfdata.ordering import take
 from undwarf.profile.filters import Filters, select

@@ -2,16 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Records
 from undwarf.profile.model import NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(NamedTuple):
     """Only samples that pass all of these; an empty collection or None lets everything pass.
 
     ``start`` and ``end`` are nanoseconds of the recording's clock, both inclusive, ``spans`` several of these of which

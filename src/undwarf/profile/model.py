@@ -5,10 +5,10 @@ use 0xffffffff for "none".
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from typing import Self, overload
+from dataclasses import dataclass, field
+from typing import NamedTuple, overload
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.features import LINE
 from undwarf.unwind.stop import Provenance, StopReason
 
@@ -130,8 +130,7 @@ class EventInfo:
     chains: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One frame of a stack.
 
     ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` where not even its start is

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Sequence
-
-from undwarf.lazy_dataclasses import dataclass
+from dataclasses import dataclass
 
 SECOND = 10**9
 _SECONDS = re.compile(r"(\+?)([0-9]*)(?:\.([0-9]*))?\Z")

@@ -1,6 +1,7 @@
 """What became of a recording's side band: address spaces, and which of them each sample saw."""
 
-from undwarf.lazy_dataclasses import dataclass
+from dataclasses import dataclass
+
 from undwarf.spaces.replay import Replay
 
 

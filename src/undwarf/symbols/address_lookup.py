@@ -1,6 +1,7 @@
 """Functions, inlined functions, files and lines of addresses in one binary, without a recording (as addr2line)."""
 
 import os
+from dataclasses import dataclass
 from functools import partial
 
 from undwarf.column import zeros
@@ -8,7 +9,6 @@ from undwarf.defects import Defects
 from undwarf.dwarf.line_lookup import InlineChains
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.inlines import ImageLines

@@ -1,6 +1,7 @@
 """Finds the inlined functions and source lines behind frames, image by image, from debugging information."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from undwarf.column import zeros
@@ -10,7 +11,6 @@ from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.go_lines import GoLines

@@ -2,12 +2,12 @@
 
 import os
 import stat
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.kernel_finder import kallsyms_files
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.symbol_table import UNTIL_LINE, UNTIL_SPACE, SymbolTable
@@ -35,7 +35,7 @@ class KernelSymbol(NamedTuple):
     name: bytes
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class KernelTable:
     """The kernel's symbols, the delta from their addresses to those of the recorded run, and where they come from.
 
@@ -128,7 +128,7 @@ def table_of_announced(symbols: list[KernelSymbol]) -> SymbolTable | None:
 
 def read_text(path: str, limit: int) -> bytes:
     """A whole text file of a bounded size; ``/proc`` files do not tell theirs. Raises OSError, ValueError."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+    if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError("not a regular file")
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with open(fd, "rb", buffering=0) as file:

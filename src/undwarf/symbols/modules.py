@@ -100,7 +100,7 @@ def read_bases(kallsyms: str) -> dict[bytes, int]:
     copies); empty where there is none, or where addresses are hidden."""
     found: dict[bytes, int] = {}
     try:
-        text = read_text(f"{os.path.dirname(kallsyms)}/modules", MODULES_BYTES)  # noqa: PTH120
+        text = read_text(f"{os.path.dirname(kallsyms)}/modules", MODULES_BYTES)
     except (OSError, ValueError):
         return found
     for line in text.split(b"\n"):

@@ -33,14 +33,14 @@ def read_map(finder: Finder, pid: int, limits: Limits = DEFAULT, defects: Defect
 
 def has_map(finder: Finder, pid: int) -> bool:
     """Whether a process has a map that may be read."""
-    return any(os.path.isfile(path) for path, _ in _places(finder, pid))  # noqa: PTH113
+    return any(os.path.isfile(path) for path, _ in _places(finder, pid))
 
 
 def state_of_map(finder: Finder, pid: int) -> tuple[int, int, int] | None:
     """Inode, size and time of a process's map, which change when it is written to; None where there is none."""
     for path, _ in _places(finder, pid):
         with suppress(OSError, ValueError):
-            status = os.stat(path)  # noqa: PTH116
+            status = os.stat(path)
             return status.st_ino, status.st_size, status.st_mtime_ns
     return None
 
@@ -61,7 +61,7 @@ def _text(finder: Finder, pid: int, limits: Limits, defects: Defects | None) -> 
     """
     for path, owners in _places(finder, pid):
         try:
-            owner = os.stat(path).st_uid  # noqa: PTH116
+            owner = os.stat(path).st_uid
             if owners and owner not in owners:
                 if defects is not None:
                     defects.add("perf map of another user", path)
@@ -82,9 +82,9 @@ def _places(finder: Finder, pid: int) -> Iterator[tuple[str, set[int]]]:
         return
     inner = inner_pid(pid)
     with suppress(OSError):
-        user = os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116
+        user = os.stat(f"/proc/{pid}").st_uid
         inside = confined(f"/proc/{pid}/root", map_path(inner))
-        if inside is not None and (inner != pid or not os.path.samefile(f"/proc/{pid}/root", "/")):  # noqa: PTH121
+        if inside is not None and (inner != pid or not os.path.samefile(f"/proc/{pid}/root", "/")):
             yield inside, own | {user}
 
 

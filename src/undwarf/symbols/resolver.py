@@ -1,7 +1,7 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,6 @@ from undwarf.column import absent, zeros
 from undwarf.dwarf.innermost_ranges import group
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
@@ -34,7 +33,7 @@ MAX_STUBS = 20_000
 """Frames in stubs that are decoded for one image; a real program has a few hundred."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class ResolverOptions:
     """What to name, and how. ``demangle`` off leaves symbols as the files have them, ``versions`` leaves them their
     versions (`malloc@@GLIBC_2.2.5`). ``starts``: functions of files that no symbol names are called after where they

@@ -6,11 +6,9 @@ import os
 import platform
 import shutil
 import subprocess
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from undwarf.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

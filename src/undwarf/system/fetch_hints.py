@@ -3,10 +3,8 @@
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from undwarf.lazy_dataclasses import dataclass
 
 MAX_LIST_BYTES = 64 << 20
 """Most that is read of one package's list of files."""

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
@@ -9,7 +10,6 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.elf.machines import machine_of_file
 from undwarf.elf.section_layout import code_addresses
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables import address_ranges
 from undwarf.tables.orc import entries as orc_entries

@@ -18,11 +18,11 @@ how a new kind is added.
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables import flat_rows, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables import rule_kinds as kinds
@@ -55,8 +55,7 @@ _NAMES: dict[int, tuple[str, ...]] = {
 _X86_64 = 62
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule in words people read: ``cfa`` like ``rsp+8``, registers like ``cfa-16``.
 
     ``registers`` has those that have a rule, the return address as ``ra``. ``signal`` marks a signal handler's caller,

@@ -16,14 +16,13 @@ kind; it is called when all before it have left an address open, so a file is re
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import may_have_functions
 from undwarf.elf.machines import machine_name, machine_of_file
 from undwarf.errors import NothingUsable, UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables.rule_set import RuleSet
 
@@ -89,8 +88,7 @@ class Source(Protocol):
 Provider = Callable[[], Source | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What a kind's module is given.
 
     ``kinds`` are the wanted kinds among those the module reads, in order. ``debug_elf`` finds the separate debug file.

@@ -6,12 +6,11 @@ between. Source: the SFrame specification, versions 2 and 3 (binutils, libsframe
 
 import struct
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from undwarf.elf.writer import NewSection
 from undwarf.errors import NothingUsable
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.model import NO_RULE
 from undwarf.tables.rule_kinds import (
     AT_CFA,

@@ -9,13 +9,12 @@ With that, `undwarf tables convert --to NAME` and a line of `undwarf tables size
 an ELF file (the store) has a line in `undwarf tables sizes` only: see :data:`SIZES`.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from undwarf.elf.writer import NewSection
 from undwarf.errors import UsageError
-from undwarf.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from undwarf.elf import ElfFile

@@ -1,10 +1,10 @@
 """One memory operand of an instruction, and what was found of it."""
 
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any
 
 from undwarf.disasm import Instruction, Memory
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.layouts.model import VOID
 
 __all__ = ["Access", "access", "nothing", "packed", "unpacked", "untold"]

@@ -13,12 +13,10 @@ should be is a miss: then all is answered again.
 
 import struct
 import zlib
-
-# hashlib has the same function, and loads all of OpenSSL.
-from _blake2 import blake2b
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
+from hashlib import blake2b
 from typing import NamedTuple
 
 from undwarf.defects import Defects

@@ -4,6 +4,7 @@ A vmlinux with DWARF is best. Where there is none, the boot image has the same c
 names its functions: types of a machine's own kernel need no package with debugging information.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from undwarf.elf import ElfFile
@@ -11,7 +12,6 @@ from undwarf.elf.headers import PF_X
 from undwarf.errors import UndwarfError
 from undwarf.images import Image, ImageStore, build_ids
 from undwarf.images.kernel_finder import boot_image, running_kernel_build_id
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.kernel import KernelReference, KernelTable, kernel_key, kernel_reference, kernel_table, moved

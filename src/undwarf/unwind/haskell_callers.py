@@ -11,10 +11,10 @@ samples have others there.
 from bisect import bisect_left
 from collections import OrderedDict
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from undwarf.elf import ElfFile
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.tables.haskell_stacks import CALL, CALL_LENGTH, calls_stg_run, is_haskell
@@ -115,7 +115,7 @@ class Thread:
         return self._nodes.get(wanted[0] if wanted else pointer, NONE)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False, eq=False)
 class Windows:
     """The windows of a recording, those used last mapped."""
 

@@ -4,9 +4,7 @@ needed."""
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
-
-from undwarf.lazy_dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import undwarf.unwind.aarch64.calls
@@ -70,8 +68,7 @@ def _module(package: str, name: str) -> Any:
     return import_module(f"undwarf.unwind.{package}.{name}")
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """One machine: its package here, its number in ELF headers (None: any), and what recordings call it (the ARCH
     feature)."""
 

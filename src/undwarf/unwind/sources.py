@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_NONE, ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     """A table that the store may keep: what its holes rest on now, and in the store (None: it is not there)."""
 
     elf: ElfFile

@@ -7,11 +7,10 @@ follows a call that never returns; who subtracts one again still finds the call.
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal
 
 from undwarf.column import zeros
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, Records, RecordType, SampleField
 from undwarf.perfdata.feature_writer import encode_features, string
 from undwarf.perfdata.features import Feature, Features

@@ -1,9 +1,8 @@
 """The call tree: functions under their callers, or callers under their callees."""
 
 from collections.abc import Collection
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.grouping import look_up, rows_from, sums
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.flat_profile import Entity, entities

@@ -5,9 +5,9 @@ Cycles and page faults have no sum. Time on a CPU and time spent waiting have on
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from undwarf.column import zeros
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.ordering import take
 from undwarf.profile.grouping import rows_among, sums, widen
 from undwarf.profile.model import Profile
@@ -31,8 +31,7 @@ _PMU_EVENT = re.compile(r"([^/]+)/([^/]*)/(\w*)\Z")
 _MODIFIERS = re.compile(r"(.+?):([a-zA-Z]+)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """An event's name in parts, as perf writes it: ``cpu_core/cycles/u`` has ``pmu`` and ``modifiers``."""
 
     base: str
@@ -80,8 +79,7 @@ def rows_of_events(profile: Profile, events: Sequence[int]) -> memoryview:
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """Events whose weights may be added, by number; their ``unit`` and a ``name`` for people."""
 
     name: str

@@ -1,11 +1,10 @@
 """Flat profiles: self and children weight of each thread, file, function or other sort key."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.filters import near
 from undwarf.profile.grouping import Pairs, look_up, sums, without_none
 from undwarf.profile.model import NONE, Profile
@@ -35,8 +34,7 @@ _ALIASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One line of a report: the key's texts in the order asked for, and weights (of the whole: ``FlatProfile.total``).
 
     ``samples`` counts the samples that ended here; ``kernel``: whether the function of the row is kernel code.
@@ -49,8 +47,7 @@ class Row:
     kernel: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FlatProfile:
+class FlatProfile(NamedTuple):
     """A flat report: rows by falling weight."""
 
     keys: tuple[str, ...]
@@ -75,8 +72,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(NamedTuple):
     """What frames are counted as: the texts of the frame keys, and whether it is kernel code."""
 
     texts: tuple[str, ...]
@@ -189,8 +185,7 @@ def flat_profile(
     return FlatProfile(keys, selection.total, len(selection), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """A key's rows of several events: one for each, None where an event has none."""
 
     key: tuple[str, ...]
@@ -221,7 +216,7 @@ def _summed(row: Row, keys: tuple[str, ...]) -> Row:
     texts = tuple(
         str(int(text) * row.samples) if key in SUMMED else text for key, text in zip(keys, row.key, strict=True)
     )
-    return replace(row, key=texts)
+    return row._replace(key=texts)
 
 
 def _by_frame(

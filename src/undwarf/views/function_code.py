@@ -2,13 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from undwarf.column import zeros
 from undwarf.disasm import Instruction, machine_of
 from undwarf.elf import ElfFile
 from undwarf.images import Image
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.profile.model import Profile
 from undwarf.symbols.demangle import demangle_all, demangle_own

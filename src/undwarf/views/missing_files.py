@@ -1,13 +1,12 @@
 """Missing files, weighted by the samples that need them, each with the commands that fetch it."""
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.profile.model import NONE, Profile
 from undwarf.system import fetch_hints

@@ -54,8 +54,8 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "deferred_not_merged": profile.deferred,
         "deferred": dict(profile.later),
         "processes": _processes(profile, _process_names(recording)),
-        "wholeness": {**asdict(whole), "share": whole.share},
-        "missing": [asdict(one) for one in missing(profile)],
+        "wholeness": whole.as_dict(),
+        "missing": [one._asdict() for one in missing(profile)],
         "defects": _defects(list(recording.data.defects)),
     }
 

@@ -4,12 +4,11 @@ import difflib
 import stat
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.grouping import Pairs, look_up, rows_set, sums
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN

@@ -1,9 +1,9 @@
 """How many stacks are whole, why the others are not, and what would help."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from undwarf.elf.headers import NOT_ELF
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.stop import DESCRIPTIONS, WHOLE, Provenance, StopReason
@@ -20,8 +20,7 @@ _MADE = ("anon", "jit", "jitdump")
 """Kinds of images whose code was made at run time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Samples whose stacks end early for one reason in one image; ``advice`` is empty where nothing would help."""
 
     reason: str
@@ -32,8 +31,7 @@ class Gap:
     advice: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnwindQuality:
+class UnwindQuality(NamedTuple):
     """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the
     stack, be it a thread's, a fiber's or that of an alternate signal stack (``reasons`` has each).
 
@@ -60,6 +58,10 @@ class UnwindQuality:
     def share(self) -> float:
         """Whole stacks among those that were unwound, 0 to 1; 1 where there are none."""
         return self.whole / self.unwound if self.unwound else 1.0
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON: all fields, and the share."""
+        return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": self.share}
 
 
 HASKELL_RESERVED = 16440
@@ -244,8 +246,7 @@ def _without_chain(profile: Profile) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(NamedTuple):
     """An image that has a problem, with the number of samples whose stacks pass through it."""
 
     name: str

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from undwarf.errors import UndwarfError, UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.record.run import Recorder
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.live.sampling.settings import Switch
@@ -141,7 +141,7 @@ class RecordFiles:
         path = self._target
         if self._switch is not None:
             path = self._new_name()
-            os.replace(self._target, path)  # noqa: PTH105 - a link is renamed itself
+            os.replace(self._target, path)  # a link is renamed itself
             self._names.append(path)
         samples = self.recorder.samples - self._samples
         self._samples += samples

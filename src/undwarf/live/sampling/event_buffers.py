@@ -9,10 +9,9 @@ import select
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from undwarf.errors import UndwarfError, UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.live import perf_event as pe
 from undwarf.live.sampling.ring import Relay, Ring
 from undwarf.perfdata import EventAttr, SampleField

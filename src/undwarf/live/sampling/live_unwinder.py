@@ -6,6 +6,7 @@ columns are used again, address spaces are compacted, and stacks are forgotten w
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from undwarf.column import zeros
@@ -13,7 +14,6 @@ from undwarf.defects import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
 from undwarf.images.image_kind import bits_of_name
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
 from undwarf.live.moved_code import LiveMovedCode

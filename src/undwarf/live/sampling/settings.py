@@ -1,9 +1,7 @@
 """The settings of a recording, and the counts that it ends with."""
 
 from collections.abc import Sequence
-from dataclasses import field
-
-from undwarf.lazy_dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)

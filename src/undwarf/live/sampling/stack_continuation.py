@@ -19,12 +19,11 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from undwarf.column import zeros
 from undwarf.errors import UndwarfError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.live import perf_event as pe
 from undwarf.live.sampling.round_dumps import RoundDumps
 

@@ -22,7 +22,7 @@ class Workload:
         self.command = list(command)
         self._aside = aside
         if shutil.which(self.command[0]) is None:
-            there = "/" in self.command[0] and os.path.exists(self.command[0])  # noqa: PTH110
+            there = "/" in self.command[0] and os.path.exists(self.command[0])
             raise self._cannot_run(errno.EACCES if there else errno.ENOENT)
         self.status: int | None = None
         wait_read, self._go = os.pipe()

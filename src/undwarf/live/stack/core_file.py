@@ -9,7 +9,7 @@ import stat
 import struct
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from undwarf.elf import ElfFile
@@ -18,7 +18,6 @@ from undwarf.elf.notes import notes
 from undwarf.errors import ElfError, UnreadableInput
 from undwarf.images.build_ids import same
 from undwarf.images.finder import Place
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.stack.elf_from_memory import HEAD, Range, build_id_of, remains, same_head
 from undwarf.live.stack.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
 from undwarf.perfdata.record_writer import RecordEncoder
@@ -75,7 +74,7 @@ def read_core(path: str, binaries: Sequence[str] = ()) -> Snapshot:
 def _packed(path: str) -> str:
     """What a file is packed with; empty where that is not known."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+        if not stat.S_ISREG(os.stat(path).st_mode):
             return ""
         with open(path, "rb") as file:
             head = file.read(6)
@@ -261,7 +260,7 @@ def _assumed_files(found: _Notes, memory: _Memory, binaries: Sequence[ElfFile]) 
     for elf in binaries:
         bias = found.entry - elf.entry if elf.kind == ET_DYN else 0
         if bias >= 0 and (elf.kind == ET_EXEC or (elf.kind == ET_DYN and found.entry and not bias % PAGE)):
-            made += _placed(elf, bias, os.path.abspath(elf.path), memory)  # noqa: PTH100
+            made += _placed(elf, bias, os.path.abspath(elf.path), memory)
     covered = {start for start, _end, _offset, _name in made}
     for part in memory.loads[:MAX_IMAGES]:
         if part.address in covered:

@@ -44,9 +44,9 @@ class ProcessFiles:
     def _find_root(self) -> str:
         root = f"{self._proc}/root"
         try:
-            if not os.path.samestat(os.stat(root), os.stat("/")):  # noqa: PTH116
+            if not os.path.samestat(os.stat(root), os.stat("/")):
                 return root
-            same = os.readlink(f"{self._proc}/ns/mnt") == os.readlink("/proc/self/ns/mnt")  # noqa: PTH115
+            same = os.readlink(f"{self._proc}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
         except OSError:
             return ""
         return "" if same else root
@@ -127,7 +127,7 @@ class ProcessFiles:
         links = [f"/proc/{self._pid}/map_files/{part.start:x}-{part.end:x}" for part in ranges[:1]]
         for path in (*paths, *links, f"{self._proc}/exe"):
             try:
-                status = os.stat(path)  # noqa: PTH116
+                status = os.stat(path)
             except (OSError, ValueError):
                 continue
             # What a link of a mapping leads to is its file; a union file system states other numbers there.

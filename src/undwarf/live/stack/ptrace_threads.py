@@ -15,10 +15,9 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from undwarf.errors import UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.live.stack.process_files import ProcessFiles
 from undwarf.live.stack.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
 from undwarf.live.stack.stop_guard import put_off

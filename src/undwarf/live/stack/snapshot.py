@@ -6,13 +6,12 @@ import platform
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from undwarf.api import Recording, open_recording
 from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, Features, SampleField
 from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.record_types import RecordType

@@ -2,17 +2,15 @@
 
 import time
 from collections.abc import Sequence
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from undwarf.disk_cache import DiskCache
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.tables.disk.cache import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class CacheOptions:
+class CacheOptions(NamedTuple):
     """``directory`` and ``limit`` (bytes) are those of the tables. ``json``: one object. ``answers``: where data types
     are."""
 

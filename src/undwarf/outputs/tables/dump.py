@@ -3,9 +3,8 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
 from undwarf.views.tables.dump import Binary, Rows, RowWords
 
@@ -16,8 +15,7 @@ BATCH = 4096
 """Rows that are joined before they are written."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowOptions:
+class RowOptions(NamedTuple):
     """``json``: a list of objects, one a row."""
 
     json: bool = False

@@ -1,14 +1,12 @@
 """Sizes of unwind tables as text or JSON."""
 
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.views.tables.sizes import Sizes
 
 
-@dataclass(frozen=True, slots=True)
-class SizeOptions:
+class SizeOptions(NamedTuple):
     """``json``: one object."""
 
     json: bool = False

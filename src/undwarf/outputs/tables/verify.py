@@ -1,15 +1,13 @@
 """Disagreements between two sources of unwind information as text or JSON."""
 
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.views.tables.verify import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyOptions:
+class VerifyOptions(NamedTuple):
     """``json``: one object."""
 
     json: bool = False

@@ -1,8 +1,7 @@
 """The columns of shares and counts before types, members and instructions in the terminal."""
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import shorten
 from undwarf.outputs.terminal.style import Paint, cells
@@ -18,8 +17,7 @@ _LEAST_NAME = 16
 """Columns of a type's or function's name that are left on however narrow a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypesOptions:
+class TypesOptions(NamedTuple):
     """What is shown: rows from ``percent_limit`` percent of the whole on, ``rows`` at most (0: all). ``width`` in
     columns; None: names are not cut."""
 

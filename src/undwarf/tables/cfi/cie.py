@@ -3,7 +3,8 @@
 Sources: DWARF 5, 6.4.1; LSB Core generic, 10.6.1.1 (`.eh_frame`, augmentations); AArch64 ABI for ``B`` and ``G``.
 """
 
-from undwarf.lazy_dataclasses import dataclass
+from typing import NamedTuple
+
 from undwarf.tables.cfi.pointers import ALIGNED, INDIRECT, Malformed, read_leb, read_number, read_pointer
 
 LONGEST_AUGMENTATION = 64
@@ -13,8 +14,7 @@ _WIDE = 0xFFFFFFFF
 _RESERVED = 0xFFFFFFF0
 
 
-@dataclass(frozen=True, slots=True)
-class Cie:
+class Cie(NamedTuple):
     """One common information entry that can be used.
 
     ``begin`` and ``end`` are where its initial instructions lie in the section, ``column`` is the return address's

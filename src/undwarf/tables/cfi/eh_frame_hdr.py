@@ -5,9 +5,9 @@ Source: LSB Core generic, 10.6.2. The table is only believed where entries confi
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from undwarf.elf import ElfFile
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.cfi.pointers import OMITTED, Malformed, read_pointer
 
 _PT_GNU_EH_FRAME = 0x6474E550
@@ -15,12 +15,11 @@ _PAIR = 8
 """Bytes of an entry of the usual table: where a function starts, and its entry in `.eh_frame`."""
 
 
-@dataclass(frozen=True, slots=True)
-class EhFrameHeader:
+class EhFrameHeader(NamedTuple):
     """What `.eh_frame_hdr` says: the address of `.eh_frame` (0 if omitted) and how many functions its table has."""
 
     eh_frame: int
-    count: int
+    count: int  # type: ignore[assignment]  # the field, not tuple.count
     data: memoryview
     address: int
     word: int

@@ -65,7 +65,7 @@ def _registers() -> list[int]:
     for name in dir(Register):
         value = getattr(Register, name)
         if not name.startswith("_") and isinstance(value, int):
-            found[value] = full.get(RegisterExt.full_register(value), -1)  # type: ignore[arg-type]
+            found[value] = full.get(RegisterExt.full_register(value), -1)  # type: ignore[arg-type]  # an int, as at run time
     found[Register.RIP] = RIP
     return found
 

@@ -3,12 +3,11 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from struct import iter_unpack
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import Limits
 from undwarf.tables.code.decoding import only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
@@ -28,7 +27,7 @@ _JUMPS = {b"\xe9": 5, b"\xeb": 2}
 _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, repr=False, eq=False)
 class Functions:
     """Sorted, disjoint ranges of code: each from a function's start to the next. ``names`` are those known by address;
     ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has. ``searched``: some may be missing,

@@ -20,16 +20,14 @@ Whatever is not exactly as it should be is a miss, and the table is built again.
 import os
 import stat
 import struct
-
-# hashlib has the same function, and loads all of OpenSSL.
-from _blake2 import blake2b
-from typing import TYPE_CHECKING
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.disk_cache import DiskCache, cache_directory, maker
 from undwarf.elf import ElfFile, go_functions
-from undwarf.lazy_dataclasses import dataclass
+
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.disk import packed_rows, packed_rules
 from undwarf.tables.model import UnwindTable
@@ -60,8 +58,7 @@ REGISTERS = {22: 33, 62: 17, 183: 34}
 """How many DWARF registers rules may speak of, by ELF machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A binary as the store knows it: the name of its file there, build-id, fingerprint (of the binary, and of this
     build of undwarf), number of registers, path."""
 
@@ -108,8 +105,7 @@ def key_of(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> Key | None:
     return Key(name, elf.build_id, made, registers, elf.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One file of the store: its name, the binary's path and build-id, rows, rules, bytes, and seconds since the epoch
     of its last use. Without rows it is damaged, or another version's."""
 
@@ -122,8 +118,7 @@ class Entry:
     used: float
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTable:
+class StoredTable(NamedTuple):
     """A table from the store: its rows, and the fingerprint of the debug file that its holes rest on."""
 
     rows: packed_rows.PackedRows

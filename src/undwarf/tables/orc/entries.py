@@ -4,10 +4,10 @@ Sources: struct orc_entry and its numbers in arch/x86/include/asm/orc_types.h (L
 arch/loongarch/include/asm/orc_types.h; ``unwind_next_frame`` in unwind_orc.c of both; struct pt_regs.
 """
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables import registers_loongarch, registers_x86_64
 from undwarf.tables.rule_kinds import (
     AT_CFA,

@@ -6,12 +6,12 @@ ELF file does. All addresses are those of the running process.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.errors import UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import Rule, UnwindTable

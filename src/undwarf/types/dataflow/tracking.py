@@ -8,13 +8,12 @@ instruction; without them the function's parameters and what its callees return 
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import cython
 
 from undwarf.column import zeros
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.dataflow.addresses import Questions
 from undwarf.types.dataflow.fixed_point import FixedPoint
 from undwarf.types.dataflow.flow import FunctionFlow

@@ -2,13 +2,11 @@
 """What is told of the values of one origin in a function; `webs.py` gathers it."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import cython
-
-from undwarf.lazy_dataclasses import dataclass
 
 __all__ = ["Decided", "Held", "Key", "Node", "added"]
 

@@ -3,10 +3,9 @@
 Sizes and offsets are bytes unless the name says bits.
 """
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
-
-from undwarf.lazy_dataclasses import dataclass
 
 VOID = 0
 

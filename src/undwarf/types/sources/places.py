@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.layouts.model import TypeGraph
 
 
@@ -49,8 +48,7 @@ class Place(NamedTuple):
     astray: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalVariable:
+class GlobalVariable(NamedTuple):
     """A variable at a fixed ELF virtual address (or offset of a per-cpu or thread-local block)."""
 
     name: str
@@ -59,8 +57,7 @@ class GlobalVariable:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Prototype:
+class Prototype(NamedTuple):
     """What a function takes and returns: type numbers, 0 for a return type of void.
 
     ``low`` is its address where it is known, else -1. ``trusted`` is False for a clone (``.isra.0``), whose parameters

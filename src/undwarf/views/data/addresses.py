@@ -6,9 +6,9 @@ the recording has them (as recordings for unwinding do), they say which object w
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from undwarf.column import zeros
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata import EventAttr, PerfData, SampleField
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.data_lines import operand_addresses

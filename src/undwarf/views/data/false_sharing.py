@@ -8,13 +8,13 @@ same time; where cpus were not recorded, different threads have to do.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from dataclasses import field as initially
 from heapq import nlargest
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from undwarf.column import zeros
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.ordering import take
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set

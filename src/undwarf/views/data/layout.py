@@ -3,8 +3,9 @@ weights say about the layout: members used together but far apart.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.types.layouts.model import TypeGraph
 from undwarf.views.data.types import Counts, DataTypes, FieldRow, TypeRow
 
@@ -159,8 +160,7 @@ def _reached(drawn: list[LayoutLine], place: int, size: int) -> Iterator[LayoutL
             at = max(at, line.offset + line.size)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(NamedTuple):
     """Members that are hot in the same functions and lie on more cache lines than they need.
 
     `members` are (name, offset, share of the type's weight); `lines` those of the type they are on, `taken` how many at

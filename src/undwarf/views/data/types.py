@@ -6,14 +6,13 @@ page sizes, they are added up by type and member as well.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from dataclasses import field as initially
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import cython
 
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.perfdata.features import LINE
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import Pairs, halves, look_up, sums, widen

@@ -4,7 +4,7 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
@@ -13,7 +13,6 @@ from undwarf.elf.section_layout import code_addresses
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.images import Finder
 from undwarf.images.packed_binary import open_binary
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.modules import symbols_of_module

@@ -1,9 +1,9 @@
 """Sizes of one binary's unwind table in each format."""
 
+from dataclasses import dataclass
 from importlib import import_module
 
 from undwarf.errors import UsageError
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables import writers
 from undwarf.tables.model import NO_RULE
 from undwarf.views.tables.dump import Binary

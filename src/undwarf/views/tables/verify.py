@@ -3,12 +3,11 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable
-from undwarf.lazy_dataclasses import dataclass
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
 from undwarf.views.tables.dump import REGISTERS, Binary, how_to_have
 
