@@ -6,6 +6,7 @@ VENV ?= .venv
 FUZZ_SECONDS ?= 4
 TEST_JOBS ?= auto
 SWEEP_FILES ?= 40
+DEMO_KERNELS := buffers,mapped_files,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
 BIN := $(VENV)/bin
 
 .PHONY: setup demo test lint bench fuzz sweep build clean
@@ -22,8 +23,12 @@ build: $(VENV)/.stamp
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/python -m compileall -q src  # start-up must not depend on who may write where later
 
-demo: setup
+# What `report` and `flamegraph` need is compiled first, half of all: the result is there before the rest is.
+demo: $(VENV)/.stamp
+	UNDWARF_KERNELS=$(DEMO_KERNELS) $(BIN)/python setup.py --quiet build_ext --inplace
 	$(BIN)/python examples/demo.py
+	@echo "Compiling the rest: data types and recording."
+	@$(MAKE) --no-print-directory build
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(TEST_JOBS) --maxprocesses 4 --dist loadfile
