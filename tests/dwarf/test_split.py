@@ -184,7 +184,7 @@ def test_damaged_package_is_no_error(folder: Path, tmp_path: Path) -> None:
         for _ in range(draw.choice((1, 4))):
             section = index if number % 2 else draw.choice(parts)
             broken[section.offset + draw.randrange(section.size)] = draw.choice((0, 1, 0x80, 0xFF))
-        lines = DebugLines.open(program, find_split=lambda *_: [ElfFile.from_bytes(bytes(broken), "x.dwp")])  # noqa: B023
+        lines = DebugLines.open(program, find_split=lambda *_: [ElfFile.from_bytes(bytes(broken), "x.dwp")])  # noqa: B023 - called at once
         assert lines is not None
         assert len(lines.inline_chains(addresses).first) == len(addresses) + 1
 

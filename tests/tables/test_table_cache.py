@@ -50,7 +50,7 @@ def program(tmp_path: Path, *options: str) -> Path:
 
 
 def rules_of(rules: RuleSet, columns: tuple[memoryview, memoryview]) -> list[tuple[int, str]]:
-    return [(at, str(describe(rules, rule, 62)) if rule < UNKNOWN else hex(rule)) for at, rule in zip(*columns)]  # noqa: B905
+    return [(at, str(describe(rules, rule, 62)) if rule < UNKNOWN else hex(rule)) for at, rule in zip(*columns)]  # noqa: B905 - the columns end together
 
 
 def test_what_was_kept_comes_back(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_kept_rows_answer_without_reading_the_file(tmp_path: Path) -> None:
     assert cold.built == 1
     warm = learnt(path, (at["leaf"], at["main"] + 1), tmp_path / "store")
     assert warm.built == 0
-    assert warm.rule_at(at["main"] + 1) == cold.rule_at(at["main"] + 1) != None  # noqa: E711
+    assert warm.rule_at(at["main"] + 1) == cold.rule_at(at["main"] + 1) != None  # noqa: E711 - a chain of comparisons
 
 
 @needs_gcc

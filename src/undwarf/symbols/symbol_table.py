@@ -467,4 +467,4 @@ def _cut(text: Any, at: cython.ulonglong, until: cython.int) -> bytes:
         end += 1
     if end == start:
         return b""
-    return cython.cast("const char *", cython.address(text[start]))[: end - start]  # type: ignore[no-any-return]
+    return cython.cast("const char *", cython.address(text[start]))[: end - start]  # type: ignore[no-any-return]  # C string
