@@ -58,12 +58,27 @@ def declare_constants() -> None:
         declared |= {one.name: assigned(one.body) for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
         text = f"# Made of {path.name} by setup.py.\n"
         for name, numbers in declared.items():
-            if numbers:
+            wide = {} if name else {one: number for one, number in numbers.items() if number >= 1 << 31}
+            if len(numbers) > len(wide):
                 text += f"cdef enum {name}".rstrip() + ":\n"
-                text += "".join(f"    {constant} = {number}\n" for constant, number in numbers.items())
+                text += "".join(f"    {one} = {number}\n" for one, number in numbers.items() if one not in wide)
+            if wide:
+                text += unsigned(path, wide)
         declaration = path.with_suffix(".pxd")
         if not declaration.exists() or declaration.read_text() != text:
             declaration.write_text(text)
+
+
+def unsigned(path: Path, numbers: dict[str, int]) -> str:
+    """Declarations of numbers that are no ``int`` of C, as Cython takes the names of an enumeration to be."""
+    macros = {name: "_".join((*path.relative_to(SOURCE).with_suffix("").parts, name)).upper() for name in numbers}
+    text = 'cdef extern from *:\n    """\n'
+    for name, number in numbers.items():
+        text += f"    #define {macros[name]} {number}{'u' if number < 1 << 32 else 'ull'}\n"
+    text += '    """\n'
+    for name, number in numbers.items():
+        text += f'    const unsigned {"int" if number < 1 << 32 else "long long"} {name} "{macros[name]}"\n'
+    return text
 
 
 def assigned(body: list[ast.stmt]) -> dict[str, int]:
