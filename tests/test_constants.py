@@ -7,8 +7,8 @@ drifts.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,6 @@ from undwarf.perfdata.sample_layout import EventLayout, FieldStep
 from undwarf.types.dataflow import values
 from undwarf.types.sources.place_table import WORDS
 from undwarf.types.sources.places import PlaceKind
-from undwarf.unwind.stop import Provenance, StopReason
 
 ROOT = Path(undwarf.__file__).parent
 ENUMERATED = re.compile(r"^    ([A-Z][A-Z_0-9]*) = (\w+)$", re.MULTILINE)
@@ -46,20 +45,20 @@ def disagreeing(met: Iterable[tuple[Path, str, int]]) -> dict[str, set[int]]:
     return {name: numbers for name, numbers in found.items() if len(numbers) > 1}
 
 
-@pytest.mark.parametrize("package", ["dwarf", "perfdata", "unwind"])
+@pytest.mark.parametrize("package", ["dwarf", "perfdata"])
 def test_a_name_is_one_number_in_all_modules_of_a_package(package: str) -> None:
     assert disagreeing(declared(package)) == {}
 
 
+def test_no_kernel_declares_a_constant_of_another() -> None:
+    packages = ("unwind", "tables", "outputs", "profile", "spaces", "views", "live")
+    met = Counter((name, number) for package in packages for _path, name, number in declared(package))
+    assert met
+    assert [constant for constant, times in met.items() if times > 1] == []
+
+
 def test_numbers_are_the_same_for_all_who_follow_values() -> None:
     assert disagreeing(one for one in declared("types") if one[1].startswith(("MULTIPLIER", "REGISTERS"))) == {}
-
-
-@pytest.mark.parametrize(("prefix", "source"), [("STOP_", StopReason), ("FROM_", Provenance)])
-def test_reasons_and_provenances_are_those_of_the_enumeration(prefix: str, source: type[IntEnum]) -> None:
-    met = [(name.removeprefix(prefix), number) for _path, name, number in declared("unwind") if name.startswith(prefix)]
-    assert met
-    assert [(name, number) for name, number in met if source[name] != number] == []
 
 
 def enumerated(name: str) -> dict[str, int]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from undwarf.profile.model import Frame, Sample
     from undwarf.tables.model import Rule, UnwindTable
     from undwarf.types.access import Access
-    from undwarf.unwind.stop import Provenance, StopReason
+    from undwarf.unwind.provenance import Provenance
+    from undwarf.unwind.stop_reason import StopReason
     from undwarf.views.call_tree import CallTree, TreeNode
     from undwarf.views.data.types import DataTypes, FieldRow, TypeRow
 
@@ -43,11 +44,11 @@ _HOMES = {
     "Limits": "limits",
     "NothingUsable": "errors",
     "Profile": "api",
-    "Provenance": "unwind.stop",
+    "Provenance": "unwind.provenance",
     "Recording": "api",
     "Rule": "tables.model",
     "Sample": "profile.model",
-    "StopReason": "unwind.stop",
+    "StopReason": "unwind.stop_reason",
     "TreeNode": "views.call_tree",
     "TypeRow": "views.data.types",
     "UndwarfError": "errors",

@@ -24,7 +24,8 @@ from undwarf.live.sampling.sampler import EARLY_ROUND_S, MIN_ROUND_SAMPLES, Samp
 from undwarf.live.sampling.settings import Settings
 from undwarf.live.sampling.stack_continuation import breakpoints_work
 from undwarf.perfdata import SampleField
-from undwarf.unwind.stop import Provenance, StopReason
+from undwarf.unwind.provenance import Provenance
+from undwarf.unwind.stop_reason import StopReason
 
 PROGRAM = """
 #include <stdio.h>

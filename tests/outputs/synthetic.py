@@ -14,7 +14,7 @@ from undwarf.profile.model import (
     SampleColumns,
     StackColumns,
 )
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop_reason import StopReason
 
 
 @dataclass

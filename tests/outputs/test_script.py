@@ -10,7 +10,8 @@ from undwarf.errors import UsageError
 from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 from undwarf.perfdata import SampleField
 from undwarf.profile.model import Profile
-from undwarf.unwind.stop import Provenance, StopReason
+from undwarf.unwind.provenance import Provenance
+from undwarf.unwind.stop_reason import StopReason
 
 PLAIN = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.PERIOD
 

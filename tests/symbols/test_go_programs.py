@@ -24,7 +24,7 @@ from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.tables.model import Rule, UnwindTable
 from undwarf.tables.stubs import signals_x86_64
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop_reason import StopReason
 
 MAIN = Function(
     "main.main",

@@ -4,8 +4,9 @@ import pytest
 
 from outputs.synthetic import IMAGES, S, make_profile
 from undwarf.profile.model import ImageInfo
-from undwarf.unwind.stop import Provenance, StopReason
 from undwarf.views.unwind_quality import LARGEST_DUMP, advice, larger_dump, missing, unwind_quality
+from undwarf.unwind.provenance import Provenance
+from undwarf.unwind.stop_reason import StopReason
 
 R = StopReason
 

@@ -443,7 +443,7 @@ class Job:
 
     def note_inferred(self, made: "Profile") -> None:
         """Say how many stacks have inferred callers, where the output itself has no place for it."""
-        from undwarf.unwind.stop import StopReason
+        from undwarf.unwind.stop_reason import StopReason
 
         count = made.samples.columns.stop.tolist().count(StopReason.INFERRED_ROOT)
         if count:

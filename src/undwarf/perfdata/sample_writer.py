@@ -11,18 +11,16 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.perfdata.abi import CONTEXT_KERNEL, CONTEXT_USER, LARGEST_DUMP
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 
 from undwarf.column import zeros
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
-CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
 KERNEL_CHAIN = cython.declare(cython.uint, 16)
 OTHER_DUMP = cython.declare(cython.uint, 24)
-"""Provenance of kernel frames, and of inferred ones (undwarf.unwind.stop.Provenance)."""
-LARGEST = cython.declare(cython.Py_ssize_t, 65528)
+"""Provenance of kernel frames, and of inferred ones (undwarf.unwind.provenance.Provenance)."""
 ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
 """Bytes that must be free before one record is made; no record is larger."""
 STOP_SHIFT = cython.declare(cython.uint, 8)
@@ -348,7 +346,7 @@ class Emitter:
         memcpy(cython.address(self.out[self.used]), data, before)
         self.used += before
         if chain_at or regs_at or stack_at:
-            self.chain(node, (LARGEST - (before + 8 + regs - after + length - rest)) >> 3)
+            self.chain(node, (LARGEST_DUMP - (before + 8 + regs - after + length - rest)) >> 3)
             memcpy(cython.address(self.out[self.used]), data + after, regs - after)
             self.used += regs - after
             memcpy(cython.address(self.out[self.used]), data + rest, length - rest)
@@ -437,7 +435,7 @@ class Emitter:
                 if bits & SampleField.PERIOD:
                     self.put(periods[i])
                 if bits & SampleField.CALLCHAIN:
-                    self.chain(stacks[i], (LARGEST - 160) >> 3)
+                    self.chain(stacks[i], (LARGEST_DUMP - 160) >> 3)
                 if bits & (SampleField.WEIGHT | SampleField.WEIGHT_STRUCT):
                     self.put(weights[i])
                 if bits & SampleField.DATA_SRC:

@@ -9,6 +9,7 @@ from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.perfdata import Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
+from undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.kernel import kernel_key
 from undwarf.symbols.resolver import UNKNOWN, Resolver
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 KERNEL_HALF = 1 << 63
 NONE = 0xFFFFFFFF
-_CHUNK = 32
-"""Mappings of a chunk of an address space (undwarf.spaces.replay)."""
-OVER_FILE = 2
-"""Flags of what is no mapping yet, but memory over a file's code (undwarf.spaces.replay)."""
 _KEPT = 1 << 20
 
 
@@ -133,14 +130,14 @@ class Addresses:
         low, high = 0, columns["snapshot_count"][space]
         while low < high:
             middle = (low + high) // 2
-            if starts[_CHUNK * columns["lists"][first + middle]] <= address:
+            if starts[CHUNK * columns["lists"][first + middle]] <= address:
                 low = middle + 1
             else:
                 high = middle
         if not low:
             return -1
         chunk = columns["lists"][first + low - 1]
-        rows = range(_CHUNK * chunk, _CHUNK * chunk + columns["chunk_count"][chunk])
+        rows = range(CHUNK * chunk, CHUNK * chunk + columns["chunk_count"][chunk])
         row = max((row for row in rows if starts[row] <= address), default=-1)
         return row if row >= 0 and address < columns["ends"][row] and columns["flags"][row] != OVER_FILE else -1
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.undwarf.integers import NOTHING
 
 from undwarf.column import zeros
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 PLAN_WORDS = cython.declare(cython.Py_ssize_t, 6)
 SLOTS = cython.declare(cython.Py_ssize_t, 64)
 FIXED = cython.declare(cython.longlong, 1)

@@ -1,17 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """Operations on whole columns that grouping and counting samples is made of: look up, number pairs, sum by group.
 
-A *column* here is a memoryview of typecode I. ``0xffffffff`` (NONE) stands for "no node".
+A *column* here is a memoryview of typecode I. ``0xffffffff`` (NOTHING) stands for "no node".
 """
 
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
 
 from undwarf.column import zeros
-
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
-"""A number of C: a literal of this size inside an expression would be a Python number."""
 
 
 @cython.cclass
@@ -129,7 +127,7 @@ class Pairs:
         out = result
         index: cython.Py_ssize_t
         for index in range(self.count):
-            out[index] = cython.cast("unsigned int", self.pairs[index] & NONE)
+            out[index] = cython.cast("unsigned int", self.pairs[index] & NOTHING)
         return result
 
 
@@ -137,14 +135,14 @@ class Pairs:
     column="const unsigned int[::1]", table="const unsigned int[::1]", out="unsigned int[::1]", at="unsigned int"
 )
 def look_up(column: Any, table: Any) -> Any:
-    """``table[column[i]]`` for each i; NONE stays NONE."""
+    """``table[column[i]]`` for each i; NOTHING stays NOTHING."""
     n: cython.Py_ssize_t = column.shape[0]
     result = zeros("I", n)
     out = result
     index: cython.Py_ssize_t
     for index in range(n):
         at = column[index]
-        out[index] = NONE if at == NONE else table[at]
+        out[index] = NOTHING if at == NOTHING else table[at]
     return result
 
 
@@ -179,18 +177,18 @@ def widen(column: Any) -> Any:
 
 @cython.locals(groups="const unsigned int[::1]", weights="const unsigned long long[::1]", out="unsigned long long[::1]")
 def sums(groups: Any, weights: Any, count: int) -> Any:
-    """The sum of ``weights`` (typecode Q; None: 1 each) of every group 0..count-1; group NONE is left out."""
+    """The sum of ``weights`` (typecode Q; None: 1 each) of every group 0..count-1; group NOTHING is left out."""
     result = zeros("Q", count)
     out = result
     groups_n: cython.Py_ssize_t = groups.shape[0]
     index: cython.Py_ssize_t
     if weights is None:
         for index in range(groups_n):
-            if groups[index] != NONE:
+            if groups[index] != NOTHING:
                 out[groups[index]] += 1
         return result
     for index in range(groups_n):
-        if groups[index] != NONE:
+        if groups[index] != NOTHING:
             out[groups[index]] += weights[index]
     return result
 
@@ -286,18 +284,18 @@ def rows_set(column: Any) -> Any:
 
 @cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", instead="unsigned int")
 def without_none(column: Any, instead: int) -> Any:
-    """The column with ``instead`` where it has NONE; the column itself if it has none."""
+    """The column with ``instead`` where it has NOTHING; the column itself if it has none."""
     n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
     for index in range(n):
-        if column[index] == NONE:
+        if column[index] == NOTHING:
             break
     else:
         return column
     result = zeros("I", n)
     out = result
     for index in range(n):
-        out[index] = instead if column[index] == NONE else column[index]
+        out[index] = instead if column[index] == NOTHING else column[index]
     return result
 
 
@@ -313,5 +311,5 @@ def halves(column: Any, shift: int = 0) -> tuple[memoryview, memoryview]:
     index: cython.Py_ssize_t
     for index in range(n):
         first[index] = cython.cast("unsigned int", (column[index] >> low) >> 32)
-        second[index] = cython.cast("unsigned int", (column[index] >> low) & NONE)
+        second[index] = cython.cast("unsigned int", (column[index] >> low) & NOTHING)
     return high, rest

@@ -4,10 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
 
 from undwarf.column import zeros
-
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 
 
 @cython.locals(
@@ -62,7 +61,7 @@ def expand_frames(
         first[i] = cython.cast("unsigned int", at)
         base = functions[i]
         if counts[i] == 0:
-            source[at], function[at], file[at] = cython.cast("unsigned int", i), base, NONE
+            source[at], function[at], file[at] = cython.cast("unsigned int", i), base, NOTHING
             at += 1
             continue
         for k in range(counts[i] if inline else 1):
@@ -73,7 +72,7 @@ def expand_frames(
             depth[at] = (
                 cython.cast("unsigned char", min(255, cython.cast("Py_ssize_t", counts[i]) - 1 - k)) if inline else 0
             )
-            if inline and names[starts[i] + k] != NONE and (k + 1 < counts[i] or nameless[base]):
+            if inline and names[starts[i] + k] != NOTHING and (k + 1 < counts[i] or nameless[base]):
                 key = cython.cast("unsigned long long", base) << 32 | names[starts[i] + k]
                 found = numbers.get(key)
                 if found is None:
@@ -114,7 +113,7 @@ def expand_stacks(parent_of: Any, frame_of: Any, first_of: Any) -> "tuple[memory
     innermost = zeros("I", frames.shape[0])
     at = 0
     for i in range(frames.shape[0]):
-        above = innermost[parents[i]] if parents[i] != NONE else NONE
+        above = innermost[parents[i]] if parents[i] != NOTHING else NOTHING
         k = first[frames[i] + 1]
         while k > first[frames[i]]:
             k -= 1

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
 from undwarf.perfdata.features import LINE
-from undwarf.unwind.stop import Provenance, StopReason
+from undwarf.unwind.provenance import Provenance
+from undwarf.unwind.stop_reason import StopReason
 
 NONE = 0xFFFFFFFF
 

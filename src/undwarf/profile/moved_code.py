@@ -17,7 +17,7 @@ from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.machines import Machine
 from undwarf.unwind.places import Places
-from undwarf.unwind.stop import Provenance
+from undwarf.unwind.provenance import Provenance
 
 __all__ = ["keep_what_is_proven", "mark_frames"]
 

@@ -4,11 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import GOLDEN_RATIO
 
 from undwarf.column import zeros
-
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-"""An odd number whose product spreads a key's bits; the golden ratio as a 64-bit fraction."""
 
 
 @cython.final
@@ -51,7 +49,7 @@ class IntMap:
     @cython.exceptval(-1)
     def slot(self, key: cython.ulonglong) -> cython.Py_ssize_t:
         """The slot that holds ``key``, or the free one where it belongs."""
-        at: cython.ulonglong = ((key ^ (key >> 29)) * MULTIPLIER) >> 17 & self.mask
+        at: cython.ulonglong = ((key ^ (key >> 29)) * GOLDEN_RATIO) >> 17 & self.mask
         while self.used[at] and self.keys[at] != key:
             at = (at + 1) & self.mask
         return at

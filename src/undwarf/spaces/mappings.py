@@ -10,12 +10,10 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memmove
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.spaces.mapping_flags import CHUNK
 
 from undwarf.column import doubled, zeros
-
-CHUNK = cython.declare(cython.Py_ssize_t, 32)
-"""Mappings in one chunk."""
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 
 
 @cython.cclass

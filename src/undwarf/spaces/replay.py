@@ -17,28 +17,19 @@ unloaded: whoever replays must look for evidence in the stacks and :meth:`Replay
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
+from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, EXECUTABLE, OVER_FILE
 
 from undwarf.column import doubled, zeros
 from undwarf.spaces.int_map import IntMap
 from undwarf.spaces.mappings import Mappings
-
-CHUNK = cython.declare(cython.Py_ssize_t, 32)
-"""Mappings in one chunk."""
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-HIGHEST = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 MISC_BIT_13 = cython.declare(cython.uint, 1 << 13)
 PROT_WRITE = cython.declare(cython.uint, 2)
 PROT_EXEC = cython.declare(cython.uint, 4)
 CPUMODE_KERNEL = cython.declare(cython.uint, 1)
 
-EXECUTABLE = cython.declare(cython.uchar, 1)
-"""Bit of a mapping's flags: it may hold code."""
-
-OVER_FILE = cython.declare(cython.uchar, 2)
-"""Bit of a mapping's flags: anonymous memory over a file's code; its image and offsets are those of the file. Alone it
-stands for no mapping: the memory is written, and may become code."""
 
 KERNEL_PID = cython.declare(cython.longlong, -1)
 BEFORE = cython.declare(cython.longlong, 1 << 40)
@@ -385,7 +376,7 @@ class Replay(Mappings):
                 return 0
             end = first + second
             if end < first:
-                end = HIGHEST
+                end = ALL_ONES
             if second == 0:
                 return 0
             process = self.process(pid)

@@ -20,6 +20,7 @@ from undwarf.elf.headers import (
 from undwarf.elf.section_layout import section_addresses
 from undwarf.images import Image
 from undwarf.limits import DEFAULT, Limits
+from undwarf.symbols.ranks import RANK_STRONG, RANK_TYPED
 from undwarf.symbols.elf_symtab import (
     SECTION_CODE,
     SECTION_LABELS,
@@ -27,7 +28,7 @@ from undwarf.symbols.elf_symtab import (
     columns_for,
     read_symbols,
 )
-from undwarf.symbols.symbol_table import RANK_STRONG, RANK_TYPED, SOURCE_SHIFT, SymbolTable
+from undwarf.symbols.symbol_table import SOURCE_SHIFT, SymbolTable
 
 if TYPE_CHECKING:
     from undwarf.elf.go_functions import GoFunctions

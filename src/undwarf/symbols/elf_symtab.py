@@ -8,9 +8,9 @@ loaded section, objects in executable sections, labels without a type in section
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 from undwarf.column import zeros
-from undwarf.symbols.symbol_table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 SECTION_LOADED = 1
 SECTION_CODE = 2
@@ -20,9 +20,6 @@ SECTION_LABELS = 4
 LOADED = cython.declare(cython.uint, 1)
 CODE = cython.declare(cython.uint, 2)
 LABELS = cython.declare(cython.uint, 4)
-C_TYPED = cython.declare(cython.uint, RANK_TYPED)
-C_STRONG = cython.declare(cython.uint, RANK_STRONG)
-C_GLOBAL = cython.declare(cython.uint, RANK_GLOBAL)
 
 NOTYPE = cython.declare(cython.uint, 0)
 OBJECT = cython.declare(cython.uint, 1)
@@ -170,11 +167,11 @@ def read_symbols(
             binding = info >> 4
             rank = 0
             if kind != NOTYPE:
-                rank |= C_TYPED
+                rank |= RANK_TYPED
             if binding != WEAK:
-                rank |= C_STRONG
+                rank |= RANK_STRONG
             if binding == GLOBAL:
-                rank |= C_GLOBAL
+                rank |= RANK_GLOBAL
             values[made] = value + bases[section]
             sizes[made] = size
             limits[made] = section_ends[section]

@@ -4,10 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
 
 from undwarf.column import zeros
-
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 
 
 @cython.cclass
@@ -87,8 +86,8 @@ class Chains:
             self.starts[frame] = cython.cast(cython.uint, at)
             self.counts[frame] = first[i + 1] - first[i]
             for k in range(first[i], first[i + 1]):
-                self.entry_name[at] = names[name[k]] if name[k] != NONE else NONE
-                self.entry_file[at] = files[file[k]] if file[k] != NONE else NONE
+                self.entry_name[at] = names[name[k]] if name[k] != NOTHING else NOTHING
+                self.entry_file[at] = files[file[k]] if file[k] != NOTHING else NOTHING
                 self.entry_line[at] = line[k]
                 at += 1
             self.total = at

@@ -10,18 +10,12 @@ when such an address is first hit; here aliases that tie are only kept together.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
+from cython.cimports.undwarf.symbols.ranks import RANK_SIZED
 
 from undwarf.column import zeros
 
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 PAGE = cython.declare(cython.ulonglong, 4096)
-HIGHEST = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-RANK_TYPED = 4
-"""Bits of a symbol's rank, highest first: it has a type, is not weak, is global."""
-RANK_STRONG = 2
-RANK_GLOBAL = 1
-RANK_SIZED = cython.declare(cython.uint, 8)
 
 SOURCE_SHIFT = 48
 """A name is (number of its text << 48 | offset in it)."""
@@ -208,14 +202,14 @@ class SymbolTable:
                 at = order[i]
                 start = values[at]
                 if sizes[at]:
-                    end = start + sizes[at] if sizes[at] <= HIGHEST - start else HIGHEST
+                    end = start + sizes[at] if sizes[at] <= ALL_ONES - start else ALL_ONES
                 else:
                     if i + 1 < n:
                         end = values[order[i + 1]]
                         if owned and owners[at] != owners[order[i + 1]] and end - start > 2 * PAGE:
                             end = (start + 2 * PAGE - 1) & ~(PAGE - 1)
                     else:
-                        end = (start & ~(PAGE - 1)) + 2 * PAGE if start < HIGHEST - 2 * PAGE else HIGHEST
+                        end = (start & ~(PAGE - 1)) + 2 * PAGE if start < ALL_ONES - 2 * PAGE else ALL_ONES
                     if limits[at] > start and end > limits[at]:
                         end = limits[at]
                 ends[i] = end
@@ -341,7 +335,7 @@ class SymbolTable:
         with cython.nogil:
             for i in range(begin, end):
                 frame = order[i]
-                if functions[frame] != NONE:
+                if functions[frame] != NOTHING:
                     continue
                 address = addresses[frame] - offset
                 if last >= 0 and not self.nested and self.starts[last] <= address < self.ends[last]:

@@ -4,13 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 from undwarf.column import zeros
-from undwarf.symbols.symbol_table import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
-
-C_TYPED = cython.declare(cython.uint, RANK_TYPED)
-C_STRONG = cython.declare(cython.uint, RANK_STRONG)
-C_GLOBAL = cython.declare(cython.uint, RANK_GLOBAL)
 
 
 @cython.cfunc
@@ -123,9 +119,9 @@ def read_kallsyms(data: Any, limit: int) -> tuple[Any, Any, Any, Any, int, int]:
                         values[made] = value
                         names[made] = name_at
                         ranks[made] = (
-                            C_TYPED
-                            | (0 if letter == 119 else C_STRONG)
-                            | (C_GLOBAL if kind < 97 and letter != 119 else 0)
+                            RANK_TYPED
+                            | (0 if letter == 119 else RANK_STRONG)
+                            | (RANK_GLOBAL if kind < 97 and letter != 119 else 0)
                         )
                         owners[made] = owner
                         made += 1

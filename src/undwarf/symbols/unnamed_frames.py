@@ -4,8 +4,7 @@
 from typing import Any
 
 import cython
-
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
+from cython.cimports.undwarf.integers import NOTHING
 
 
 @cython.locals(
@@ -22,7 +21,7 @@ def fill_unnamed(
     order = frames
     filled = 0
     for i in range(begin, end):
-        if functions[order[i]] == NONE:
+        if functions[order[i]] == NOTHING:
             functions[order[i]] = function
             filled += 1
     return filled
@@ -40,7 +39,7 @@ def has_unnamed(column: Any, frames: Any, begin: cython.Py_ssize_t, end: cython.
     order = frames
     found = False
     for i in range(begin, end):
-        if functions[order[i]] == NONE:
+        if functions[order[i]] == NOTHING:
             found = True
             break
     return found
@@ -73,7 +72,7 @@ def unnamed_within(
     highs = range_ends
     found = []
     for i in range(begin, end):
-        if functions[order[i]] == NONE:
+        if functions[order[i]] == NOTHING:
             address = addresses[order[i]]
             for k in range(lows.shape[0]):
                 if lows[k] <= address < highs[k]:

@@ -7,10 +7,9 @@ Ranges are two columns (Q) of starts and ends; every range has at least one addr
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES
 
 from undwarf.column import zeros
-
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 def disjoint(starts: Any, ends: Any) -> tuple[memoryview, memoryview, memoryview]:

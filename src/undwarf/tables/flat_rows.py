@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables.words import NO_RULE, UNKNOWN
 
 from undwarf.column import zeros
-
-UNKNOWN = cython.declare(cython.uint, 0xFFFFFFFE)
-HOLE = cython.declare(cython.uint, 0xFFFFFFFF)
 
 Part = tuple[int, Any, Any]
 """The rows of one function: the address behind it, their addresses and their rules."""
@@ -71,7 +69,7 @@ def gather(parts: "Sequence[Part]", holes: bool) -> tuple[memoryview, memoryview
     for part in parts:
         room += 1 + len(part[2])
     out = _Columns(room)
-    hole = HOLE if holes else UNKNOWN
+    hole = NO_RULE if holes else UNKNOWN
     out.push(0, UNKNOWN)
     for part in parts:
         end = part[0]
@@ -97,10 +95,10 @@ def outside(all_starts: Any, all_ends: Any) -> tuple[memoryview, memoryview]:
     ends = all_ends
     out = _Columns(2 + 2 * starts.shape[0])
     with cython.nogil:
-        out.push(0, HOLE)
+        out.push(0, NO_RULE)
         for i in range(starts.shape[0]):
             out.push(starts[i], UNKNOWN)
-            out.push(ends[i], HOLE)
+            out.push(ends[i], NO_RULE)
     found: tuple[memoryview, memoryview] = out.columns()
     return found
 

@@ -12,10 +12,11 @@ from undwarf.tables import haskell_stacks
 from undwarf.tables.address_ranges import fill_holes
 from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.from_cfi import eh_frame
-from undwarf.tables.python_rows import NO_RULE, PairRows, columns, cut
+from undwarf.tables.python_rows import PairRows, columns, cut
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import aarch64, signals_x86_64, x86_64
+from undwarf.tables.words import NO_RULE
 
 if TYPE_CHECKING:
     from undwarf.tables.code.binary import Binary

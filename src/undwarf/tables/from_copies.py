@@ -19,9 +19,10 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.model import Functions, UnwindTable
-from undwarf.tables.python_rows import NO_RULE, columns, cut
+from undwarf.tables.python_rows import columns, cut
 from undwarf.tables.rule_kinds import FLAG_UNPROVEN
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.words import NO_RULE
 
 __all__ = ["CopiesInMemory", "CopySource", "table_of_copies", "template_of"]
 

@@ -13,11 +13,12 @@ from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.elf.headers import EM_AARCH64
 from undwarf.tables import go_stack_switches
-from undwarf.tables.python_rows import NO_RULE, PairRows, columns, cut
+from undwarf.tables.python_rows import PairRows, columns, cut
 from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, IS_EXPRESSION, UNDEFINED
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import signals_x86_64
+from undwarf.tables.words import NO_RULE
 
 GOPCLNTAB = 6
 

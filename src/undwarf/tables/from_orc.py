@@ -28,8 +28,8 @@ from undwarf.tables.orc.entries import (
 )
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request, Source
+from undwarf.tables.words import NO_RULE
 
-NO_RULE = 0xFFFFFFFF
 NOWHERE = 0xFFFFFFFFFFFFFFFF
 
 DISTANCES = {X86_64: 2, LOONGARCH: 99}

@@ -14,9 +14,10 @@ from itertools import pairwise
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PT_DYNAMIC, SHF_EXECINSTR
-from undwarf.tables.python_rows import NO_RULE, PairRows, columns, cut
+from undwarf.tables.python_rows import PairRows, columns, cut
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.words import NO_RULE
 
 CODE = 5
 

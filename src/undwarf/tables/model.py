@@ -30,14 +30,9 @@ from undwarf.tables.address_ranges import fill_holes
 from undwarf.tables.disk.packed_rows import PackedRows
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Source, parse_order, providers
+from undwarf.tables.words import NO_RULE, UNKNOWN
 
 __all__ = ["NO_RULE", "Rule", "RuleSet", "UnwindTable", "describe"]
-
-NO_RULE = 0xFFFFFFFF
-"""In a table's rows: this stretch of a function has no rule."""
-
-UNKNOWN = 0xFFFFFFFE
-"""In columns of a file's rows: they say nothing of this stretch."""
 
 Columns = tuple[memoryview, memoryview]
 """Rows of a file (:mod:`undwarf.tables.flat_rows`)."""

@@ -4,8 +4,7 @@ from array import array
 from collections.abc import Collection, Iterable
 
 from undwarf.column import zeros
-
-NO_RULE = 0xFFFFFFFF
+from undwarf.tables.words import NO_RULE
 
 Pair = tuple[int, int]
 

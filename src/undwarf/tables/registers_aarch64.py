@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """Names of the AArch64 DWARF registers that rules speak of (DWARF for the Arm 64-bit Architecture, 4.1)."""
 
 NAMES = (*(f"x{number}" for number in range(31)), "sp")

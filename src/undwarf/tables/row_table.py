@@ -4,10 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
 
 from undwarf.column import doubled, zeros
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 
 
 @cython.cclass

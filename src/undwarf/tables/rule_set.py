@@ -10,23 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.words import ENTRIES, SIGNED, STATE, STRIDE
 
 from undwarf.column import doubled, zeros
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.expressions import Expressions
-
-STRIDE = cython.declare(cython.Py_ssize_t, 80)
-ENTRIES = cython.declare(cython.Py_ssize_t, 18)
-"""Register entries that fit in a rule."""
-STATE = cython.declare(cython.Py_ssize_t, 40)
-"""Words kept of each rule's state to compare with: CFA, its extra, registers, and in the last word what else counts."""
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-HIGH_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF00000000)
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-SIGNED = cython.declare(cython.ulonglong, 1 << 16)
-"""In a state's first word: the return address is signed (AArch64)."""
 
 
 @cython.final
@@ -168,7 +158,7 @@ class RuleSet:
         for i in range(registers + 2):
             value += state[i] * self.factors[i]
         value ^= value >> 32
-        value *= MULTIPLIER
+        value *= GOLDEN_RATIO
         return value ^ value >> 29
 
     @cython.cfunc

@@ -12,12 +12,11 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.perfdata.abi import CONTEXT_USER_DEFERRED
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.column import absent, zeros
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
 
 
 @cython.cfunc

@@ -6,19 +6,16 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import operations
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.integers import ALL_ONES
+from cython.cimports.undwarf.tables.registers_x86_64 import REGISTERS
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.unwind.machines import AARCH64
 from undwarf.unwind.memory import Memory
 from undwarf.unwind.places import Places
 
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-REGISTERS = cython.declare(cython.int, 17)
 EVALUATION = cython.declare(cython.int, 64)
 """Depth of the expression evaluator's stack."""
-
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_BAD_RULE = cython.declare(cython.int, 12)
-STOP_UNKNOWN_REGISTER = cython.declare(cython.int, 13)
 
 
 @cython.cclass
@@ -59,10 +56,10 @@ class Expressions(Memory):
     def register(self, number: cython.int) -> cython.ulonglong:
         """A register's value; sets ``fault`` if it is not known."""
         if number < 0 or number >= REGISTERS:
-            self.fault = STOP_BAD_RULE
+            self.fault = StopReason.BAD_RULE
             return 0
         if not self.known >> number & 1:
-            self.fault = STOP_UNKNOWN_REGISTER
+            self.fault = StopReason.UNKNOWN_REGISTER
             return 0
         return cython.cast(cython.ulonglong, self.regs[number])
 
@@ -79,7 +76,7 @@ class Expressions(Memory):
         op: cython.int
         jumps: cython.bint
         if expression < 0 or expression + 1 >= self.expression_offsets.shape[0]:
-            self.fault = STOP_BAD_RULE
+            self.fault = StopReason.BAD_RULE
             return 0
         first = at = self.expression_offsets[expression]
         end = self.expression_offsets[expression + 1]
@@ -89,12 +86,12 @@ class Expressions(Memory):
         while at < end:
             steps += 1
             if steps > self.max_steps or depth >= EVALUATION - 2:
-                self.fault = STOP_BAD_RULE
+                self.fault = StopReason.BAD_RULE
                 return 0
             op = self.expression_bytes[at]
             at = self.operands(op, at + 1, end)
             if at < 0:
-                self.fault = STOP_BAD_RULE
+                self.fault = StopReason.BAD_RULE
                 return 0
             jumps = op == operations.SKIP
             if op == operations.BRA and depth > 0:
@@ -105,11 +102,11 @@ class Expressions(Memory):
             if jumps:
                 at += cython.cast(cython.longlong, self.operand)
                 if at < first or at > end:
-                    self.fault = STOP_BAD_RULE
+                    self.fault = StopReason.BAD_RULE
             if self.fault:
                 return 0
         if depth < 1:
-            self.fault = STOP_BAD_RULE
+            self.fault = StopReason.BAD_RULE
             return 0
         return cython.cast(cython.ulonglong, self.evaluation[depth - 1])
 
@@ -165,7 +162,7 @@ class Expressions(Memory):
         if op == operations.NOP:
             return depth
         if depth < 1:
-            self.fault = STOP_BAD_RULE
+            self.fault = StopReason.BAD_RULE
             return depth
         # Those of the topmost entry.
         value = self.evaluation[depth - 1]
@@ -173,7 +170,7 @@ class Expressions(Memory):
             self.evaluation[depth - 1] = self.load(value)
         elif op == operations.DEREF_SIZE:
             if self.operand < 1 or self.operand > 8:
-                self.fault = STOP_BAD_RULE
+                self.fault = StopReason.BAD_RULE
                 return depth
             value = self.load(value)
             if self.operand < 8:
@@ -186,7 +183,7 @@ class Expressions(Memory):
             return depth - 1
         elif op == operations.PICK:
             if self.operand >= cython.cast(cython.ulonglong, depth):
-                self.fault = STOP_BAD_RULE
+                self.fault = StopReason.BAD_RULE
                 return depth
             self.evaluation[depth] = self.evaluation[depth - 1 - cython.cast(cython.int, self.operand)]
             return depth + 1
@@ -200,7 +197,7 @@ class Expressions(Memory):
         elif op == operations.PLUS_UCONST:
             self.evaluation[depth - 1] = value + self.operand
         elif depth < 2:
-            self.fault = STOP_BAD_RULE
+            self.fault = StopReason.BAD_RULE
         # Those of more.
         elif op == operations.OVER:
             self.evaluation[depth] = self.evaluation[depth - 2]
@@ -210,7 +207,7 @@ class Expressions(Memory):
             self.evaluation[depth - 2] = value
         elif op == operations.ROT:
             if depth < 3:
-                self.fault = STOP_BAD_RULE
+                self.fault = StopReason.BAD_RULE
                 return depth
             self.evaluation[depth - 1] = self.evaluation[depth - 2]
             self.evaluation[depth - 2] = self.evaluation[depth - 3]
@@ -255,7 +252,7 @@ class Expressions(Memory):
             return cython.cast(cython.longlong, a) < cython.cast(cython.longlong, b)
         if op == operations.NE:
             return a != b
-        self.fault = STOP_BAD_RULE
+        self.fault = StopReason.BAD_RULE
         return 0
 
     @cython.cfunc

@@ -7,11 +7,9 @@ What a stack has in common with the one before it is kept once, and a frame take
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.unwind.walk_state import END
 
 from undwarf.column import with_room, zeros
-
-END = cython.declare(cython.ushort, 0xFFFF)
-"""In place of a step: the stack ends, or goes on elsewhere."""
 
 
 @cython.final

@@ -10,38 +10,17 @@ all else runs without.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.words import STRIDE, UNKNOWN
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
 
 from undwarf.column import zeros
 from undwarf.unwind.loaded import Loaded
 from undwarf.unwind.places import Places
 from undwarf.unwind.stacks import Stacks
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-UNKNOWN = cython.declare(cython.uint, 0xFFFFFFFE)
-"""In an image's columns: they say nothing of this stretch."""
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-CHUNK = cython.declare(cython.Py_ssize_t, 32)
-"""Mappings in one chunk of an address space (undwarf.spaces.replay)."""
-
-OVER_FILE = cython.declare(cython.int, 2)
-"""Flags of what is no mapping yet, but memory over a file's code (undwarf.spaces.replay)."""
-
-# A rule's words; undwarf.tables.model describes them.
-STRIDE = cython.declare(cython.Py_ssize_t, 80)
-# What there is in place of a rule.
-RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
-RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
-RULE_NO_FILE = cython.declare(cython.uint, 0xFFFFFFFD)
-RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
-
-# Provenance of a frame (undwarf.unwind.stop.Provenance).
-FROM_KERNEL_CHAIN = cython.declare(cython.int, 16)
-FROM_FRAME_POINTER = cython.declare(cython.int, 18)
-FROM_NOTHING = cython.declare(cython.int, 19)
-FROM_OTHER_DUMP = cython.declare(cython.int, 24)
 
 CACHE = cython.declare(cython.ulonglong, 4096)
 """Entries of the small cache; larger ones hit more and are slower, since they leave the second-level cache."""
@@ -373,7 +352,7 @@ class Lookup:
             self.found_frame = cython.cast(
                 cython.uint,
                 self.stacks.frame(
-                    NOTHING, lookup, shown if self.runtime else 0, provenance if provenance else FROM_NOTHING
+                    NOTHING, lookup, shown if self.runtime else 0, provenance if provenance else Provenance.NOTHING
                 ),
             )
             return 0
@@ -392,7 +371,7 @@ class Lookup:
         asked = address
         if provenance == 0 and not self.runtime:
             key = SITE_USED | cython.cast(cython.ulonglong, image) << 1 | (lookup == raw)
-            site = 3 * (((address ^ key << 40) * MULTIPLIER) >> 40 & (SITES - 1))
+            site = 3 * (((address ^ key << 40) * GOLDEN_RATIO) >> 40 & (SITES - 1))
             if self.sites[site] == address and self.sites[site + 1] == key:
                 self.found_rule = cython.cast(cython.uint, self.sites[site + 2] >> 32)
                 self.found_frame = cython.cast(cython.uint, self.sites[site + 2] & NOTHING)
@@ -409,7 +388,7 @@ class Lookup:
                     address += 1
                     shown = raw
             else:
-                source = FROM_FRAME_POINTER
+                source = Provenance.FRAME_POINTER
         self.found_rule = rule
         self.found_image = cython.cast(cython.uint, image)
         self.found_frame = cython.cast(
@@ -429,7 +408,7 @@ class Lookup:
     def find(self, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.int:
         """Set ``found_rule``, ``found_frame`` and ``found_image`` for an address of the walk."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, self.space) << 1 | (lookup == raw)
-        at: cython.Py_ssize_t = 4 * (((lookup * MULTIPLIER) >> 40 ^ key) & (CACHE - 1))
+        at: cython.Py_ssize_t = 4 * (((lookup * GOLDEN_RATIO) >> 40 ^ key) & (CACHE - 1))
         if self.cache[at] == lookup and self.cache[at + 1] == key:
             self.found_rule = cython.cast(cython.uint, self.cache[at + 2] >> 32)
             self.found_frame = cython.cast(cython.uint, self.cache[at + 2] & NOTHING)
@@ -448,7 +427,7 @@ class Lookup:
     def kernel_frame(self, space: cython.uint, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.longlong:
         """The frame of a kernel address; kernel frames keep the address they ran at."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, space) << 1 | KERNEL_KEY | (lookup == raw)
-        at: cython.Py_ssize_t = 4 * (((lookup * MULTIPLIER) >> 40 ^ key) & (CACHE - 1))
+        at: cython.Py_ssize_t = 4 * (((lookup * GOLDEN_RATIO) >> 40 ^ key) & (CACHE - 1))
         entry: cython.Py_ssize_t
         frame: cython.longlong
         if self.cache[at] == lookup and self.cache[at + 1] == key:
@@ -458,7 +437,7 @@ class Lookup:
             self.kernel_image if entry < 0 else self.images[entry],
             lookup,
             raw if self.runtime else 0,
-            FROM_KERNEL_CHAIN,
+            Provenance.KERNEL_CHAIN,
         )
         self.cache[at] = lookup
         self.cache[at + 1] = key
@@ -540,7 +519,10 @@ class Lookup:
         return cython.cast(
             cython.uint,
             self.stacks.frame(
-                self.found_image, self.stacks.frame_address[frame], self.stacks.frame_runtime[frame], FROM_OTHER_DUMP
+                self.found_image,
+                self.stacks.frame_address[frame],
+                self.stacks.frame_runtime[frame],
+                Provenance.OTHER_DUMP,
             ),
         )
 

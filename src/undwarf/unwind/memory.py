@@ -5,20 +5,13 @@ file, read-only data of mapped files."""
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
+from cython.cimports.undwarf.unwind.walk_state import STATE, LiveMemory
 
 from undwarf.column import zeros
 from undwarf.unwind.lookup import Lookup
 from undwarf.unwind.places import Places
 
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_TRUNCATED = cython.declare(cython.int, 2)
-STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
-
-STATE = cython.declare(cython.Py_ssize_t, 10)
-"""Words of a frame's state (undwarf.unwind.user_frames)."""
-LIVE_UNUSED = cython.declare(cython.int, 0)
-LIVE_OPEN = cython.declare(cython.int, 1)
-LIVE_REFUSED = cython.declare(cython.int, 2)
 LIVE_BLOCK = cython.declare(cython.ulonglong, 1 << 16)
 """Bytes read at once of a process's memory behind the end of a dump."""
 LIVE_REACH = cython.declare(cython.ulonglong, 8 << 20)
@@ -34,6 +27,7 @@ class Memory(Lookup):
     """
 
     window: Any
+    fault: cython.int
     live: Any
     deep: Any
     live_block: Any
@@ -60,7 +54,7 @@ class Memory(Lookup):
         self.trial = False
         self.alike = False
         self.live_block = zeros("B", 0)
-        self.live_state = LIVE_UNUSED
+        self.live_state = LiveMemory.UNUSED
         self.live_whole = False
         self.tried_scheduler = 0
 
@@ -106,16 +100,20 @@ class Memory(Lookup):
                 self.live_low <= address and address < self.live_high and self.live_high - address >= 8
             ) or self.read_live(address, address + 8):
                 return self.live_word(address)
-        elif self.live_state != LIVE_REFUSED and address >= self.high and address - self.high < LIVE_REACH:
-            if self.live_state == LIVE_UNUSED:
-                self.live_state = LIVE_REFUSED
+        elif self.live_state != LiveMemory.REFUSED and address >= self.high and address - self.high < LIVE_REACH:
+            if self.live_state == LiveMemory.UNUSED:
+                self.live_state = LiveMemory.REFUSED
                 if self.deep is not None and self.high > self.low:
                     self.open_live(address)
-            if self.live_state == LIVE_OPEN:
+            if self.live_state == LiveMemory.OPEN:
                 return self.load_live(address)
         entry = self.mapping(self.space, address)
         if entry < 0:
-            self.fault = STOP_TRUNCATED if address >= self.high and self.high - self.low > 0 else STOP_UNREADABLE_MEMORY
+            self.fault = (
+                StopReason.TRUNCATED
+                if address >= self.high and self.high - self.low > 0
+                else StopReason.UNREADABLE_MEMORY
+            )
             return 0
         image = self.images[entry]
         offset = address - self.starts[entry] + self.offsets[entry]
@@ -131,7 +129,7 @@ class Memory(Lookup):
             self._load(image)
         found = self.source.read(image, self.stated(image, offset))
         if found is None:
-            self.fault = STOP_UNREADABLE_MEMORY
+            self.fault = StopReason.UNREADABLE_MEMORY
             return 0
         word: cython.ulonglong = found
         return word
@@ -182,7 +180,7 @@ class Memory(Lookup):
             with cython.gil:
                 done = self._deep_bytes(count, address)
         if done:
-            self.live_state = LIVE_OPEN
+            self.live_state = LiveMemory.OPEN
         return 0
 
     @cython.cfunc
@@ -191,7 +189,7 @@ class Memory(Lookup):
     def read_scheduler(self, start: cython.ulonglong, scheduler: cython.ulonglong) -> cython.int:
         """Have the process's stack from ``start`` on, the end of the frame between Haskell code and its scheduler,
         whose stack pointer is ``scheduler``, where nothing else of it was read yet."""
-        if self.live_state == LIVE_UNUSED:
+        if self.live_state == LiveMemory.UNUSED:
             with cython.gil:
                 self._scheduler_bytes(start, scheduler)
         return 0
@@ -199,13 +197,13 @@ class Memory(Lookup):
     @cython.cfunc
     @cython.exceptval(-1)
     def _scheduler_bytes(self, start: cython.ulonglong, scheduler: cython.ulonglong) -> cython.int:
-        self.live_state = LIVE_REFUSED
+        self.live_state = LiveMemory.REFUSED
         found = self.deep.scheduler(self.number, start)
         if found is not None:
             self.live_low = start
             self.live_block = found
             self.live_high = start + cython.cast(cython.ulonglong, self.live_block.shape[0])
-            self.live_state = LIVE_OPEN
+            self.live_state = LiveMemory.OPEN
             self.trial = self.deep.trial
             self.tried_scheduler = scheduler if self.trial else 0
         return 0
@@ -247,7 +245,7 @@ class Memory(Lookup):
             with cython.gil:
                 inside = self._more_bytes(address)
         if not inside:
-            self.fault = STOP_TRUNCATED
+            self.fault = StopReason.TRUNCATED
             return 0
         return self.live_word(address)
 

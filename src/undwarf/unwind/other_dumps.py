@@ -16,14 +16,14 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
+from cython.cimports.undwarf.unwind.walk_state import END
 
 from undwarf.column import absent, zeros
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.lookup import Lookup
 from undwarf.unwind.stacks import Stacks
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 TRUSTED = cython.declare(cython.Py_ssize_t, 20)
 """Comparisons that hold for each one that does not, from which on a thread is continued. Compilers have 60 and more,
@@ -32,14 +32,7 @@ FEWEST = cython.declare(cython.Py_ssize_t, 20)
 """Comparisons that must hold for a thread to be continued at all. With 6 programs that call at random were met that
 had none that failed."""
 
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_ROOT = cython.declare(cython.int, 1)
-STOP_TRUNCATED = cython.declare(cython.int, 2)
-STOP_ABSENT_PAGE = cython.declare(cython.int, 21)
-STOP_INFERRED_ROOT = cython.declare(cython.int, 20)
 
-END = cython.declare(cython.ushort, 0xFFFF)
-"""In place of a step (undwarf.unwind.frame_log)."""
 SHARED = cython.declare(cython.Py_ssize_t, 6)
 """Frames at the dump's end that one of the samples before and after has in common with it, from which on that one alone
 is enough. Compared with whole stacks, 9 of some 600 with fewer were others, none of 1,300 with as many, and none of
@@ -447,7 +440,7 @@ class Dumps:
         ):
             self.caller[n] = cython.cast(cython.uint, one & NOTHING)
             self.depth[n] = cython.cast(cython.uint, one >> 32)
-            self.stop[s] = cython.cast(cython.uchar, STOP_INFERRED_ROOT)
+            self.stop[s] = cython.cast(cython.uchar, StopReason.INFERRED_ROOT)
         self.settled[n] = True
         node = self.caller[n]
         while count > 0:
@@ -573,7 +566,7 @@ def threads_with_truncated(samples: Any, stop: Any) -> tuple[memoryview, int]:
     stops = stop
     truncated = count = 0
     for i in range(stops.shape[0]):
-        truncated += stops[i] in (STOP_TRUNCATED, STOP_ABSENT_PAGE)
+        truncated += stops[i] in (StopReason.TRUNCATED, StopReason.ABSENT_PAGE)
     bits = 4
     while 1 << bits < 2 * truncated:
         bits += 1
@@ -587,7 +580,9 @@ def threads_with_truncated(samples: Any, stop: Any) -> tuple[memoryview, int]:
     with cython.nogil:
         for step in range(2):
             for s in range(stops.shape[0]):
-                if stops[s] not in (STOP_TRUNCATED, STOP_ABSENT_PAGE) and (step == 0 or stops[s] != STOP_ROOT):
+                if stops[s] not in (StopReason.TRUNCATED, StopReason.ABSENT_PAGE) and (
+                    step == 0 or stops[s] != StopReason.ROOT
+                ):
                     continue
                 key = cython.cast(cython.ulonglong, cython.cast(cython.uint, pids[s])) << 32 | cython.cast(
                     cython.uint, tids[s]
@@ -611,8 +606,8 @@ def continue_truncated(
     records: Any, walker: Lookup, log: FrameLog, places: memoryview, stack: memoryview, stop: memoryview, limits: Any
 ) -> int:
     """Continue stacks that end with their dump; returns how many were. ``stack``, ``stop`` and ``places`` (the
-    number in the log, as one more) are by sample. Those that are continued have StopReason.INFERRED_ROOT, and frames of
-    Provenance.OTHER_DUMP above the last one of their own dump."""
+    number in the log, as one more) are by sample. Those that are continued have stop reason INFERRED_ROOT, and frames
+    of provenance OTHER_DUMP above the last one of their own dump."""
     thread_of, count = threads_with_truncated(records.samples, stop)
     if not count:
         return 0

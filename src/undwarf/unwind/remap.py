@@ -4,8 +4,7 @@
 from typing import Any
 
 import cython
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
+from cython.cimports.undwarf.integers import NOTHING
 
 
 @cython.locals(numbers="unsigned int[::1]", new="const unsigned int[::1]", i=cython.Py_ssize_t)

@@ -4,35 +4,18 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.perfdata.abi import BRANCH_HW_INDEX, CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_USER_DEFERRED
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.rule_numbers import RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
 from undwarf.unwind.places import Places
 from undwarf.unwind.user_frames import UserFrames
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 MARKERS = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFF001)
 """Call chain entries from here on are context markers (PERF_CONTEXT_MAX is -4095)."""
-CONTEXT_KERNEL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFF80)
-CONTEXT_USER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFE00)
-CONTEXT_USER_DEFERRED = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFD80)
-RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
-
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_NONE = cython.declare(cython.int, 0)
-STOP_ROOT = cython.declare(cython.int, 1)
-STOP_UNMAPPED = cython.declare(cython.int, 4)
-STOP_NO_DUMP = cython.declare(cython.int, 8)
-STOP_INFERRED_ROOT = cython.declare(cython.int, 20)
-
-# Provenance of a frame (undwarf.unwind.stop.Provenance).
-FROM_USER_CHAIN = cython.declare(cython.int, 17)
-FROM_DEFERRED_CHAIN = cython.declare(cython.int, 20)
-FROM_BRANCH_STACK = cython.declare(cython.int, 21)
-FROM_OTHER_DUMP = cython.declare(cython.int, 24)
-
-# Bits of `branch_sample_type` (include/uapi/linux/perf_event.h).
-BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
-BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
 
 
 @cython.cclass
@@ -146,15 +129,15 @@ class SampledChains(UserFrames):
         that cannot be code; or, where we unwound it before it was written, all with the reason ``why`` they end."""
         ip: cython.ulonglong
         i: cython.Py_ssize_t
-        provenance: cython.int = FROM_USER_CHAIN
+        provenance: cython.int = Provenance.USER_CHAIN
         if not self.stitched:
-            why = STOP_NONE
-        self.stop = why if why else STOP_NO_DUMP
+            why = StopReason.NONE
+        self.stop = why if why else StopReason.NO_DUMP
         for i in range(min(self.user_chain_count, self.max_chain)):
             ip = self.word(self.user_chain_at + 8 * i)
-            if ip == CONTEXT_USER and why == STOP_INFERRED_ROOT:
+            if ip == CONTEXT_USER and why == StopReason.INFERRED_ROOT:
                 # What comes behind a second marker was not in the sample's own dump (undwarf.perfdata.sample_writer).
-                provenance = FROM_OTHER_DUMP
+                provenance = Provenance.OTHER_DUMP
                 continue
             if ip >= MARKERS:
                 break
@@ -162,11 +145,11 @@ class SampledChains(UserFrames):
                 break
             self.resolve(ip if i == 0 or why else ip - 1, ip, provenance)
             if self.found_rule == RULE_UNMAPPED and i > 0 and not why:
-                self.stop = STOP_UNMAPPED
+                self.stop = StopReason.UNMAPPED
                 break
             self.chain[count] = self.found_frame
             count += 1
-            if why and why != STOP_ROOT and why != STOP_INFERRED_ROOT:
+            if why and why != StopReason.ROOT and why != StopReason.INFERRED_ROOT:
                 self.stop_image = self.found_image
         return count
 
@@ -196,7 +179,7 @@ class SampledChains(UserFrames):
         ip: cython.ulonglong = self.word(at)
         if ip >> 63:
             return cython.cast(cython.uint, self.kernel_frame(kernel, ip, ip))
-        self.resolve(ip, ip, FROM_BRANCH_STACK)
+        self.resolve(ip, ip, Provenance.BRANCH_STACK)
         return self.found_frame
 
     @cython.cfunc
@@ -213,19 +196,19 @@ class SampledChains(UserFrames):
         at += 8
         if kind & BRANCH_HW_INDEX:
             at += 8
-        self.stop = STOP_NO_DUMP
+        self.stop = StopReason.NO_DUMP
         ip = self.word(self.user_chain_at) if self.user_chain_count > 0 else 0
         if ip == 0 or ip >= MARKERS:
             # The kernel could not read where the program was: the function that was called last.
             ip = self.word(at + 8)
-        self.resolve(ip, ip, FROM_USER_CHAIN)
+        self.resolve(ip, ip, Provenance.USER_CHAIN)
         self.chain[count] = self.found_frame
         count += 1
         for i in range(min(total, self.max_chain - 1)):
             ip = self.word(at + 24 * i)
             if ip == 0 or ip >> 63:
                 break
-            self.resolve(ip, ip, FROM_BRANCH_STACK)
+            self.resolve(ip, ip, Provenance.BRANCH_STACK)
             self.chain[count] = self.found_frame
             count += 1
         return count
@@ -249,7 +232,7 @@ class SampledChains(UserFrames):
         i: cython.Py_ssize_t
         at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.later_at[s])
         innermost: cython.bint = True
-        self.stop = STOP_NO_DUMP
+        self.stop = StopReason.NO_DUMP
         for i in range(min(cython.cast(cython.Py_ssize_t, self.later_count[s]), self.max_chain)):
             ip = self.later[at + i]
             if ip == CONTEXT_USER:
@@ -257,9 +240,9 @@ class SampledChains(UserFrames):
                 continue
             if ip == 0 or ip >= MARKERS:
                 break
-            self.resolve(ip if innermost else ip - 1, ip, FROM_DEFERRED_CHAIN)
+            self.resolve(ip if innermost else ip - 1, ip, Provenance.DEFERRED_CHAIN)
             if self.found_rule == RULE_UNMAPPED and not innermost:
-                self.stop = STOP_UNMAPPED
+                self.stop = StopReason.UNMAPPED
                 break
             innermost = False
             self.chain[count] = self.found_frame

@@ -8,11 +8,9 @@ before their children.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
 
 from undwarf.column import doubled, zeros
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
 @cython.final
@@ -88,8 +86,8 @@ class Stacks:
     def frame_hash(
         self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
     ) -> cython.ulonglong:
-        key: cython.ulonglong = (address + (runtime << 7) + provenance) * MULTIPLIER
-        key = (key ^ (key >> 31) ^ image) * MULTIPLIER
+        key: cython.ulonglong = (address + (runtime << 7) + provenance) * GOLDEN_RATIO
+        key = (key ^ (key >> 31) ^ image) * GOLDEN_RATIO
         return key >> 20
 
     @cython.cfunc
@@ -97,7 +95,7 @@ class Stacks:
     @cython.inline
     @cython.exceptval(check=False)
     def node_hash(self, key: cython.ulonglong) -> cython.ulonglong:
-        return ((key ^ (key >> 32)) * MULTIPLIER) >> 24
+        return ((key ^ (key >> 32)) * GOLDEN_RATIO) >> 24
 
     @cython.cfunc
     @cython.nogil

@@ -4,22 +4,19 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.perfdata.abi import LARGEST_DUMP
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, RCX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.tables.words import STRIDE
+from cython.cimports.undwarf.unwind.aarch64.registers import NUMBER_PLACE, RESULT_PLACE
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
 from undwarf.unwind.expressions import Expressions
 from undwarf.unwind.places import Places
-
-# A rule's words; undwarf.tables.model describes them.
-STRIDE = cython.declare(cython.Py_ssize_t, 80)
-FROM_DEBUG_FRAME = cython.declare(cython.int, 2)
-"""The last of the sources whose expressions compilers and programmers write."""
-FROM_GOPCLNTAB = cython.declare(cython.int, 6)
-"""The source of rules whose expressions lead to another stack (:mod:`undwarf.tables.go_stack_switches`)."""
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
-RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
-RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
 
 UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
 """Where `struct ucontext` begins in a signal's frame: behind `siginfo` (arch/arm64/kernel/signal.c). On x86-64 the
@@ -34,8 +31,6 @@ NEAR_CODE = cython.declare(cython.ulonglong, 1 << 16)
 """Return addresses, and within how many bytes of the code, that make a frame pointer one of an outer frame."""
 FIRST_ADDRESS = cython.declare(cython.ulonglong, 4096)
 """Below it nothing is mapped, and most small numbers are."""
-LARGEST_DUMP = cython.declare(cython.ulonglong, 65528)
-"""Bytes of stack that the kernel puts in a sample at most."""
 UC_STACK = cython.declare(cython.ulonglong, 16)
 """Where its `uc_stack` begins: the alternate stack's address, flags, and bytes, 8 bytes each."""
 UC_SEGMENTS = cython.declare(cython.ulonglong, 184)
@@ -55,34 +50,8 @@ EXECVE_AARCH64 = cython.declare(cython.ulonglong, 221)
 EXECVEAT_AARCH64 = cython.declare(cython.ulonglong, 281)
 SIGRETURN_AARCH64 = cython.declare(cython.ulonglong, 139)
 """System calls of AArch64 by number (include/uapi/asm-generic/unistd.h); that of clone3 is everywhere the same."""
-RESULT_AARCH64 = cython.declare(cython.int, 9)
-NUMBER_AARCH64 = cython.declare(cython.int, 10)
-"""Where x0 and x8 are (undwarf.unwind.aarch64.registers)."""
 NEAR_SYSTEM_CALL = cython.declare(cython.ulonglong, 8)
 """Bytes of code behind a system call that test its result at most: `test`, two short jumps."""
-
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_ROOT = cython.declare(cython.int, 1)
-STOP_TRUNCATED = cython.declare(cython.int, 2)
-STOP_NO_RULE = cython.declare(cython.int, 3)
-STOP_BAD_CFA = cython.declare(cython.int, 5)
-STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
-STOP_BAD_RULE = cython.declare(cython.int, 12)
-STOP_UNKNOWN_REGISTER = cython.declare(cython.int, 13)
-STOP_OTHER_STACK = cython.declare(cython.int, 15)
-STOP_FIBER_ROOT = cython.declare(cython.int, 16)
-STOP_REPLACED = cython.declare(cython.int, 18)
-STOP_ENTERED_STACK = cython.declare(cython.int, 19)
-STOP_HASKELL_STACK = cython.declare(cython.int, 22)
-
-# x86-64: DWARF register numbers.
-REGISTERS = cython.declare(cython.int, 17)
-RBP = cython.declare(cython.int, 6)
-RSP = cython.declare(cython.int, 7)
-RIP = cython.declare(cython.int, 16)
-RCX = cython.declare(cython.int, 2)
-CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 16)
-"""Those that a function gives back, the stack pointer and the address."""
 
 
 @cython.cfunc
@@ -92,8 +61,8 @@ CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 
 def beyond(reason: cython.int, elsewhere: cython.bint) -> cython.int:
     """A stop reason (0: none) as it is where the caller is ``elsewhere``, on a stack that may not be recorded."""
     return (
-        STOP_OTHER_STACK
-        if elsewhere and reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY, STOP_UNKNOWN_REGISTER)
+        StopReason.OTHER_STACK
+        if elsewhere and reason in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY, StopReason.UNKNOWN_REGISTER)
         else reason
     )
 
@@ -149,11 +118,11 @@ class Steps(Expressions):
         reason: cython.int
         self.fault = 0
         if flags & kinds.FLAG_OUTERMOST:
-            return STOP_ROOT
+            return StopReason.ROOT
         if kind < kinds.CFA_REGISTER or kind > kinds.CFA_EXPRESSION:
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         cfa = self.call_frame_address(at, kind)
-        elsewhere = kind == kinds.CFA_EXPRESSION and self.words[at + 5] == FROM_GOPCLNTAB
+        elsewhere = kind == kinds.CFA_EXPRESSION and self.words[at + 5] == Provenance.GOPCLNTAB
         if self.fault:
             return self.at_other_stack(at, self.regs[RBP], beyond(self.fault, elsewhere))
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
@@ -165,12 +134,12 @@ class Steps(Expressions):
             and number in (RSP, RBP)
             and not self.keeps_stack(rule)
         ):
-            return STOP_BAD_CFA
+            return StopReason.BAD_CFA
         saved = self.words[at + 6]
         if saved < 1 or saved > REGISTERS or self.words[at + 7] != RIP or self.words[at + 8] != RIP:
-            return STOP_BAD_RULE
+            return StopReason.BAD_RULE
         if flags & kinds.FLAG_INTERRUPTED and self.entered_kernel(cfa + self.words[at + 10]):
-            return STOP_ROOT
+            return StopReason.ROOT
         for i in range(saved):
             if self.words[at + 9 + 4 * i] >= kinds.REGISTER:
                 simple = False
@@ -201,14 +170,14 @@ class Steps(Expressions):
         by the frame pointer): the stack that was recorded has its root here.
         """
         if (
-            reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY)
+            reason in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY)
             and self.words[at] in (kinds.CFA_DEREF, kinds.CFA_EXPRESSION)
-            and self.words[at + 5] <= FROM_DEBUG_FRAME
+            and self.words[at + 5] <= Provenance.DEBUG_FRAME
             and self.link < 0
             and not place & 15
             and place - self.low >= STACK_REACH
         ):
-            return STOP_ENTERED_STACK
+            return StopReason.ENTERED_STACK
         return reason
 
     @cython.final
@@ -258,10 +227,10 @@ class Steps(Expressions):
         if self.is_scheduler(cfa):
             return self.restore_saved(at, saved, cfa)
         if not self.fault and not self.trial:
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         self.fault = 0
         self.scheduler_at = cfa
-        return STOP_HASKELL_STACK
+        return StopReason.HASKELL_STACK
 
     @cython.final
     @cython.cfunc
@@ -351,7 +320,7 @@ class Steps(Expressions):
             else:
                 self.known &= ~(cython.cast(cython.uint, 1) << number)
                 if number == RIP:
-                    return STOP_ROOT
+                    return StopReason.ROOT
         if not stack_set:
             self.regs[RSP] = cfa
             self.known |= cython.cast(cython.uint, 1) << RSP
@@ -382,7 +351,7 @@ class Steps(Expressions):
                 and self.words[at + 10 + 4 * i] == self.link
             ):
                 # A frame that called another has its own return address elsewhere.
-                return STOP_NO_RULE
+                return StopReason.NO_RULE
             value = self.restored(at + 9 + 4 * i, cfa)
             if not self.fault:
                 self.caller[number] = value
@@ -417,7 +386,7 @@ class Steps(Expressions):
         elif how in (kinds.EXPRESSION, kinds.IS_EXPRESSION):
             value = self.evaluate(self.words[at + 1], cfa, True)
         else:
-            self.fault = STOP_ROOT
+            self.fault = StopReason.ROOT
             return 0
         if self.fault or how == kinds.IS_EXPRESSION:
             return value
@@ -435,15 +404,15 @@ class Steps(Expressions):
         self.entered = False
         if image != NOTHING and self.at_entry(image, self.stacks.frame_address[self.found_frame]):
             # A program's or the loader's first instructions have no caller, and often no rule that says so.
-            return STOP_ROOT
+            return StopReason.ROOT
         reason = self.step_by_frame_pointer(depth)
-        if reason == STOP_NO_RULE and image != NOTHING and self.link < 0 and self.frame_pointers:
+        if reason == StopReason.NO_RULE and image != NOTHING and self.link < 0 and self.frame_pointers:
             reason = self.step_to_entry(image, RULE_NO)
-            if reason == STOP_NO_RULE and depth > 1:
+            if reason == StopReason.NO_RULE and depth > 1:
                 with cython.gil:
                     changes = self.source.changes_stack(image, self.stacks.frame_address[frame] + 1)
                 if changes:
-                    return STOP_OTHER_STACK
+                    return StopReason.OTHER_STACK
         return reason
 
     @cython.final
@@ -476,11 +445,11 @@ class Steps(Expressions):
             with cython.gil:
                 made = self.source.is_made(image)
         if not made or sp < self.low or sp & 7:
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         while True:
             at = self.next_entry(at, end)
             if at >= end:
-                return STOP_NO_RULE
+                return StopReason.NO_RULE
             frame = self.found_frame
             with cython.gil:
                 target = self.source.call_target(self.found_image, self.stacks.frame_address[frame] + 1)
@@ -542,33 +511,33 @@ class Steps(Expressions):
         back: cython.ulonglong
         proof: cython.int
         if not self.frame_pointers or not self.known >> RBP & 1:
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         if pointer == 0:
             # The System V ABI marks the outermost frame by a frame pointer of zero; where code was interrupted, a
             # zero may be any number.
-            return STOP_ROOT if depth > 1 else STOP_NO_RULE
+            return StopReason.ROOT if depth > 1 else StopReason.NO_RULE
         if pointer & 7 or pointer < self.regs[RSP]:
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         if not self.live_whole and (pointer >= self.high or self.high - pointer < 16):
             # A chain of frame pointers that was right so far goes on where the dump ends.
-            return STOP_TRUNCATED if self.followed and pointer - self.low < STACK_REACH else STOP_NO_RULE
+            return StopReason.TRUNCATED if self.followed and pointer - self.low < STACK_REACH else StopReason.NO_RULE
         self.fault = 0
         upper = self.load(pointer)
         back = self.load(pointer + 8) & self.address_bits
         if self.fault or back == 0:
             self.fault = 0
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         self.find(back - 1, back)
         if self.found_rule == RULE_UNMAPPED:
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         proof = self.call_proof()
         if proof == 2 and upper == 0 and self.followed:
             # The outermost frame, by its frame pointer, returns to where no call is: a runtime put that address there,
             # for when the first function of one of its own processes returns (Erlang).
-            return STOP_FIBER_ROOT
+            return StopReason.FIBER_ROOT
         # Where code cannot be read, an unbroken chain of frame pointers has to speak for itself.
         if proof == 2 or (proof == 3 and ((upper and upper <= pointer) or self.passes_frames(pointer))):
-            return STOP_NO_RULE
+            return StopReason.NO_RULE
         self.followed = True
         self.regs[RSP] = pointer + 16
         self.regs[RBP] = upper
@@ -719,7 +688,7 @@ class Steps(Expressions):
         rule: cython.uint = self.found_rule
         frame: cython.uint = self.found_frame
         image: cython.uint = self.found_image
-        number: cython.ulonglong = self.regs[NUMBER_AARCH64] if self.known >> NUMBER_AARCH64 & 1 else 0
+        number: cython.ulonglong = self.regs[NUMBER_PLACE] if self.known >> NUMBER_PLACE & 1 else 0
         if number == SIGRETURN_AARCH64 and self.in_kernel:
             self.find(pc - 1, pc)
             if (
@@ -742,17 +711,17 @@ class Steps(Expressions):
     @cython.exceptval(-1)
     def stop_by_number(self, frame: cython.uint, reason: cython.int) -> cython.int:
         """As :meth:`stop_at_system_call` on AArch64. Registers are those of the next frame, but for x0 and x8."""
-        number: cython.ulonglong = self.regs[NUMBER_AARCH64]
+        number: cython.ulonglong = self.regs[NUMBER_PLACE]
         child: cython.bint = number in (CLONE_AARCH64, CLONE3)
         behind: cython.int
-        if self.stacks.frame_image[frame] == NOTHING or (self.regs[RESULT_AARCH64] != 0 if child else not reason):
+        if self.stacks.frame_image[frame] == NOTHING or (self.regs[RESULT_PLACE] != 0 if child else not reason):
             return reason
         with cython.gil:
             behind = self.source.behind_system_call(self.stacks.frame_image[frame], self.stacks.frame_address[frame])
         if child:
             # A new thread or process, at the start of a stack of its own.
-            return STOP_ROOT if behind == 2 else reason
-        return STOP_REPLACED if self.in_kernel and behind else reason
+            return StopReason.ROOT if behind == 2 else reason
+        return StopReason.REPLACED if self.in_kernel and behind else reason
 
     @cython.final
     @cython.cfunc
@@ -781,7 +750,7 @@ class Steps(Expressions):
         number: cython.int
         if self.link >= 0:
             return self.stop_by_number(frame, reason)
-        if reason == STOP_ROOT or (not reason and (result != 0 or self.follows_call(self.regs[RIP]))):
+        if reason == StopReason.ROOT or (not reason and (result != 0 or self.follows_call(self.regs[RIP]))):
             return reason
         if self.stacks.frame_image[frame] == NOTHING:
             return reason
@@ -791,8 +760,8 @@ class Steps(Expressions):
             )
         if result == 0 and number in (CLONE, CLONE3):
             # A new thread or process, which gets 0, at the start of a stack of its own.
-            return STOP_ROOT
+            return StopReason.ROOT
         if self.in_kernel and reason and number in (EXECVE, EXECVEAT):
             # What the stack pointer led to is gone.
-            return STOP_REPLACED
+            return StopReason.REPLACED
         return reason

@@ -19,7 +19,7 @@ from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples
 from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
-from undwarf.unwind.stop import Provenance
+from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.unwinder import Walked
 
 WINDOW = 16 << 20

@@ -1,40 +1,6 @@
-"""Why a stack ends where it ends, and how each of its frames was found."""
+"""Stop reasons in words, and which of them are those of whole stacks."""
 
-from enum import IntEnum
-
-
-class StopReason(IntEnum):
-    """The end of a sample's user part. Only those in WHOLE are whole stacks; NONE has no user part at all.
-
-    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`), or from memory of the
-    process at another time (:mod:`undwarf.live.sampling.stack_continuation`). ABSENT_PAGE: as TRUNCATED, where the
-    kernel stopped at a page boundary before the size that was asked for: it copies the stack without waiting and ends
-    at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used."""
-
-    NONE = 0
-    ROOT = 1
-    TRUNCATED = 2
-    NO_RULE = 3
-    UNMAPPED = 4
-    BAD_CFA = 5
-    LOOP = 6
-    DEPTH = 7
-    NO_DUMP = 8
-    NO_FILE = 9
-    UNREADABLE_MEMORY = 10
-    UNSUPPORTED = 11
-    BAD_RULE = 12
-    UNKNOWN_REGISTER = 13
-    DEFERRED = 14
-    OTHER_STACK = 15
-    FIBER_ROOT = 16
-    SIGNAL_STACK = 17
-    REPLACED = 18
-    ENTERED_STACK = 19
-    INFERRED_ROOT = 20
-    ABSENT_PAGE = 21
-    HASKELL_STACK = 22
-
+from undwarf.unwind.stop_reason import StopReason
 
 DESCRIPTIONS = {
     StopReason.NONE: "no user part",
@@ -64,30 +30,3 @@ DESCRIPTIONS = {
 
 WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK))
 """Reasons of stacks that were followed to their own root: nothing of them is missing."""
-
-
-class Provenance(IntEnum):
-    """What led from a frame to its caller (for chains taken from the sample: who made the chain).
-
-    The numbers below 16 are the sources of a rule (:mod:`undwarf.tables.model`).
-    """
-
-    EH_FRAME = 1
-    DEBUG_FRAME = 2
-    SFRAME = 3
-    ORC = 4
-    CODE = 5
-    GOPCLNTAB = 6
-    KERNEL_CHAIN = 16
-    USER_CHAIN = 17
-    FRAME_POINTER = 18
-    NOTHING = 19
-    DEFERRED_CHAIN = 20
-    BRANCH_STACK = 21
-    ENTRY = 25
-    """The function that entered code made at run time, which keeps one frame on the machine's stack."""
-    OTHER_DUMP = 24
-    """A caller outside of the sample's own dump, inferred from another dump of its thread."""
-    MOVED_CODE = 26
-    """A frame in memory without a file, found by the file that was mapped there before: the program has copied its code
-    there, as is done to have it on large pages (:mod:`undwarf.profile.moved_code`)."""

@@ -12,7 +12,7 @@ from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.places import Places
 from undwarf.unwind.remap import move, remap
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.walk import Walker
 
 WINDOW = 8 << 20

@@ -8,60 +8,21 @@ frames and both dumps are equal above, the rest is the same.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RAX, RBP, RBX, RCX, RDX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.tables.words import STRIDE
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
+from cython.cimports.undwarf.unwind.walk_state import STATE
 
 from undwarf.column import zeros
 from undwarf.unwind.places import Places
 from undwarf.unwind.steps import Steps
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-STATE = cython.declare(cython.Py_ssize_t, 10)
-"""Words of a frame's state: address, stack pointer, rbx, rbp, r12 to r15, what is known of the registers that functions
-give back (all ones where the address is exact), stack node with the place in the log above 32 bits."""
-
-# A rule's words (undwarf.tables.model), and what there is in place of a rule.
-STRIDE = cython.declare(cython.Py_ssize_t, 80)
-RULE_NO = cython.declare(cython.uint, 0xFFFFFFFF)
-RULE_UNMAPPED = cython.declare(cython.uint, 0xFFFFFFFE)
-RULE_NO_FILE = cython.declare(cython.uint, 0xFFFFFFFD)
-RULE_LIMIT = cython.declare(cython.uint, 0xFFFFFFF0)
-
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_ROOT = cython.declare(cython.int, 1)
-STOP_NO_RULE = cython.declare(cython.int, 3)
-STOP_UNMAPPED = cython.declare(cython.int, 4)
-STOP_LOOP = cython.declare(cython.int, 6)
-STOP_DEPTH = cython.declare(cython.int, 7)
-STOP_NO_FILE = cython.declare(cython.int, 9)
-STOP_TRUNCATED = cython.declare(cython.int, 2)
-STOP_ABSENT_PAGE = cython.declare(cython.int, 21)
-STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
-STOP_FIBER_ROOT = cython.declare(cython.int, 16)
-STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
-
-FROM_ENTRY = cython.declare(cython.int, 25)
-FROM_GOPCLNTAB = cython.declare(cython.int, 6)
-"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 FALSE_FRAMES = cython.declare(cython.Py_ssize_t, 4)
 """How many of a stack's last frames may be false ones, behind a fiber's root."""
-FROM_SFRAME = cython.declare(cython.int, 3)
-"""The last source of rules that are stated as such (:mod:`undwarf.tables.model`)."""
-FROM_CODE = cython.declare(cython.int, 5)
-"""The source of rules that the code itself was analysed for (:mod:`undwarf.tables.model`)."""
-
-# x86-64: DWARF register numbers.
-REGISTERS = cython.declare(cython.int, 17)
-RAX = cython.declare(cython.int, 0)
-RDX = cython.declare(cython.int, 1)
-RCX = cython.declare(cython.int, 2)
-RBX = cython.declare(cython.int, 3)
-RBP = cython.declare(cython.int, 6)
-RSP = cython.declare(cython.int, 7)
-RIP = cython.declare(cython.int, 16)
-CALLEE_SAVED = cython.declare(cython.uint, 1 << 3 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15 | 1 << 16)
-"""Those that a function gives back, the stack pointer and the address."""
 
 
 @cython.cclass
@@ -69,6 +30,7 @@ class UserFrames(Steps):
     """Walks one dump at a time; its frames go to ``chain``, from the innermost on."""
 
     log: Any
+    memo_stop: cython.int
 
     def __init__(
         self,
@@ -86,7 +48,7 @@ class UserFrames(Steps):
         self.chain = zeros("I", self.max_frames + self.max_chain + 8)
         self.memo = zeros("Q", STATE * (self.max_frames + 1))
         self.memo_count = 0
-        self.memo_stop = STOP_ROOT
+        self.memo_stop = StopReason.ROOT
         self.memo_space = NOTHING
         self.memo_top = 0
         self.log = None
@@ -144,24 +106,24 @@ class UserFrames(Steps):
             if rule == RULE_UNMAPPED and depth and not nowhere:
                 if image != NOTHING and self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
                     # What it was entered with is no return address.
-                    reason = STOP_ROOT
+                    reason = StopReason.ROOT
                     break
                 if self.runtime:
                     # Where addresses are shown, so is the one that leads nowhere.
                     self.chain[count] = self.found_frame
                     count += 1
-                reason = STOP_UNMAPPED
+                reason = StopReason.UNMAPPED
                 break
             image = self.found_image
             if depth >= self.max_frames:
-                reason = STOP_DEPTH
+                reason = StopReason.DEPTH
                 break
             self.keep_state(depth, exact)
             self.chain[count] = self.found_frame
             count += 1
             depth += 1
             if self.innermost_only:
-                reason = STOP_DEPTH
+                reason = StopReason.DEPTH
                 break
             sp = self.regs[RSP]
             frame = self.regs[RBP]
@@ -190,19 +152,19 @@ class UserFrames(Steps):
                 left = 1
             elif (
                 not exact
-                and (rule == RULE_NO or (rule < RULE_LIMIT and self.words[STRIDE * rule + 5] == FROM_CODE))
+                and (rule == RULE_NO or (rule < RULE_LIMIT and self.words[STRIDE * rule + 5] == Provenance.CODE))
                 and self.begins_fiber(self.chain[count - 2] if depth > 1 else NOTHING)
             ):
                 # No call returns here: it is not the byte before that counts.
                 self.find(pc, pc)
                 self.chain[count - 1] = self.found_frame
-                reason = STOP_FIBER_ROOT
+                reason = StopReason.FIBER_ROOT
                 break
             elif rule < RULE_LIMIT:
                 self.innermost = exact
                 self.followed = False
                 reason = self.step_to_entry(image, rule) if self.past_frame and depth == 1 else self.step(rule)
-                if reason == STOP_UNREADABLE_MEMORY and self.keeps_stack(rule):
+                if reason == StopReason.UNREADABLE_MEMORY and self.keeps_stack(rule):
                     # Haskell's own stack is in the heap, which no dump has.
                     with cython.gil:
                         other = self.source.haskell_rule(image)
@@ -213,7 +175,7 @@ class UserFrames(Steps):
                     reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:
                     if self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
-                        reason = STOP_ROOT
+                        reason = StopReason.ROOT
                     break
                 if self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL:
                     self.see_signal_frame(sp)
@@ -223,15 +185,15 @@ class UserFrames(Steps):
                     self.odd and self.keeps_stack(rule)
                 )
                 if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
-                    reason = STOP_NO_RULE
+                    reason = StopReason.NO_RULE
                     break
             else:
                 reason = self.step_without_rule(0 if exact else depth - left)
                 if called:
                     reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:
-                    if rule != RULE_NO and reason == STOP_NO_RULE:
-                        reason = STOP_NO_FILE if rule == RULE_NO_FILE else STOP_UNMAPPED
+                    if rule != RULE_NO and reason == StopReason.NO_RULE:
+                        reason = StopReason.NO_FILE if rule == RULE_NO_FILE else StopReason.UNMAPPED
                     break
                 if self.entered:
                     self.chain[count - 1] = cython.cast(cython.uint, self.entered_frame(self.chain[count - 1]))
@@ -243,20 +205,20 @@ class UserFrames(Steps):
                 # Down is where only signal stacks and coroutines go; a stack that keeps doing so is going in circles.
                 turns += 1
                 if turns > 64:
-                    reason = STOP_LOOP
+                    reason = StopReason.LOOP
                     break
         if self.tail_count and self.memo_top > self.top:
             # What lies above was read when that stack was walked.
             self.top = self.memo_top
         if (
             self.left_signal_stack
-            and reason in (STOP_TRUNCATED, STOP_UNREADABLE_MEMORY, STOP_NO_RULE)
+            and reason in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY, StopReason.NO_RULE)
             and not self.live_whole
             and not self.low <= self.regs[RSP] < self.high
         ):
-            reason = STOP_SIGNAL_STACK
+            reason = StopReason.SIGNAL_STACK
         self.stop = reason
-        if reason not in (STOP_ROOT, STOP_FIBER_ROOT):
+        if reason not in (StopReason.ROOT, StopReason.FIBER_ROOT):
             self.stop_image = image
         return count
 
@@ -299,11 +261,11 @@ class UserFrames(Steps):
         if (
             image == NOTHING
             or self.link >= 0
-            or self.stacks.frame_provenance[frame] == FROM_GOPCLNTAB
+            or self.stacks.frame_provenance[frame] == Provenance.GOPCLNTAB
             or self.in_entry_function(image, self.stacks.frame_address[frame])
         ):
-            return STOP_ROOT
-        return STOP_FIBER_ROOT
+            return StopReason.ROOT
+        return StopReason.FIBER_ROOT
 
     @cython.final
     @cython.cfunc
@@ -319,7 +281,9 @@ class UserFrames(Steps):
         ):
             return False
         proof = self.fiber_proof()
-        return proof == 1 or (proof == 3 and callee != NOTHING and self.stacks.frame_provenance[callee] <= FROM_SFRAME)
+        return proof == 1 or (
+            proof == 3 and callee != NOTHING and self.stacks.frame_provenance[callee] <= Provenance.SFRAME
+        )
 
     @cython.final
     @cython.cfunc
@@ -340,7 +304,7 @@ class UserFrames(Steps):
             self.find(back, back)
             self.chain[first + i] = self.found_frame
             self.fresh_count = i + 1
-            self.stop = STOP_FIBER_ROOT
+            self.stop = StopReason.FIBER_ROOT
             self.stop_image = NOTHING
             return first + i + 1
         return count
@@ -377,7 +341,7 @@ class UserFrames(Steps):
             self.stacks.frame_image[number],
             self.stacks.frame_address[number],
             self.stacks.frame_runtime[number],
-            FROM_ENTRY,
+            Provenance.ENTRY,
         )
 
     # -- what stacks have in common -----------------------------------------------------------------------------
@@ -447,7 +411,7 @@ class UserFrames(Steps):
         0xffffffff where that is put off (`frame_log.py`)."""
         node: cython.uint = self.tail_node
         keep: cython.bint = (
-            self.stop in (STOP_ROOT, STOP_FIBER_ROOT) and not self.odd and self.fresh_count == count - first
+            self.stop in (StopReason.ROOT, StopReason.FIBER_ROOT) and not self.odd and self.fresh_count == count - first
         )
         i: cython.Py_ssize_t = count - 1
         k: cython.Py_ssize_t
@@ -455,7 +419,7 @@ class UserFrames(Steps):
         state: cython.p_ulonglong
         kept: cython.p_ulonglong
         place: cython.Py_ssize_t = self.log_stack(first, count) if self.logs else -1
-        if place >= 0 and self.stop in (STOP_TRUNCATED, STOP_ABSENT_PAGE):
+        if place >= 0 and self.stop in (StopReason.TRUNCATED, StopReason.ABSENT_PAGE):
             self.memo_count = 0
             self.log.put_off(self.chain, count)
             return NOTHING
@@ -494,7 +458,11 @@ class UserFrames(Steps):
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         step: cython.ulonglong = 0
-        if self.stop not in (STOP_ROOT, STOP_TRUNCATED, STOP_ABSENT_PAGE) or not n or self.fresh_count != n:
+        if (
+            self.stop not in (StopReason.ROOT, StopReason.TRUNCATED, StopReason.ABSENT_PAGE)
+            or not n
+            or self.fresh_count != n
+        ):
             return -1
         if self.tail_count and self.tail_place == NOTHING:
             return -1
@@ -607,5 +575,5 @@ class UserFrames(Steps):
             self.known = cython.cast(cython.uint, self.fresh[at + 8] & CALLEE_SAVED)
             self.stop_image = NOTHING
             count = self.user_part(first + k + 1, k + 1, False)
-            return count if self.stop == STOP_ROOT and not self.ended_at_zero else -2
+            return count if self.stop == StopReason.ROOT and not self.ended_at_zero else -2
         return count

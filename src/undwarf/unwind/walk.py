@@ -11,59 +11,28 @@ that the kernel made (`sampled_chains.py`).
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
+from cython.cimports.undwarf.tables.registers_x86_64 import RBX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
+from cython.cimports.undwarf.unwind.walk_state import STATE, LiveMemory
 
 from undwarf.column import zeros
 from undwarf.unwind.places import Places
 from undwarf.unwind.sampled_chains import SampledChains
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-
-# Stop reasons (undwarf.unwind.stop.StopReason).
-STOP_NONE = cython.declare(cython.int, 0)
-STOP_ROOT = cython.declare(cython.int, 1)
-STOP_TRUNCATED = cython.declare(cython.int, 2)
-STOP_NO_RULE = cython.declare(cython.int, 3)
-STOP_ABSENT_PAGE = cython.declare(cython.int, 21)
 IN_PAGE = cython.declare(cython.ulonglong, 4095)
-STOP_UNMAPPED = cython.declare(cython.int, 4)
-STOP_BAD_CFA = cython.declare(cython.int, 5)
-STOP_NO_DUMP = cython.declare(cython.int, 8)
-STOP_UNREADABLE_MEMORY = cython.declare(cython.int, 10)
-STOP_UNSUPPORTED = cython.declare(cython.int, 11)
-STOP_DEFERRED = cython.declare(cython.int, 14)
-STOP_FIBER_ROOT = cython.declare(cython.int, 16)
-STOP_SIGNAL_STACK = cython.declare(cython.int, 17)
-STOP_ENTERED_STACK = cython.declare(cython.int, 19)
-STOP_INFERRED_ROOT = cython.declare(cython.int, 20)
 
-BRANCH_CALL_STACK = cython.declare(cython.ulonglong, 1 << 11)
-BRANCH_HW_INDEX = cython.declare(cython.ulonglong, 1 << 17)
-"""Bits of `branch_sample_type`."""
 LONGEST_CALL = cython.declare(cython.ulonglong, 8)
 """Bytes from a call to where it returns, at most."""
 
-FROM_USER_CHAIN = cython.declare(cython.int, 17)
-FROM_OTHER_DUMP = cython.declare(cython.int, 24)
-STATE = cython.declare(cython.Py_ssize_t, 10)
-"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 
-# x86-64: DWARF register numbers.
-REGISTERS = cython.declare(cython.int, 17)
-RBX = cython.declare(cython.int, 3)
-RSP = cython.declare(cython.int, 7)
-RIP = cython.declare(cython.int, 16)
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
 
 BARE = cython.declare(cython.Py_ssize_t, 1 << 12)
 """Stacks of one address that are remembered."""
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-
-# Whether memory behind the dump was asked for (undwarf.unwind.memory).
-LIVE_UNUSED = cython.declare(cython.int, 0)
-LIVE_OPEN = cython.declare(cython.int, 1)
-LIVE_REFUSED = cython.declare(cython.int, 2)
 
 
 @cython.final
@@ -247,7 +216,7 @@ class Walker(SampledChains):
         self.base = base
         self.memo_count = 0
         self.sample(number)
-        if self.stop == STOP_NO_RULE and self.low <= self.regs[RSP]:
+        if self.stop == StopReason.NO_RULE and self.low <= self.regs[RSP]:
             end = min(self.high, self.regs[RSP] + cython.cast(cython.ulonglong, reach))
             at = self.next_entry(self.regs[RSP], end)
             if at < end:
@@ -259,7 +228,7 @@ class Walker(SampledChains):
         """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff where no call
         stands before its address."""
         here: cython.uint = frame
-        if self.stacks.frame_provenance[here] != FROM_OTHER_DUMP:
+        if self.stacks.frame_provenance[here] != Provenance.OTHER_DUMP:
             here = self.inferred_frame(here)
         return 0xFFFFFFFF if here == NOTHING else self.stacks.node(parent, here)
 
@@ -275,7 +244,7 @@ class Walker(SampledChains):
         runtime: cython.ulonglong = self.stacks.frame_runtime[number]
         if runtime:
             runtime += there - self.stacks.frame_address[number]
-        return self.stacks.frame(self.stacks.frame_image[number], there, runtime, FROM_OTHER_DUMP)
+        return self.stacks.frame(self.stacks.frame_image[number], there, runtime, Provenance.OTHER_DUMP)
 
     @property
     def missing_scheduler(self) -> int:
@@ -294,7 +263,7 @@ class Walker(SampledChains):
         for k in range(1, self.fresh_count):
             if self.fresh[STATE * k + 1] > self.high:
                 frame = self.chain[first + k]
-                if self.stacks.frame_provenance[frame] != FROM_OTHER_DUMP:
+                if self.stacks.frame_provenance[frame] != Provenance.OTHER_DUMP:
                     frame = self.inferred_frame(frame)
                 if frame == NOTHING:
                     return False
@@ -322,11 +291,11 @@ class Walker(SampledChains):
         mode: cython.uint = self.miscs[s] & 7
         walked: cython.bint
         known: cython.Py_ssize_t = -1
-        self.stop = STOP_NONE
+        self.stop = StopReason.NONE
         self.stop_image = NOTHING
         self.result = NOTHING
         self.number = s
-        self.live_state = LIVE_UNUSED
+        self.live_state = LiveMemory.UNUSED
         self.trial = False
         self.tried_scheduler = 0
         self.live_low = 0
@@ -338,10 +307,10 @@ class Walker(SampledChains):
             self.damaged += 1
             return 0
         if mode == 2 and self.ips[s] and not (self.chain_at[s] or self.regs_at[s] or self.stitched):
-            known = 3 * cython.cast(cython.Py_ssize_t, ((self.ips[s] ^ self.space) * MULTIPLIER) >> 52 & (BARE - 1))
+            known = 3 * cython.cast(cython.Py_ssize_t, ((self.ips[s] ^ self.space) * GOLDEN_RATIO) >> 52 & (BARE - 1))
             if self.bare[known] == self.ips[s] and self.bare[known + 1] == self.space:
                 self.result = cython.cast(cython.uint, self.bare[known + 2])
-                self.stop = STOP_NO_DUMP
+                self.stop = StopReason.NO_DUMP
                 return 0
         record = cython.cast(cython.Py_ssize_t, self.positions[s] - self.base)
         if self.chain_at[s]:
@@ -365,22 +334,22 @@ class Walker(SampledChains):
         elif self.chain_at[s] and self.user_chain_at >= 0:
             count = self.sampled_user_chain(count, cython.cast(cython.int, self.miscs[s] >> 8 & 31))
         elif self.unsupported:
-            self.stop = STOP_UNSUPPORTED
+            self.stop = StopReason.UNSUPPORTED
         elif self.deferred_here:
             if self.came_later(s) >= 0:
                 count = self.later_user_chain(s, count)
             else:
-                self.stop = STOP_DEFERRED
+                self.stop = StopReason.DEFERRED
                 self.deferred += 1
         elif self.stitched:
             self.stop = self.miscs[s] >> 8 & 31
-        if count == kernel_count and mode == 2 and self.ips[s] and self.stop != STOP_DEFERRED:
+        if count == kernel_count and mode == 2 and self.ips[s] and self.stop != StopReason.DEFERRED:
             # Neither registers nor a chain: the sampled address is all there is.
-            self.resolve(self.ips[s], self.ips[s], FROM_USER_CHAIN)
+            self.resolve(self.ips[s], self.ips[s], Provenance.USER_CHAIN)
             self.chain[count] = self.found_frame
             count += 1
-            if self.stop == STOP_NONE:
-                self.stop = STOP_NO_DUMP
+            if self.stop == StopReason.NONE:
+                self.stop = StopReason.NO_DUMP
         node = NOTHING
         if walked:
             self.traced_first = kernel_count
@@ -456,7 +425,7 @@ class Walker(SampledChains):
     @cython.exceptval(check=False)
     def is_whole(self) -> cython.bint:
         """Whether the walk has reached the root of its stack (undwarf.unwind.stop.WHOLE)."""
-        return self.stop in (STOP_ROOT, STOP_FIBER_ROOT, STOP_SIGNAL_STACK, STOP_ENTERED_STACK)
+        return self.stop in (StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK)
 
     @cython.cfunc
     @cython.nogil
@@ -468,7 +437,7 @@ class Walker(SampledChains):
         lead to the root. Returns the chain's length."""
         count: cython.Py_ssize_t = self.user_part(first, 0, False)
         if (
-            (self.ended_at_zero or self.stop == STOP_UNMAPPED or self.stop == STOP_BAD_CFA)
+            (self.ended_at_zero or self.stop == StopReason.UNMAPPED or self.stop == StopReason.BAD_CFA)
             and 0 < count - first <= 3
             and self.open_dump(s, record, mode)
         ):
@@ -476,38 +445,42 @@ class Walker(SampledChains):
             if not self.is_whole() or self.ended_at_zero:
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
-        if self.stop in (STOP_UNMAPPED, STOP_BAD_CFA) and 0 < count - first <= 2 and self.open_dump(s, record, mode):
+        if (
+            self.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA)
+            and 0 < count - first <= 2
+            and self.open_dump(s, record, mode)
+        ):
             self.past_frame = True
             count = self.user_part(first, 0, False)
             self.past_frame = False
             if not self.is_whole():
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
-        if self.ended_at_zero or self.stop in (STOP_UNMAPPED, STOP_BAD_CFA, STOP_UNREADABLE_MEMORY):
+        if self.ended_at_zero or self.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA, StopReason.UNREADABLE_MEMORY):
             count = self.to_handler(first, count)
             if count < 0:
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
-        if self.live_state == LIVE_OPEN and not self.trial:
+        if self.live_state == LiveMemory.OPEN and not self.trial:
             self.completed += self.is_whole()
-        elif self.live_state != LIVE_UNUSED:
+        elif self.live_state != LiveMemory.UNUSED:
             if self.trial:
                 # Nothing proves yet that these are the sample's own callers; those of later ones they may be.
                 with cython.gil:
                     self._end_trial(self.is_whole())
                 self.trial = False
                 if self.alike and self.is_whole() and self.infer_callers(first, count):
-                    self.stop = STOP_INFERRED_ROOT
+                    self.stop = StopReason.INFERRED_ROOT
                     self.guessed += 1
                     return count
-                self.live_state = LIVE_REFUSED
+                self.live_state = LiveMemory.REFUSED
                 self.open_dump(s, record, mode)
                 count = self.user_part(first, 0, False)
-            self.unproven += self.stop == STOP_TRUNCATED
+            self.unproven += self.stop == StopReason.TRUNCATED
         if self.ended_at_zero or not self.is_whole():
             count = self.cut_at_fiber_root(first, count)
-        if self.stop == STOP_TRUNCATED and self.ended_early:
-            self.stop = STOP_ABSENT_PAGE
+        if self.stop == StopReason.TRUNCATED and self.ended_early:
+            self.stop = StopReason.ABSENT_PAGE
         return count
 
     @cython.cfunc

@@ -9,7 +9,7 @@ from typing import Any
 
 from undwarf.column import zeros
 from undwarf.profile.model import NONE, FunctionTable, Profile, SampleColumns, StackColumns
-from undwarf.unwind.stop import Provenance
+from undwarf.unwind.provenance import Provenance
 
 _PER_SAMPLE = ("time", "pid", "tid", "cpu", "event", "comm", "stop", "stop_image")
 

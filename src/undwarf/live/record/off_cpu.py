@@ -8,13 +8,11 @@ the time at which it runs again, on whatever CPU. The difference is the sample's
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.column import zeros
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-SWITCH = cython.declare(cython.uint, 10)
-"""SidebandKind.SWITCH"""
 EXIT = cython.declare(cython.uint, 4)
 OUT = cython.declare(cython.uint, 1 << 13)
 
@@ -120,7 +118,7 @@ class Blocked:
     def slot(self, key: cython.uint) -> cython.Py_ssize_t:
         """The slot of a thread, or the free one where it belongs."""
         mask: cython.ulonglong = cython.cast(cython.ulonglong, self.tids.shape[0]) - 1
-        at: cython.ulonglong = (cython.cast(cython.ulonglong, key) * MULTIPLIER) >> 20 & mask
+        at: cython.ulonglong = (cython.cast(cython.ulonglong, key) * GOLDEN_RATIO) >> 20 & mask
         while self.tids[at] and self.tids[at] != key:
             at = (at + 1) & mask
         return cython.cast(cython.Py_ssize_t, at)
@@ -211,7 +209,7 @@ class Blocked:
                 s = order[k] if k < order.shape[0] else -1
                 while side < sides and (s < 0 or side_times[side] < times[s]):
                     key = cython.cast(cython.uint, side_tids[side]) + 1
-                    if kinds[side] == SWITCH and not side_miscs[side] & OUT:
+                    if kinds[side] == SidebandKind.SWITCH and not side_miscs[side] & OUT:
                         self.back(key, side_times[side], True)
                     elif kinds[side] == EXIT:
                         self.back(key, side_times[side], False)

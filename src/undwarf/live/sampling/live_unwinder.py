@@ -32,7 +32,7 @@ from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
 from undwarf.unwind.entries import Entries
 from undwarf.unwind.sources import Sources
-from undwarf.unwind.stop import StopReason
+from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.walk import Walker
 from undwarf.unwind.x86_64 import registers
 

@@ -11,6 +11,8 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.perfdata.record_types import RecordType
 
 from undwarf.column import zeros
 
@@ -18,10 +20,7 @@ HEAD = cython.declare(cython.Py_ssize_t, 1024)
 TAIL = cython.declare(cython.Py_ssize_t, 1032)
 DATA_OFFSET = cython.declare(cython.Py_ssize_t, 1040)
 DATA_SIZE = cython.declare(cython.Py_ssize_t, 1048)
-SAMPLE = cython.declare(cython.uint, 9)
 FOREVER = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
 @cython.final
@@ -119,7 +118,7 @@ class Ring:
                     self.broken = True
                     head = at
                     break
-                if cython.cast(cython.uint, header & NOTHING) == SAMPLE:
+                if cython.cast(cython.uint, header & NOTHING) == RecordType.SAMPLE:
                     place = cython.cast(cython.ulonglong, self.in_sample)
                 else:
                     place = length - cython.cast(cython.ulonglong, self.from_end)
@@ -127,7 +126,7 @@ class Ring:
                     time = self.word(at + place)
                     if time > limit and time != FOREVER:
                         break
-                self.samples += cython.cast(cython.uint, header & NOTHING) == SAMPLE
+                self.samples += cython.cast(cython.uint, header & NOTHING) == RecordType.SAMPLE
                 left = self.size - (at & (self.size - 1))
                 if length > left:
                     split = at
@@ -361,7 +360,7 @@ class Weights:
     @cython.inline
     @cython.exceptval(check=False)
     def place(self, key: cython.ulonglong, third: cython.uint) -> cython.ulonglong:
-        mixed: cython.ulonglong = (key ^ (key >> 31) ^ (cython.cast(cython.ulonglong, third) << 17)) * MULTIPLIER
+        mixed: cython.ulonglong = (key ^ (key >> 31) ^ (cython.cast(cython.ulonglong, third) << 17)) * GOLDEN_RATIO
         return mixed >> 20
 
     @cython.locals(

@@ -4,11 +4,11 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK
 
 from undwarf.column import zeros
 from undwarf.outputs.kernels.text_buffer import Names, Text
-
-NONE = cython.declare(cython.uint, 0xFFFFFFFF)
 
 FUNCTIONS = cython.declare(cython.uint, 1)
 INLINES = cython.declare(cython.uint, 2)
@@ -20,9 +20,6 @@ ROOM = cython.declare(cython.Py_ssize_t, 96)
 
 
 INLINED_BY = b" (inlined by) "
-
-PIECE = cython.declare(cython.Py_ssize_t, 1 << 18)
-"""Text is handed over when there is this much of it."""
 
 
 @cython.locals(
@@ -111,7 +108,7 @@ class Addr2lineText:
     @cython.exceptval(-1)
     def place(self, file: cython.uint, line: cython.uint) -> cython.int:
         """Append file and line."""
-        if file == NONE:
+        if file == NOTHING:
             self.unknown()
             self.text.put(58)
             self.text.put(48)
@@ -154,7 +151,7 @@ class Addr2lineText:
         text = self.text
         text.used = 0
         i = self.next
-        while i < wanted.shape[0] and text.used < PIECE:
+        while i < wanted.shape[0] and text.used < CHUNK:
             begin, end = first[i], first[i + 1]
             text.room(ROOM)
             if self.mode & ADDRESSES:
@@ -175,7 +172,7 @@ class Addr2lineText:
                     # The symbol is what code is called; debugging information may name what it was made of.
                     if (not has or k == last) and self.symbols.ends[symbol[i] + 1] > self.symbols.ends[symbol[i]]:
                         self.name(self.symbols, symbol[i])
-                    elif has and name[k] != NONE:
+                    elif has and name[k] != NOTHING:
                         self.name(self.names, name[k])
                     else:
                         self.unknown()
@@ -184,7 +181,7 @@ class Addr2lineText:
                         text.put(97)
                         text.put(116)
                     self.separate(32, 0)
-                self.place(file[k] if has else NONE, line[k] if has else 0)
+                self.place(file[k] if has else NOTHING, line[k] if has else 0)
                 text.put(10)
                 text.room(ROOM)
                 k += 1

@@ -4,12 +4,14 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK, LINE_BYTES
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
 from undwarf.outputs.kernels.text_buffer import Names, Text
 from undwarf.outputs.terminal.escape import pack
-
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 
 # Fields, as outputs.script.FIELDS has them.
 COMM = cython.declare(cython.uint, 1)
@@ -38,9 +40,6 @@ CHAIN = cython.declare(cython.uint, 1 << 16)
 """The event has call chains: frames go on lines of their own."""
 NANOSECONDS = cython.declare(cython.uint, 1 << 17)
 WHY = cython.declare(cython.uint, 1 << 18)
-FROM_OTHER_DUMP = cython.declare(cython.int, 24)
-MOVED_CODE = cython.declare(cython.int, 26)
-"""A frame's provenance (undwarf.unwind.stop.Provenance)."""
 DUMPED = cython.declare(cython.uint, 1 << 19)
 """Samples of the event bring pieces of the stack, not chains."""
 
@@ -59,10 +58,6 @@ ADDRESSES = cython.declare(cython.uint, 128 | 1 << 29)
 TAIL = cython.declare(cython.uint, 0xE000 | 0xF << 20 | 3 << 29)
 """What may follow a frame on the sample's own line."""
 
-ROOM = cython.declare(cython.Py_ssize_t, 320)
-"""Bytes that everything but names takes at most in one line."""
-CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
-"""Text is handed over when there is this much of it."""
 KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
 """Bytes of formatted frames that are kept for the next stack they occur in."""
 
@@ -71,9 +66,6 @@ INLINED = b" (inlined)"
 MAP_START = b"/tmp/perf-"
 MAP_END = b".map"
 
-ROOT = cython.declare(cython.int, 1)
-FIBER_ROOT = cython.declare(cython.int, 16)
-"""Stop reasons of stacks that are whole (undwarf.unwind.stop)."""
 CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13 | 1 << 21)
 """Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
 UNKNOWN_REGISTER, ABSENT_PAGE."""
@@ -260,7 +252,7 @@ class ScriptText:
         printed = self.addresses[frame]
         if (self.runtimes[frame] - printed) & 0xFFF == 1:
             printed += 1
-        lines.room(ROOM)
+        lines.room(LINE_BYTES)
         lines.put(9)
         if mode & IP:
             lines.hexadecimal(self.runtimes[frame], 16, 32)
@@ -320,7 +312,7 @@ class ScriptText:
     def header(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
         """Append a sample's first line, without its end."""
         text = self.text
-        text.room(ROOM)
+        text.room(LINE_BYTES)
         if mode & COMM:
             # perf fills names to 16 columns unless frames follow on their own lines.
             if self.comm_of[s] != NOTHING:
@@ -384,7 +376,7 @@ class ScriptText:
         """Append what a function writes at a place of a sample; afterwards there is room for a line."""
         more = self.fields.text(place, s)
         text = self.text
-        text.room(more.shape[0] + ROOM)
+        text.room(more.shape[0] + LINE_BYTES)
         for i in range(more.shape[0]):
             text.put(more[i])
         return 0
@@ -396,7 +388,7 @@ class ScriptText:
         """Append what was recorded of the access. Texts of data sources are as wide as the widest so far, as perf has
         them."""
         text = self.text
-        text.room(ROOM)
+        text.room(LINE_BYTES)
         if mode & DATA_SRC and s < self.sources.shape[0]:
             start = text.used
             text.name(self.source_names, self.sources[s], 0)
@@ -418,7 +410,7 @@ class ScriptText:
         """Append what comes after the frames, the physical address and the sizes of pages last, and end the line."""
         text = self.text
         self.extra(s, mode, AFTER_FRAMES)
-        text.room(ROOM)
+        text.room(LINE_BYTES)
         if mode & PHYS_ADDR and s < self.physicals.shape[0]:
             text.hexadecimal(self.physicals[s], 16, 32)
         if mode & DATA_PAGE_SIZE and s < self.data_pages.shape[0]:
@@ -427,7 +419,7 @@ class ScriptText:
         if mode & CODE_PAGE_SIZE and s < self.code_pages.shape[0]:
             text.put(32)
             text.name(self.code_page_names, self.code_pages[s], 0)
-        text.room(ROOM)
+        text.room(LINE_BYTES)
         text.put(10)
         self.extra(s, mode, AFTER_LINE)
         return 0
@@ -443,15 +435,15 @@ class ScriptText:
             left -= 1
             frame = self.frames[node]
             self.line(frame, mode, 0)
-            if mode & WHY and self.provenances[frame] in (FROM_OTHER_DUMP, MOVED_CODE):
+            if mode & WHY and self.provenances[frame] in (Provenance.OTHER_DUMP, Provenance.MOVED_CODE):
                 text = self.text
-                text.room(ROOM)
+                text.room(LINE_BYTES)
                 # In place of the line's end.
                 text.used -= 1
                 text.put(32)
                 text.put(35)
                 text.put(32)
-                text.name(self.reasons, self.inferred + (self.provenances[frame] == MOVED_CODE), 0)
+                text.name(self.reasons, self.inferred + (self.provenances[frame] == Provenance.MOVED_CODE), 0)
                 text.put(10)
             node = self.parents[node]
         return 0
@@ -484,8 +476,8 @@ class ScriptText:
             self.stack(self.stacks[s], mode)
             if mode & DUMPED and 0 <= self.stops[s] < 32 and CUT_OFF >> self.stops[s] & 1:
                 self.cut_off(mode)
-            if mode & WHY and self.stops[s] > ROOT and self.stops[s] != FIBER_ROOT:
-                text.room(ROOM)
+            if mode & WHY and self.stops[s] > StopReason.ROOT and self.stops[s] != StopReason.FIBER_ROOT:
+                text.room(LINE_BYTES)
                 text.put(9)
                 text.put(35)
                 text.put(32)
@@ -495,7 +487,7 @@ class ScriptText:
                 text.name(self.image_names, self.image_name(self.image_names, self.stop_images[s]), 0)
                 text.put(41)
                 text.put(10)
-            text.room(ROOM)
+            text.room(LINE_BYTES)
             self.tail(s, mode)
         elif self.stacks[s] != NOTHING:
             # The one frame on the sample's own line: a blank in place of the tab.
@@ -520,7 +512,7 @@ class ScriptText:
     def cut_off(self, mode: cython.uint) -> cython.int:
         """Append a line for the callers that the dump did not reach, as perf with libunwind shows them."""
         text = self.text
-        text.room(ROOM)
+        text.room(LINE_BYTES)
         text.put(9)
         if mode & IP:
             for _ in range(16):

@@ -7,11 +7,9 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.undwarf.outputs.text_sizes import LINE_BYTES
 
 from undwarf.column import with_room, zeros
-
-ROOM = cython.declare(cython.Py_ssize_t, 320)
-"""Bytes that there is room for behind a name: everything but names takes no more in one line."""
 
 
 @cython.final
@@ -83,7 +81,7 @@ class Text:
         size: cython.Py_ssize_t = cython.cast("Py_ssize_t", names.ends[number + 1]) - start
         if start < 0 or size < 0 or start + size > names.text.shape[0]:
             raise IndexError("name offsets")
-        self.room(size + width + ROOM)
+        self.room(size + width + LINE_BYTES)
         self.blanks(width - size)
         # Both ends were checked just above; the text is never empty.
         memcpy(
@@ -100,7 +98,7 @@ class Text:
         """Append a part of another text."""
         if start < 0 or end < start or end > other.used:
             raise IndexError("text")
-        self.room(end - start + ROOM)
+        self.room(end - start + LINE_BYTES)
         # Both ends were checked just above; neither buffer is empty.
         memcpy(
             cython.cast("char *", cython.address(self.out[0])) + self.used,

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES
 from cython.cimports.undwarf.tables.little_endian import number
+from cython.cimports.undwarf.tables.words import CIE_WORDS
 
 from undwarf.column import zeros
 from undwarf.tables.address_ranges import disjoint
 from undwarf.tables.cfi.fde_reader import EntryReader
 
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-CIE_WORDS = cython.declare(cython.Py_ssize_t, 8)
 SET_LOC = cython.declare(cython.int, 1)
 """DW_CFA_set_loc, with an address."""
 

@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import ALL_ONES
 from cython.cimports.undwarf.tables.little_endian import number
+from cython.cimports.undwarf.tables.words import CIE_WORDS
 
 from undwarf.column import zeros
 from undwarf.tables.cfi.cie import read_cie
 from undwarf.tables.cfi.pointers import Malformed, read_leb, read_pointer
 
-CIE_WORDS = cython.declare(cython.Py_ssize_t, 8)
 NEAR = cython.declare(cython.Py_ssize_t, 256)
 """Slots of the cache from a CIE's offset to its number; neighbours differ in a handful of CIEs."""
 
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 WIDE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 """The length that announces a 64-bit length; as an id in `.debug_frame` it marks a CIE."""
 RESERVED = cython.declare(cython.ulonglong, 0xFFFFFFF0)

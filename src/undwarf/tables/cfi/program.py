@@ -8,8 +8,11 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.integers import LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.cfi import instructions as cfa
+from cython.cimports.undwarf.tables.registers_x86_64 import RSP
+from cython.cimports.undwarf.tables.words import CIE_WORDS, SIGNED, STATE
 
 from undwarf.column import zeros
 from undwarf.limits import Limits
@@ -19,22 +22,11 @@ from undwarf.tables.cfi.pointers import Malformed, read_pointer
 from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_set import RuleSet
 
-STATE = cython.declare(cython.Py_ssize_t, 40)
-"""Words kept of each rule's state to compare with: CFA, its extra, registers, and in the last word what else counts."""
-CIE_WORDS = cython.declare(cython.Py_ssize_t, 8)
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-SIGNED = cython.declare(cython.ulonglong, 1 << 16)
-"""In a state's first word: the return address is signed (AArch64)."""
-
-
 # What running a program ended with.
 DONE = cython.declare(cython.int, 0)
 PAST_END = cython.declare(cython.int, 1)
 DAMAGED = cython.declare(cython.int, 2)
 
-RSP = cython.declare(cython.int, 7)
-"""The stack pointer of x86-64; on i386 it is another register, as in all else."""
 NO_INSTRUCTION = cython.declare(cython.int, 0xFF)
 """In the place of operands."""
 

@@ -17,12 +17,11 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
+from cython.cimports.undwarf.tables.words import NO_RULE, UNKNOWN
 
 from undwarf.column import zeros
 
 BLOCK = cython.declare(cython.Py_ssize_t, 32)
-GAP = cython.declare(cython.uint, 0xFFFFFFFE)
-HOLE = cython.declare(cython.uint, 0xFFFFFFFF)
 SPAN = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 TOP_BITS = cython.declare(cython.ulonglong, 0x8080808080808080)
 EVEN_BYTES = cython.declare(cython.ulonglong, 0x00FF00FF00FF00FF)
@@ -55,7 +54,7 @@ def ranked(all_rules: Any, count: int) -> list[int] | None:
     found = numbers
     n = 0
     for i in range(rules.shape[0]):
-        if rules[i] < GAP:
+        if rules[i] < UNKNOWN:
             rule = cython.cast(cython.Py_ssize_t, rules[i])
             if rule >= most:
                 return None
@@ -123,9 +122,9 @@ def pack_rows(addresses: Any, rules: Any, numbers: Any) -> tuple[memoryview, mem
             data[head] = cython.cast(cython.uchar, wide - head - 2 * n)
             for k in range(n):
                 rule = rules[i + k]
-                if rule == HOLE:
+                if rule == NO_RULE:
                     rule = 1
-                elif rule == GAP:
+                elif rule == UNKNOWN:
                     rule = 0
                 else:
                     rule = numbers[rule]
@@ -427,7 +426,7 @@ class PackedRows:
                     code = WIDE_RULE + ((code - WIDE_RULE) << 8 | wide[0])
                     wide += 1
                 if code < 2:
-                    rules[row + k] = HOLE if code else GAP
+                    rules[row + k] = NO_RULE if code else UNKNOWN
                 else:
                     rules[row + k] = self._rules[cython.cast(cython.Py_ssize_t, code) - 2]
             row += n

@@ -11,13 +11,11 @@ bit.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.words import SIGNED, STATE
 
 from undwarf.column import zeros
-
-STATE = cython.declare(cython.Py_ssize_t, 40)
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-SIGNED = cython.declare(cython.ulonglong, 1 << 16)
 
 
 @cython.cfunc

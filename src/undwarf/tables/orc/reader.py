@@ -9,14 +9,13 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables.little_endian import number
 
 from undwarf.column import zeros
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
 NOWHERE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 SIGN = cython.declare(cython.ulonglong, 0x80000000)
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 SYMBOL = cython.declare(cython.Py_ssize_t, 24)
 """Bytes of a symbol, and of a relocation with addend, in a 64-bit file."""
 

@@ -7,6 +7,7 @@ Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc), and
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import HIGH_HALF, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.column import zeros
@@ -15,9 +16,6 @@ from undwarf.tables.row_table import RowTable
 from undwarf.tables.sframe import header as sframe_header
 from undwarf.tables.sframe.rules import SectionRules
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-HIGH_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF00000000)
 EIGHT = cython.declare(cython.ulonglong, 8 << 32)
 """Eight bytes, in the place of a key's word that offsets have."""
 S390X = cython.declare(cython.int, sframe_header.S390X)

@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.column import longer, zeros
@@ -19,9 +20,6 @@ from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.cfi.pointers import leb
 from undwarf.tables.sframe.header import AMD64, S390X, S390X_BIAS
 
-NOTHING = cython.declare(cython.uint, 0xFFFFFFFF)
-LOW_HALF = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 KEY = cython.declare(cython.Py_ssize_t, 4)
 """Words of a key: call frame address, return address, frame pointer, and flags."""
 
@@ -73,7 +71,7 @@ class SectionRules:
         for i in range(KEY):
             value += key[i] * self._factors[i]
         value ^= value >> 32
-        value *= MULTIPLIER
+        value *= GOLDEN_RATIO
         value ^= value >> 29
         at = cython.cast(cython.Py_ssize_t, value & LOW_HALF) & mask
         while self._slots[at]:

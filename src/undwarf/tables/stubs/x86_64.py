@@ -10,10 +10,10 @@ AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
 from undwarf.tables.cfi.eh_frame_hdr import find_header
-from undwarf.tables.python_rows import NO_RULE
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stubs.common import StubTables
+from undwarf.tables.words import NO_RULE
 
 CODE = 5
 

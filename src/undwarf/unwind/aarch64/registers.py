@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """Sampled registers of AArch64, and where the walk keeps them.
 
 The walk has 17 places for registers, laid out for x86-64. Of AArch64 it keeps those by which one gets from frame to
@@ -20,12 +21,15 @@ PLACES = {19: 3, 20: 12, 21: 13, 22: 14, 23: 15, 24: 0, 25: 1, 26: 2, 27: 4, 28:
 
 PLACE_OF_DWARF = bytes(PLACES.get(number, ABSENT) for number in range(96))
 
-SYSTEM_CALL = {0: 9, 8: 10}
+RESULT_PLACE = 9
+NUMBER_PLACE = 10
+SYSTEM_CALL = {0: RESULT_PLACE, 8: NUMBER_PLACE}
 """Places of the registers with a system call's result (x0) and number (x8): no rule names them, and only those of the
 innermost frame are known."""
 
 _PC = 32
-_PC_PLACE = 16
+PC_PLACE = 16
+"""The place of the program counter."""
 
 
 def slots(mask: int) -> bytes:
@@ -38,7 +42,7 @@ def slots(mask: int) -> bytes:
     for bit in range(64):
         if not mask >> bit & 1:
             continue
-        place = _PC_PLACE if bit == _PC else PLACES.get(bit, SYSTEM_CALL.get(bit))
+        place = PC_PLACE if bit == _PC else PLACES.get(bit, SYSTEM_CALL.get(bit))
         if place is not None:
             found[place] = word
         word += 1

@@ -8,21 +8,15 @@ A rule gets an entry for the program counter first, and keeps x30's own, so that
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.tables.registers_aarch64 import RETURN_ADDRESS
+from cython.cimports.undwarf.tables.rule_kinds import AT_REGISTER, CFA_EXPRESSION, CFA_UNDEFINED, REGISTER, UNDEFINED
+from cython.cimports.undwarf.tables.words import STRIDE
+from cython.cimports.undwarf.unwind.aarch64.registers import ABSENT, LINK, PC_PLACE
 
 from undwarf.column import zeros
-from undwarf.unwind.aarch64.registers import ABSENT, LINK, PLACE_OF_DWARF
+from undwarf.unwind.aarch64.registers import PLACE_OF_DWARF
 
-STRIDE = cython.declare(cython.Py_ssize_t, 80)
 MOST = cython.declare(cython.int, 17)
-PC = cython.declare(cython.int, 16)
-LINK_PLACE = cython.declare(cython.int, LINK)
-X30 = cython.declare(cython.int, 30)
-NO_PLACE = cython.declare(cython.int, ABSENT)
-CFA_UNDEFINED = cython.declare(cython.int, 0)
-CFA_EXPRESSION = cython.declare(cython.int, 4)
-IN_REGISTER = cython.declare(cython.int, 4)
-AT_REGISTER = cython.declare(cython.int, 5)
-UNDEFINED = cython.declare(cython.int, 1)
 
 
 @cython.cclass
@@ -42,7 +36,7 @@ class PlacedRules:
     @cython.exceptval(-1, check=False)
     def place(self, register: cython.int) -> cython.int:
         """The walk's place of a DWARF register, 255 for one that it does not keep."""
-        return self.places[register] if 0 <= register < self.places.shape[0] else NO_PLACE
+        return self.places[register] if 0 <= register < self.places.shape[0] else ABSENT
 
     @cython.locals(given="const int[::1]", larger="int[::1]", at=cython.Py_ssize_t, rule=cython.Py_ssize_t)
     def follow(self, rules: Any, count: cython.Py_ssize_t) -> memoryview:
@@ -82,24 +76,24 @@ class PlacedRules:
         if kind != CFA_EXPRESSION:
             number = self.place(given[1])
             self.words[out + 1] = number
-            if number == NO_PLACE:
+            if number == ABSENT:
                 self.words[out] = CFA_UNDEFINED
         # Without an entry of its own the return address is where the call put it.
-        self.words[out + 7] = self.words[out + 8] = PC
-        self.words[out + 9] = IN_REGISTER
-        self.words[out + 10] = LINK_PLACE
+        self.words[out + 7] = self.words[out + 8] = PC_PLACE
+        self.words[out + 9] = REGISTER
+        self.words[out + 10] = LINK
         for i in range(min(given[6], 18)):
             number, how, value, base = given[8 + 4 * i], given[9 + 4 * i], given[10 + 4 * i], given[11 + 4 * i]
-            if how == IN_REGISTER:
+            if how == REGISTER:
                 value = self.place(value)
             elif how == AT_REGISTER:
                 base = self.place(base)
-            if (how == IN_REGISTER and value == NO_PLACE) or (how == AT_REGISTER and base == NO_PLACE):
+            if (how == REGISTER and value == ABSENT) or (how == AT_REGISTER and base == ABSENT):
                 how = UNDEFINED
-            if number == X30:
-                self.put(out + 8, PC, how, value, base)
+            if number == RETURN_ADDRESS:
+                self.put(out + 8, PC_PLACE, how, value, base)
             number = self.place(number)
-            if number != NO_PLACE and entries < MOST:
+            if number != ABSENT and entries < MOST:
                 at = out + 8 + 4 * entries
                 self.put(at, number, how, value, base)
                 entries += 1

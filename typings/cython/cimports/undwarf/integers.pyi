@@ -1,0 +1,3 @@
+"""undwarf/integers.pxd"""
+
+from undwarf.integers import *

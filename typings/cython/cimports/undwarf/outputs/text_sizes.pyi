@@ -1,0 +1,3 @@
+"""undwarf/outputs/text_sizes.pxd"""
+
+from undwarf.outputs.text_sizes import *

@@ -1,0 +1,3 @@
+"""undwarf/perfdata/abi.pxd"""
+
+from undwarf.perfdata.abi import *

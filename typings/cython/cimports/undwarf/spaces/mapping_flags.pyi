@@ -1,0 +1,3 @@
+"""undwarf/spaces/mapping_flags.pxd"""
+
+from undwarf.spaces.mapping_flags import *

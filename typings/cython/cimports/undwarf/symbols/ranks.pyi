@@ -1,0 +1,3 @@
+"""undwarf/symbols/ranks.pxd"""
+
+from undwarf.symbols.ranks import *

@@ -1,0 +1,3 @@
+"""undwarf/tables/registers_aarch64.pxd"""
+
+from undwarf.tables.registers_aarch64 import *

@@ -1,0 +1,3 @@
+"""undwarf/tables/words.pxd"""
+
+from undwarf.tables.words import *

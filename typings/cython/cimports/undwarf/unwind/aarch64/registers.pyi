@@ -1,0 +1,3 @@
+"""undwarf/unwind/aarch64/registers.pxd"""
+
+from undwarf.unwind.aarch64.registers import *

@@ -1,0 +1,3 @@
+"""undwarf/unwind/provenance.pxd"""
+
+from undwarf.unwind.provenance import Provenance as Provenance

@@ -1,0 +1,3 @@
+"""undwarf/unwind/rule_numbers.pxd"""
+
+from undwarf.unwind.rule_numbers import *

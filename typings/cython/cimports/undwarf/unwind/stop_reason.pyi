@@ -1,0 +1,3 @@
+"""undwarf/unwind/stop_reason.pxd"""
+
+from undwarf.unwind.stop_reason import StopReason as StopReason

@@ -1,0 +1,3 @@
+"""undwarf/unwind/walk_state.pxd"""
+
+from undwarf.unwind.walk_state import *
