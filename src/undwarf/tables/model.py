@@ -1,15 +1,8 @@
 """Unwind tables: `pc -> rule`, one table for each binary, all sharing one set of rules.
 
-A rule is 80 numbers of 32 bits: [0] kind of the call frame address (0 undefined; 1 register + offset; 2 the word at
-register + offset, plus extra; 3 a lazy procedure linkage table: rsp + offset, 8 more where pc & 15 >= extra; 4 the
-expression numbered extra), [1] its register, [2] offset, [3] extra, [4] flags (1 signal frame, 2 outermost, 4 return
-address signed, 8 has an expression, 16 holds only if the return address follows a call, 32 an interruption of x86-64:
-behind the return address is the code segment, whose two lowest bits are 0 in the kernel, 64 of Haskell code: holds only
-if the return address follows a call of `StgRun`), [5] source, [6] how many registers have an entry, [7] the return
-address's column, then four numbers an entry: register, kind (1 undefined; 2 saved at cfa + value; 3 is cfa + value; 4
-is in register `value`; 5 saved at base + value; 6 saved at the value of expression `value`; 7 is the value of
-expression `value`), value, base. The return address comes first. A register without an entry is unchanged; the stack
-pointer is then the call frame address.
+A rule is 80 numbers of 32 bits: `tables/rule.pxd` names them, :mod:`undwarf.tables.rule_kinds` has its kinds and flags.
+The return address comes first of the registers. One without an entry is unchanged; the stack pointer is then the call
+frame address.
 
 Where functions and rules come from is a list of sources: :mod:`undwarf.tables.sources` says what one has to offer and
 how a new kind is added.

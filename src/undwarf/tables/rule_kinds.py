@@ -1,32 +1,45 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Kinds of call frame addresses and of registers in rules, and flags of rules.
-
-:mod:`undwarf.tables.model` says what each means; `rule_kinds.pxd` has the numbers for compiled modules.
-"""
+"""Kinds of call frame addresses and of registers in rules (`tables/rule.pxd`), and flags of rules."""
 
 # How the call frame address is found.
 CFA_UNDEFINED = 0
 CFA_REGISTER = 1
+"""Register + offset."""
 CFA_DEREF = 2
+"""The word at register + offset, plus extra."""
 CFA_PLT = 3
+"""A lazy procedure linkage table: rsp + offset, 8 more where pc & 15 >= extra."""
 CFA_EXPRESSION = 4
+"""The value of the expression numbered extra."""
 
 # How a register is found.
 UNDEFINED = 1
 AT_CFA = 2
+"""Saved at call frame address + value."""
 IS_CFA = 3
+"""Is call frame address + value."""
 REGISTER = 4
+"""In register ``value``."""
 AT_REGISTER = 5
+"""Saved at register ``base`` + value."""
 EXPRESSION = 6
+"""Saved at the value of expression ``value``."""
 IS_EXPRESSION = 7
+"""Is the value of expression ``value``."""
 REGISTER_PLUS = 8
 """In no rule, but in what SFrame says: an offset added, for which a rule needs an expression."""
 
 # Flags.
 FLAG_SIGNAL = 1
+"""A signal frame."""
 FLAG_OUTERMOST = 2
 FLAG_SIGNED = 4
+"""The return address is signed."""
 FLAG_EXPRESSION = 8
+"""It has an expression."""
 FLAG_UNPROVEN = 16
+"""It holds only if the return address follows a call."""
 FLAG_INTERRUPTED = 32
+"""Interrupted code of x86-64: above the return address is the code segment; its lowest two bits are 0 in the kernel."""
 FLAG_HASKELL = 64
+"""Of Haskell code: holds only if the return address follows a call of ``StgRun``."""

@@ -12,6 +12,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.rule import NewRule, NewSaved
 from cython.cimports.undwarf.tables.words import ENTRIES, SIGNED, STATE, STRIDE
 
 from undwarf.column import doubled, zeros
@@ -214,20 +215,21 @@ class RuleSet:
     @cython.exceptval(-1)
     @cython.locals(state="const unsigned long long *")
     def write(self, state: Any, registers: cython.Py_ssize_t) -> cython.int:
-        """Write the next rule's words."""
-        at: cython.Py_ssize_t = STRIDE * self.count
+        """Write the next rule."""
+        rule: NewRule = cython.cast(NewRule, cython.address(self._words[STRIDE * self.count]))
         about: cython.ulonglong = state[STATE - 1]
         column: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, about >> 16 & 0xFFFF)
         flags: cython.int = cython.cast(cython.int, about & 0xFF)
-        n: cython.Py_ssize_t = 0
+        saved: NewSaved
+        n: cython.int = 0
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         surplus: cython.Py_ssize_t = -ENTRIES
         kind: cython.ulonglong = state[0] & 0xFF
-        self._words[at] = cython.cast(cython.int, kind)
-        self._words[at + 1] = cython.cast(cython.int, state[0] >> 8 & 0xFF)
-        self._words[at + 2] = cython.cast(cython.int, state[0] >> 32)
-        self._words[at + 3] = cython.cast(cython.int, state[1])
+        rule.cfa_kind = cython.cast(cython.int, kind)
+        rule.cfa_register = cython.cast(cython.int, state[0] >> 8 & 0xFF)
+        rule.cfa_offset = cython.cast(cython.int, state[0] >> 32)
+        rule.cfa_extra = cython.cast(cython.int, state[1])
         if state[0] & SIGNED:
             flags |= kinds.FLAG_SIGNED
         if kind == kinds.CFA_EXPRESSION:
@@ -251,13 +253,14 @@ class RuleSet:
                 continue
             if kind >= kinds.EXPRESSION:
                 flags |= kinds.FLAG_EXPRESSION
-            self._words[at + 8 + 4 * n] = cython.cast(cython.int, i)
-            self._words[at + 9 + 4 * n] = cython.cast(cython.int, kind)
-            self._words[at + 10 + 4 * n] = cython.cast(cython.int, state[2 + i] >> 32)
-            self._words[at + 11 + 4 * n] = cython.cast(cython.int, state[2 + i] >> 8 & 0xFF)
+            saved = cython.address(rule.saved[n])
+            saved.number = cython.cast(cython.int, i)
+            saved.kind = cython.cast(cython.int, kind)
+            saved.value = cython.cast(cython.int, state[2 + i] >> 32)
+            saved.base = cython.cast(cython.int, state[2 + i] >> 8 & 0xFF)
             n += 1
-        self._words[at + 4] = flags
-        self._words[at + 5] = cython.cast(cython.int, about >> 8 & 0xFF)
-        self._words[at + 6] = cython.cast(cython.int, n)
-        self._words[at + 7] = cython.cast(cython.int, column)
+        rule.flags = flags
+        rule.source = cython.cast(cython.int, about >> 8 & 0xFF)
+        rule.saved_count = n
+        rule.return_column = cython.cast(cython.int, column)
         return 0

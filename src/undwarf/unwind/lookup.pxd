@@ -22,6 +22,8 @@ cdef class Lookup:
     cdef const unsigned int[::1] snapshot_count
     # Rules.
     cdef const int[::1] words
+    # Earlier, smaller buffers of the same rules: pointers to rules stay what they are during a step.
+    cdef list earlier_rules
     cdef const unsigned char[::1] expression_bytes
     cdef const unsigned int[::1] expression_offsets
     # Images, by number.

@@ -13,7 +13,8 @@ import cython
 from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.words import STRIDE, UNKNOWN
+from cython.cimports.undwarf.tables.rule import rule_at
+from cython.cimports.undwarf.tables.words import UNKNOWN
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
 
@@ -57,6 +58,7 @@ class Lookup:
         self.runtime = runtime
         self.returns = False
         self.seen_rules: Any = None
+        self.earlier_rules: list[Any] = []
         self.seen_expressions: Any = None
         loaded = self.loaded = Loaded(source, image_count)
         self.image_state = loaded.state
@@ -112,6 +114,7 @@ class Lookup:
         self.row_rule = loaded.row_rule
         # There is room for more rules than there are: only a set that has grown is another buffer.
         if self.seen_rules is not loaded.rules:
+            self.earlier_rules.append(self.seen_rules)
             self.seen_rules = loaded.rules
             self.words = self.seen_rules
         if self.seen_expressions is not loaded.expression_offsets:
@@ -381,8 +384,8 @@ class Lookup:
             if self.image_state[image] in (1, 3, 5):
                 rule = cython.cast(cython.uint, self.rule(image, address))
             if rule < RULE_LIMIT:
-                source = self.words[STRIDE * rule + 5]
-                if lookup != raw and self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL:
+                source = rule_at(self.words, rule).source
+                if lookup != raw and rule_at(self.words, rule).flags & kinds.FLAG_SIGNAL:
                     # The rule of a signal trampoline starts a byte early, so that the return address minus one
                     # finds it; the frame itself is the trampoline's first byte.
                     address += 1

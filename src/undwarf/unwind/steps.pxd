@@ -1,5 +1,6 @@
 cimport cython
 
+from undwarf.tables.rule cimport RulePointer, SavedPointer
 from undwarf.unwind.expressions cimport Expressions
 
 
@@ -26,25 +27,25 @@ cdef class Steps(Expressions):
     # Where the stack pointer of the scheduler of Haskell is that was not recorded; 0 if the walk ended elsewhere.
     cdef unsigned long long scheduler_at
 
-    cdef int step(self, unsigned int rule) except? -1 nogil
+    cdef int step(self, unsigned int number) except? -1 nogil
     @cython.final
-    cdef int at_other_stack(self, Py_ssize_t at, unsigned long long place, int reason) except? -1 nogil
+    cdef int at_other_stack(self, RulePointer rule, unsigned long long place, int reason) except? -1 nogil
     @cython.final
-    cdef bint keeps_stack(self, unsigned int rule) except? -1 nogil
+    cdef bint keeps_stack(self, RulePointer rule) except? -1 nogil
     @cython.final
-    cdef bint leave_haskell(self, unsigned int rule) except? -1 nogil
+    cdef bint leave_haskell(self, RulePointer rule) except? -1 nogil
     @cython.final
-    cdef int to_scheduler(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
+    cdef int to_scheduler(self, RulePointer rule, unsigned long long cfa) except? -1 nogil
     @cython.final
-    cdef unsigned long long call_frame_address(self, Py_ssize_t at, int kind) except? -1 nogil
+    cdef unsigned long long call_frame_address(self, RulePointer rule) except? -1 nogil
     @cython.final
     cdef bint entered_kernel(self, unsigned long long address) except? -1 nogil
     @cython.final
-    cdef int restore_saved(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
+    cdef int restore_saved(self, RulePointer rule, unsigned long long cfa) except? -1 nogil
     @cython.final
-    cdef int restore_all(self, Py_ssize_t at, int saved, unsigned long long cfa) except? -1 nogil
+    cdef int restore_all(self, RulePointer rule, unsigned long long cfa) except? -1 nogil
     @cython.final
-    cdef unsigned long long restored(self, Py_ssize_t at, unsigned long long cfa) except? -1 nogil
+    cdef unsigned long long restored(self, SavedPointer saved, unsigned long long cfa) except? -1 nogil
     cdef int step_without_rule(self, Py_ssize_t depth) except? -1 nogil
     @cython.final
     cdef int step_to_entry(self, unsigned int image, unsigned int same) except? -1 nogil

@@ -8,7 +8,8 @@ from cython.cimports.undwarf.integers import NOTHING
 from cython.cimports.undwarf.perfdata.abi import LARGEST_DUMP
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, RCX, REGISTERS, RIP, RSP
-from cython.cimports.undwarf.tables.words import STRIDE
+from cython.cimports.undwarf.tables.rule import RulePointer, SavedPointer, rule_at
+from cython.cimports.undwarf.tables.words import ENTRIES
 from cython.cimports.undwarf.unwind.aarch64.registers import NUMBER_PLACE, RESULT_PLACE
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_UNMAPPED
@@ -103,14 +104,13 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def step(self, rule: cython.uint) -> cython.int:
-        """Go from a frame to its caller by a rule; returns 0 or a stop reason."""
-        at: cython.Py_ssize_t = STRIDE * rule
-        kind: cython.int = self.words[at]
-        flags: cython.int = self.words[at + 4]
+    def step(self, number: cython.uint) -> cython.int:
+        """Go from a frame to its caller by the rule of this number; returns 0 or a stop reason."""
+        rule: RulePointer = rule_at(self.words, number)
+        kind: cython.int = rule.cfa_kind
+        flags: cython.int = rule.flags
         cfa: cython.ulonglong
-        saved: cython.int
-        number: cython.int
+        base: cython.int = rule.cfa_register
         i: cython.int
         simple: cython.bint = True
         sp: cython.ulonglong = self.regs[RSP]
@@ -121,58 +121,56 @@ class Steps(Expressions):
             return StopReason.ROOT
         if kind < kinds.CFA_REGISTER or kind > kinds.CFA_EXPRESSION:
             return StopReason.NO_RULE
-        cfa = self.call_frame_address(at, kind)
-        elsewhere = kind == kinds.CFA_EXPRESSION and self.words[at + 5] == Provenance.GOPCLNTAB
+        cfa = self.call_frame_address(rule)
+        elsewhere = kind == kinds.CFA_EXPRESSION and rule.source == Provenance.GOPCLNTAB
         if self.fault:
-            return self.at_other_stack(at, self.regs[RBP], beyond(self.fault, elsewhere))
+            return self.at_other_stack(rule, self.regs[RBP], beyond(self.fault, elsewhere))
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
-        number = self.words[at + 1]
         if (
             cfa < sp
             and kind == kinds.CFA_REGISTER
             and not flags & kinds.FLAG_SIGNAL
-            and number in (RSP, RBP)
+            and base in (RSP, RBP)
             and not self.keeps_stack(rule)
         ):
             return StopReason.BAD_CFA
-        saved = self.words[at + 6]
-        if saved < 1 or saved > REGISTERS or self.words[at + 7] != RIP or self.words[at + 8] != RIP:
+        if not 1 <= rule.saved_count <= REGISTERS or rule.return_column != RIP or rule.saved[0].number != RIP:
             return StopReason.BAD_RULE
-        if flags & kinds.FLAG_INTERRUPTED and self.entered_kernel(cfa + self.words[at + 10]):
+        if flags & kinds.FLAG_INTERRUPTED and self.entered_kernel(cfa + rule.saved[0].value):
             return StopReason.ROOT
-        for i in range(saved):
-            if self.words[at + 9 + 4 * i] >= kinds.REGISTER:
+        for i in range(rule.saved_count):
+            if rule.saved[i].kind >= kinds.REGISTER:
                 simple = False
-        if not simple or kind != kinds.CFA_REGISTER or not CALLEE_SAVED >> number & 1 or cfa < sp:
+        if not simple or kind != kinds.CFA_REGISTER or not CALLEE_SAVED >> base & 1 or cfa < sp:
             self.odd = True
         if (
             kind == kinds.CFA_REGISTER
             and self.innermost
             and self.link < 0
-            and number not in (RSP, RBP)
+            and base not in (RSP, RBP)
             and not self.low <= cfa < self.high
         ):
             # Code that changes to another stack has the old one in a register still; the dump is of the new one.
             elsewhere = True
         if flags & kinds.FLAG_HASKELL:
-            return self.to_scheduler(at, saved, cfa)
-        reason = self.restore_saved(at, saved, cfa) if simple else self.restore_all(at, saved, cfa)
-        return self.at_other_stack(at, cfa, beyond(reason, elsewhere)) if reason else 0
+            return self.to_scheduler(rule, cfa)
+        reason = self.restore_saved(rule, cfa) if simple else self.restore_all(rule, cfa)
+        return self.at_other_stack(rule, cfa, beyond(reason, elsewhere)) if reason else 0
 
     @cython.final
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def at_other_stack(self, at: cython.Py_ssize_t, place: cython.ulonglong, reason: cython.int) -> cython.int:
-        """Why the rule at ``at`` gives no caller, whose frame is at ``place``; ``reason`` (0: none) is what was met.
+    def at_other_stack(self, rule: RulePointer, place: cython.ulonglong, reason: cython.int) -> cython.int:
+        """Why a rule gives no caller, whose frame is at ``place``; ``reason`` (0: none) is what was met.
 
         Where a program changes stacks it describes by an expression where the one before is (SBCL's `call_into_lisp_`,
         by the frame pointer): the stack that was recorded has its root here.
         """
         if (
             reason in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY)
-            and self.words[at] in (kinds.CFA_DEREF, kinds.CFA_EXPRESSION)
-            and self.words[at + 5] <= Provenance.DEBUG_FRAME
+            and rule.cfa_kind in (kinds.CFA_DEREF, kinds.CFA_EXPRESSION)
+            and rule.source <= Provenance.DEBUG_FRAME
             and self.link < 0
             and not place & 15
             and place - self.low >= STACK_REACH
@@ -184,31 +182,29 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def keeps_stack(self, rule: cython.uint) -> cython.bint:
+    def keeps_stack(self, rule: RulePointer) -> cython.bint:
         """Whether the frame of a rule is on a stack of its own and leaves that of C as it is: Haskell code with
         debugging information, whose rules make the caller's stack pointer of this frame's."""
-        at: cython.Py_ssize_t = STRIDE * rule
         i: cython.int
-        if self.words[at + 1] != RBP or self.words[at] != kinds.CFA_REGISTER:
+        if rule.cfa_register != RBP or rule.cfa_kind != kinds.CFA_REGISTER:
             return False
-        for i in range(self.words[at + 6]):
-            if self.words[at + 8 + 4 * i] == RSP:
-                return self.words[at + 9 + 4 * i] in (kinds.REGISTER, kinds.IS_EXPRESSION)
+        for i in range(min(rule.saved_count, ENTRIES)):
+            if rule.saved[i].number == RSP:
+                return rule.saved[i].kind in (kinds.REGISTER, kinds.IS_EXPRESSION)
         return False
 
     @cython.final
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def leave_haskell(self, rule: cython.uint) -> cython.bint:
+    def leave_haskell(self, rule: RulePointer) -> cython.bint:
         """Take back what a frame that keeps the stack of C has on it; False if that is not known."""
-        at: cython.Py_ssize_t = STRIDE * rule
         i: cython.int
         sp: cython.ulonglong
-        for i in range(self.words[at + 6]):
-            if self.words[at + 8 + 4 * i] == RSP:
+        for i in range(min(rule.saved_count, ENTRIES)):
+            if rule.saved[i].number == RSP:
                 self.fault = 0
-                sp = self.restored(at + 9 + 4 * i, 0)
+                sp = self.restored(cython.address(rule.saved[i]), 0)
                 if not self.fault:
                     self.regs[RSP] = sp
                     return True
@@ -219,13 +215,13 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def to_scheduler(self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong) -> cython.int:
+    def to_scheduler(self, rule: RulePointer, cfa: cython.ulonglong) -> cython.int:
         """Go from Haskell code to the scheduler that runs it, over 16,384 bytes of stack that C rarely touches: dumps
         end at the first page that is not there, however large they are asked to be."""
         if self.deep is not None and not self.low <= cfa - SAVED_BY_STG_RUN < self.high - SAVED_BY_STG_RUN:
             self.read_scheduler(cfa - SAVED_BY_STG_RUN, cfa)
         if self.is_scheduler(cfa):
-            return self.restore_saved(at, saved, cfa)
+            return self.restore_saved(rule, cfa)
         if not self.fault and not self.trial:
             return StopReason.NO_RULE
         self.fault = 0
@@ -252,16 +248,17 @@ class Steps(Expressions):
     @cython.nogil
     @cython.inline
     @cython.exceptval(-1)
-    def call_frame_address(self, at: cython.Py_ssize_t, kind: cython.int) -> cython.ulonglong:
-        """The call frame address by the rule at ``at``; sets ``fault`` if there is none."""
+    def call_frame_address(self, rule: RulePointer) -> cython.ulonglong:
+        """The call frame address by a rule; sets ``fault`` if there is none."""
+        kind: cython.int = rule.cfa_kind
         cfa: cython.ulonglong
         if kind == kinds.CFA_EXPRESSION:
-            return self.evaluate(self.words[at + 3], 0, False)
-        cfa = self.register(RSP if kind == kinds.CFA_PLT else self.words[at + 1])
-        cfa += cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 2]))
+            return self.evaluate(rule.cfa_extra, 0, False)
+        cfa = self.register(RSP if kind == kinds.CFA_PLT else rule.cfa_register)
+        cfa += cython.cast(cython.ulonglong, cython.cast(cython.longlong, rule.cfa_offset))
         if kind == kinds.CFA_DEREF and not self.fault:
-            cfa = self.load(cfa) + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 3]))
-        elif kind == kinds.CFA_PLT and (self.regs[RIP] & 15) >= cython.cast(cython.ulonglong, self.words[at + 3]):
+            cfa = self.load(cfa) + cython.cast(cython.ulonglong, cython.cast(cython.longlong, rule.cfa_extra))
+        elif kind == kinds.CFA_PLT and (self.regs[RIP] & 15) >= cython.cast(cython.ulonglong, rule.cfa_extra):
             cfa += 8
         return cfa
 
@@ -282,7 +279,7 @@ class Steps(Expressions):
     @cython.nogil
     @cython.inline
     @cython.exceptval(-1)
-    def restore_saved(self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong) -> cython.int:
+    def restore_saved(self, rule: RulePointer, cfa: cython.ulonglong) -> cython.int:
         """Take the caller's registers where the rule only says where they were saved, as most do: their order does not
         matter. Returns 0 or a stop reason."""
         number: cython.int
@@ -291,12 +288,12 @@ class Steps(Expressions):
         i: cython.int
         stack_set: cython.bint = False
         sp: cython.ulonglong = self.regs[RSP]
-        for i in range(saved):
-            number = self.words[at + 8 + 4 * i]
+        for i in range(rule.saved_count):
+            number = rule.saved[i].number
             if number < 0 or number >= REGISTERS:
                 continue
-            how = self.words[at + 9 + 4 * i]
-            address = cfa + cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 10 + 4 * i]))
+            how = rule.saved[i].kind
+            address = cfa + cython.cast(cython.ulonglong, cython.cast(cython.longlong, rule.saved[i].value))
             if number == RSP:
                 stack_set = True
             if how == kinds.AT_CFA:
@@ -330,7 +327,7 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def restore_all(self, at: cython.Py_ssize_t, saved: cython.int, cfa: cython.ulonglong) -> cython.int:
+    def restore_all(self, rule: RulePointer, cfa: cython.ulonglong) -> cython.int:
         """Take the caller's registers where the rule makes some of registers of this frame, which are read while those
         of the caller are written. Returns 0 or a stop reason."""
         number: cython.int
@@ -340,19 +337,19 @@ class Steps(Expressions):
         for i in range(REGISTERS):
             self.caller[i] = self.regs[i]
         self.caller[RSP] = cfa
-        for i in range(saved):
-            number = self.words[at + 8 + 4 * i]
+        for i in range(rule.saved_count):
+            number = rule.saved[i].number
             if number < 0 or number >= REGISTERS:
                 continue
             if (
                 number == RIP
                 and not self.innermost
-                and self.words[at + 9 + 4 * i] == kinds.REGISTER
-                and self.words[at + 10 + 4 * i] == self.link
+                and rule.saved[i].kind == kinds.REGISTER
+                and rule.saved[i].value == self.link
             ):
                 # A frame that called another has its own return address elsewhere.
                 return StopReason.NO_RULE
-            value = self.restored(at + 9 + 4 * i, cfa)
+            value = self.restored(cython.address(rule.saved[i]), cfa)
             if not self.fault:
                 self.caller[number] = value
                 known |= cython.cast(cython.uint, 1) << number
@@ -370,21 +367,21 @@ class Steps(Expressions):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def restored(self, at: cython.Py_ssize_t, cfa: cython.ulonglong) -> cython.ulonglong:
-        """The caller's value of a register, by the three words at ``at``; sets ``fault`` if it is not to be had."""
-        how: cython.int = self.words[at]
-        amount: cython.ulonglong = cython.cast(cython.ulonglong, cython.cast(cython.longlong, self.words[at + 1]))
+    def restored(self, saved: SavedPointer, cfa: cython.ulonglong) -> cython.ulonglong:
+        """The caller's value of a register; sets ``fault`` if it is not known."""
+        how: cython.int = saved.kind
+        amount: cython.ulonglong = cython.cast(cython.ulonglong, cython.cast(cython.longlong, saved.value))
         value: cython.ulonglong
         if how == kinds.AT_CFA:
             return self.load(cfa + amount)
         if how == kinds.IS_CFA:
             return cfa + amount
         if how == kinds.REGISTER:
-            return self.register(self.words[at + 1])
+            return self.register(saved.value)
         if how == kinds.AT_REGISTER:
-            value = self.register(self.words[at + 2]) + amount
+            value = self.register(saved.base) + amount
         elif how in (kinds.EXPRESSION, kinds.IS_EXPRESSION):
-            value = self.evaluate(self.words[at + 1], cfa, True)
+            value = self.evaluate(saved.value, cfa, True)
         else:
             self.fault = StopReason.ROOT
             return 0
@@ -437,7 +434,7 @@ class Steps(Expressions):
         frame: cython.uint
         target: cython.ulonglong
         rule: cython.longlong
-        words: cython.Py_ssize_t
+        words: RulePointer
         size: cython.ulonglong
         made: cython.bint = same < RULE_LIMIT
         i: cython.Py_ssize_t
@@ -463,12 +460,12 @@ class Steps(Expressions):
                         return 0
             elif target:
                 rule = self.rule(self.found_image, target)
-                words = STRIDE * cython.cast(cython.Py_ssize_t, rule)
                 if rule >= RULE_LIMIT or same not in (RULE_NO, rule):
                     at += 8
                     continue
-                if self.words[words] == kinds.CFA_REGISTER and self.words[words + 1] == RSP:
-                    size = cython.cast(cython.ulonglong, self.words[words + 2]) - 8
+                words = rule_at(self.words, cython.cast(cython.uint, rule))
+                if words.cfa_kind == kinds.CFA_REGISTER and words.cfa_register == RSP:
+                    size = cython.cast(cython.ulonglong, words.cfa_offset) - 8
                     if 0 < size <= at - sp and (same == rule or (at - sp - size) & 15 == 0):
                         self.regs[RSP] = at - size
                         self.innermost = False
@@ -652,7 +649,7 @@ class Steps(Expressions):
         self.find(pc - 1, pc)
         if (
             self.found_rule < RULE_LIMIT
-            and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL
+            and rule_at(self.words, self.found_rule).flags & kinds.FLAG_SIGNAL
             and self.found_rule != rule
             and ((near and pc == back) or self.at_signal_frame())
         ):
@@ -693,7 +690,7 @@ class Steps(Expressions):
             self.find(pc - 1, pc)
             if (
                 self.found_rule < RULE_LIMIT
-                and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL
+                and rule_at(self.words, self.found_rule).flags & kinds.FLAG_SIGNAL
                 and self.found_rule != rule
             ):
                 rule = self.found_rule

@@ -11,7 +11,7 @@ import cython
 from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RAX, RBP, RBX, RCX, RDX, REGISTERS, RIP, RSP
-from cython.cimports.undwarf.tables.words import STRIDE
+from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
@@ -152,7 +152,7 @@ class UserFrames(Steps):
                 left = 1
             elif (
                 not exact
-                and (rule == RULE_NO or (rule < RULE_LIMIT and self.words[STRIDE * rule + 5] == Provenance.CODE))
+                and (rule == RULE_NO or (rule < RULE_LIMIT and rule_at(self.words, rule).source == Provenance.CODE))
                 and self.begins_fiber(self.chain[count - 2] if depth > 1 else NOTHING)
             ):
                 # No call returns here: it is not the byte before that counts.
@@ -164,11 +164,11 @@ class UserFrames(Steps):
                 self.innermost = exact
                 self.followed = False
                 reason = self.step_to_entry(image, rule) if self.past_frame and depth == 1 else self.step(rule)
-                if reason == StopReason.UNREADABLE_MEMORY and self.keeps_stack(rule):
+                if reason == StopReason.UNREADABLE_MEMORY and self.keeps_stack(rule_at(self.words, rule)):
                     # Haskell's own stack is in the heap, which no dump has.
                     with cython.gil:
                         other = self.source.haskell_rule(image)
-                    if other < RULE_LIMIT and self.leave_haskell(rule):
+                    if other < RULE_LIMIT and self.leave_haskell(rule_at(self.words, rule)):
                         rule = other
                         reason = self.step(rule)
                 if called:
@@ -177,14 +177,14 @@ class UserFrames(Steps):
                     if self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
                         reason = StopReason.ROOT
                     break
-                if self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL:
+                if rule_at(self.words, rule).flags & kinds.FLAG_SIGNAL:
                     self.see_signal_frame(sp)
                 self.regs[RIP] &= self.address_bits
                 # Where Haskell code returns to is no part of what lies before.
-                exact = (self.words[STRIDE * rule + 4] & kinds.FLAG_SIGNAL) != 0 or (
-                    self.odd and self.keeps_stack(rule)
+                exact = (rule_at(self.words, rule).flags & kinds.FLAG_SIGNAL) != 0 or (
+                    self.odd and self.keeps_stack(rule_at(self.words, rule))
                 )
-                if self.words[STRIDE * rule + 4] & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
+                if rule_at(self.words, rule).flags & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
                     reason = StopReason.NO_RULE
                     break
             else:
@@ -277,7 +277,7 @@ class UserFrames(Steps):
         calls just before a function, so that somebody has put it there by hand."""
         proof: cython.int
         if self.found_rule == RULE_UNMAPPED or (
-            self.found_rule < RULE_LIMIT and self.words[STRIDE * self.found_rule + 4] & kinds.FLAG_SIGNAL
+            self.found_rule < RULE_LIMIT and rule_at(self.words, self.found_rule).flags & kinds.FLAG_SIGNAL
         ):
             return False
         proof = self.fiber_proof()
@@ -524,13 +524,14 @@ class UserFrames(Steps):
     def returns_to_handler(self, rule: cython.uint) -> cython.bint:
         """Whether a rule is one of a function that leaves for an exception's handler: it saves rax and rdx, which no
         other does, since a handler finds its arguments there (gcc, `__builtin_eh_return`)."""
-        at: cython.Py_ssize_t = STRIDE * rule
+        words: RulePointer
         found: cython.int = 0
         i: cython.int
         if rule >= RULE_LIMIT or self.link >= 0:
             return False
-        for i in range(min(self.words[at + 6], REGISTERS)):
-            if self.words[at + 9 + 4 * i] == kinds.AT_CFA and self.words[at + 8 + 4 * i] in (RAX, RDX):
+        words = rule_at(self.words, rule)
+        for i in range(min(words.saved_count, REGISTERS)):
+            if words.saved[i].kind == kinds.AT_CFA and words.saved[i].number in (RAX, RDX):
                 found += 1
         return found == 2
 

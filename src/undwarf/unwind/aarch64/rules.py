@@ -9,14 +9,14 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.tables.registers_aarch64 import RETURN_ADDRESS
+from cython.cimports.undwarf.tables.registers_x86_64 import REGISTERS
+from cython.cimports.undwarf.tables.rule import NewRule, RulePointer, SavedRegister
 from cython.cimports.undwarf.tables.rule_kinds import AT_REGISTER, CFA_EXPRESSION, CFA_UNDEFINED, REGISTER, UNDEFINED
-from cython.cimports.undwarf.tables.words import STRIDE
+from cython.cimports.undwarf.tables.words import ENTRIES, STRIDE
 from cython.cimports.undwarf.unwind.aarch64.registers import ABSENT, LINK, PC_PLACE
 
 from undwarf.column import zeros
 from undwarf.unwind.aarch64.registers import PLACE_OF_DWARF
-
-MOST = cython.declare(cython.int, 17)
 
 
 @cython.cclass
@@ -51,63 +51,53 @@ class PlacedRules:
         given = rules
         for rule in range(self.count, count):
             at = STRIDE * rule
-            self.convert(given[at : at + STRIDE], at)
+            self.convert(
+                cython.cast(RulePointer, cython.address(given[at])),
+                cython.cast(NewRule, cython.address(self.words[at])),
+            )
         if count > self.count:
             self.count = count
         return memoryview(self.words)
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(given="const int[::1]")
-    def convert(self, given: Any, out: cython.Py_ssize_t) -> cython.int:
-        """Convert one rule."""
+    def convert(self, rule: RulePointer, placed: NewRule) -> cython.int:
+        """Convert one rule; ``placed`` is the whole zeroed rule that is written."""
+        saved: SavedRegister
         i: cython.int
-        entries: cython.int = 1
         number: cython.int
-        how: cython.int
-        value: cython.int
-        base: cython.int
-        at: cython.Py_ssize_t
-        kind: cython.int = given[0]
-        for i in range(8):
-            self.words[out + i] = given[i]
-        for i in range(8, 80):
-            self.words[out + i] = 0
-        if kind != CFA_EXPRESSION:
-            number = self.place(given[1])
-            self.words[out + 1] = number
-            if number == ABSENT:
-                self.words[out] = CFA_UNDEFINED
+        placed.cfa_kind = rule.cfa_kind
+        placed.cfa_register = rule.cfa_register
+        placed.cfa_offset = rule.cfa_offset
+        placed.cfa_extra = rule.cfa_extra
+        placed.flags = rule.flags
+        placed.source = rule.source
+        placed.return_column = PC_PLACE
+        if rule.cfa_kind != CFA_EXPRESSION:
+            placed.cfa_register = self.place(rule.cfa_register)
+            if placed.cfa_register == ABSENT:
+                placed.cfa_kind = CFA_UNDEFINED
         # Without an entry of its own the return address is where the call put it.
-        self.words[out + 7] = self.words[out + 8] = PC_PLACE
-        self.words[out + 9] = REGISTER
-        self.words[out + 10] = LINK
-        for i in range(min(given[6], 18)):
-            number, how, value, base = given[8 + 4 * i], given[9 + 4 * i], given[10 + 4 * i], given[11 + 4 * i]
-            if how == REGISTER:
-                value = self.place(value)
-            elif how == AT_REGISTER:
-                base = self.place(base)
-            if (how == REGISTER and value == ABSENT) or (how == AT_REGISTER and base == ABSENT):
-                how = UNDEFINED
+        placed.saved[0].number = PC_PLACE
+        placed.saved[0].kind = REGISTER
+        placed.saved[0].value = LINK
+        placed.saved_count = 1
+        for i in range(min(rule.saved_count, ENTRIES)):
+            saved = rule.saved[i]
+            if saved.kind == REGISTER:
+                saved.value = self.place(saved.value)
+                if saved.value == ABSENT:
+                    saved.kind = UNDEFINED
+            elif saved.kind == AT_REGISTER:
+                saved.base = self.place(saved.base)
+                if saved.base == ABSENT:
+                    saved.kind = UNDEFINED
+            number = saved.number
             if number == RETURN_ADDRESS:
-                self.put(out + 8, PC_PLACE, how, value, base)
-            number = self.place(number)
-            if number != ABSENT and entries < MOST:
-                at = out + 8 + 4 * entries
-                self.put(at, number, how, value, base)
-                entries += 1
-        self.words[out + 6] = entries
-        return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def put(
-        self, at: cython.Py_ssize_t, number: cython.int, how: cython.int, value: cython.int, base: cython.int
-    ) -> cython.int:
-        """Write one entry."""
-        self.words[at] = number
-        self.words[at + 1] = how
-        self.words[at + 2] = value
-        self.words[at + 3] = base
+                saved.number = PC_PLACE
+                placed.saved[0] = saved
+            saved.number = self.place(number)
+            if saved.number != ABSENT and placed.saved_count < REGISTERS:
+                placed.saved[placed.saved_count] = saved
+                placed.saved_count += 1
         return 0
