@@ -67,7 +67,7 @@ class Both:
         begin = time.process_time()
         self.walker.walk(view, position, first, end, stack, stop, image)
         self.counts["ms"] += int(1e3 * (time.process_time() - begin))
-        columns = self.walker.stacks.columns()
+        columns = self.walker.rules.stacks.columns()
         root, inferred, truncated = (
             undwarf.StopReason.ROOT,
             undwarf.StopReason.INFERRED_ROOT,

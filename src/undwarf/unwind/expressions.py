@@ -75,11 +75,11 @@ class Expressions(Memory):
         steps: cython.Py_ssize_t = 0
         op: cython.int
         jumps: cython.bint
-        if expression < 0 or expression + 1 >= self.expression_offsets.shape[0]:
+        if expression < 0 or expression + 1 >= self.rules.expression_offsets.shape[0]:
             self.fault = StopReason.BAD_RULE
             return 0
-        first = at = self.expression_offsets[expression]
-        end = self.expression_offsets[expression + 1]
+        first = at = self.rules.expression_offsets[expression]
+        end = self.rules.expression_offsets[expression + 1]
         if with_cfa:
             self.evaluation[0] = cfa
             depth = 1
@@ -88,7 +88,7 @@ class Expressions(Memory):
             if steps > self.max_steps or depth >= EVALUATION - 2:
                 self.fault = StopReason.BAD_RULE
                 return 0
-            op = self.expression_bytes[at]
+            op = self.rules.expression_bytes[at]
             at = self.operands(op, at + 1, end)
             if at < 0:
                 self.fault = StopReason.BAD_RULE
@@ -267,7 +267,7 @@ class Expressions(Memory):
         if size > end - at:
             return -1
         for i in range(size):
-            value |= cython.cast(cython.ulonglong, self.expression_bytes[at + i]) << (8 * i)
+            value |= cython.cast(cython.ulonglong, self.rules.expression_bytes[at + i]) << (8 * i)
         if signed and size < 8 and value >> (8 * size - 1) & 1:
             value |= ALL_ONES << (8 * size)
         self.operand = value
@@ -278,5 +278,5 @@ class Expressions(Memory):
     @cython.exceptval(-2)
     def leb(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, signed: cython.bint) -> cython.Py_ssize_t:
         """Read a LEB128 operand; returns where it ends, or -1."""
-        self.operand = leb128(self.expression_bytes, cython.address(at), end, signed)
+        self.operand = leb128(self.rules.expression_bytes, cython.address(at), end, signed)
         return at if at <= end else -1

@@ -1,7 +1,8 @@
-from undwarf.unwind.lookup cimport Lookup
+from undwarf.unwind.rule_cache cimport RuleCache
 
 
-cdef class Memory(Lookup):
+cdef class Memory:
+    cdef readonly RuleCache rules
     # A stretch of the recording, and in it the sample's dump, which holds the addresses from `low` to below `high`.
     cdef const unsigned char[::1] window
     cdef Py_ssize_t dump

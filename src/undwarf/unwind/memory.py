@@ -9,8 +9,8 @@ from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_state import STATE, LiveMemory
 
 from undwarf.column import zeros
-from undwarf.unwind.lookup import Lookup
 from undwarf.unwind.places import Places
+from undwarf.unwind.rule_cache import RuleCache
 
 LIVE_BLOCK = cython.declare(cython.ulonglong, 1 << 16)
 """Bytes read at once of a process's memory behind the end of a dump."""
@@ -19,7 +19,7 @@ LIVE_REACH = cython.declare(cython.ulonglong, 8 << 20)
 
 
 @cython.cclass
-class Memory(Lookup):
+class Memory:
     """Words at addresses of the process at hand.
 
     A word that is not to be had sets ``fault`` to a stop reason. What is read in the dump moves ``top``, what is read
@@ -41,7 +41,7 @@ class Memory(Lookup):
         runtime: bool,
         kernel_image: int,
     ) -> None:
-        super().__init__(source, spaces, image_count, runtime, kernel_image)
+        self.rules = RuleCache(source, spaces, image_count, runtime, kernel_image)
         self.max_frames = limits.max_frames
         self.number = 0
         self.dump = 0
@@ -107,7 +107,7 @@ class Memory(Lookup):
                     self.open_live(address)
             if self.live_state == LiveMemory.OPEN:
                 return self.load_live(address)
-        entry = self.mapping(self.space, address)
+        entry = self.rules.mapping(self.rules.space, address)
         if entry < 0:
             self.fault = (
                 StopReason.TRUNCATED
@@ -115,8 +115,8 @@ class Memory(Lookup):
                 else StopReason.UNREADABLE_MEMORY
             )
             return 0
-        image = self.images[entry]
-        offset = address - self.starts[entry] + self.offsets[entry]
+        image = self.rules.images[entry]
+        offset = address - self.rules.starts[entry] + self.rules.offsets[entry]
         with cython.gil:
             return self._file_word(image, offset)
 
@@ -125,9 +125,9 @@ class Memory(Lookup):
     def _file_word(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
         """A word of read-only file data; sets ``fault`` if there is none. Apart from who asks: what has Python objects
         takes the GIL at every call."""
-        if self.image_state[image] == 0:
-            self._load(image)
-        found = self.source.read(image, self.stated(image, offset))
+        if self.rules.image_state[image] == 0:
+            self.rules.load_image(image)
+        found = self.rules.source.read(image, self.rules.stated(image, offset))
         if found is None:
             self.fault = StopReason.UNREADABLE_MEMORY
             return 0

@@ -1,3 +1,3 @@
 from undwarf.unwind.frame_log cimport FrameLog
-from undwarf.unwind.lookup cimport Lookup
+from undwarf.unwind.rule_cache cimport RuleCache
 from undwarf.unwind.stacks cimport Stacks

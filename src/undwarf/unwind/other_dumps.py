@@ -22,7 +22,7 @@ from cython.cimports.undwarf.unwind.walk_state import END
 
 from undwarf.column import absent, zeros
 from undwarf.unwind.frame_log import FrameLog
-from undwarf.unwind.lookup import Lookup
+from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.stacks import Stacks
 
 TRUSTED = cython.declare(cython.Py_ssize_t, 20)
@@ -152,11 +152,11 @@ class Dumps:
     there: Cursor
     log: FrameLog
     stacks: Stacks
-    walker: Lookup
+    rules: RuleCache
 
-    def __init__(self, walker: Lookup, log: FrameLog, stack: memoryview, stop: memoryview, limits: Any) -> None:
-        self.walker = walker
-        self.stacks = walker.stacks
+    def __init__(self, rules: RuleCache, log: FrameLog, stack: memoryview, stop: memoryview, limits: Any) -> None:
+        self.rules = rules
+        self.stacks = rules.stacks
         self.log = log
         self.here = Cursor(log, self.stacks)
         self.there = Cursor(log, self.stacks)
@@ -348,7 +348,7 @@ class Dumps:
         """The frame that stands for this one where it was taken from another dump; 0xffffffff if there is none."""
         found: cython.uint = self.inferred_frames[frame]
         if not found:
-            found = self.walker.inferred_frame(frame)
+            found = self.rules.inferred_frame(frame)
             # No frame has the number that stands for none, less one.
             self.inferred_frames[frame] = found + 1 if found != NOTHING else NOTHING
         else:
@@ -603,7 +603,7 @@ def threads_with_truncated(samples: Any, stop: Any) -> tuple[memoryview, int]:
 
 
 def continue_truncated(
-    records: Any, walker: Lookup, log: FrameLog, places: memoryview, stack: memoryview, stop: memoryview, limits: Any
+    records: Any, rules: RuleCache, log: FrameLog, places: memoryview, stack: memoryview, stop: memoryview, limits: Any
 ) -> int:
     """Continue stacks that end with their dump; returns how many were. ``stack``, ``stop`` and ``places`` (the
     number in the log, as one more) are by sample. Those that are continued have stop reason INFERRED_ROOT, and frames
@@ -611,6 +611,6 @@ def continue_truncated(
     thread_of, count = threads_with_truncated(records.samples, stop)
     if not count:
         return 0
-    dumps = Dumps(walker, log, stack, stop, limits)
+    dumps = Dumps(rules, log, stack, stop, limits)
     starts = dumps.sort(records.sample_order, thread_of, count, places)
     return dumps.threads(starts)

@@ -116,7 +116,9 @@ class SampledChains(UserFrames):
                     # A guest's frames, or a marker of the future: nothing here knows its addresses.
                     break
             elif kernel and count < self.max_chain:
-                self.chain[count] = cython.cast(cython.uint, self.kernel_frame(space, ip if exact else ip - 1, ip))
+                self.chain[count] = cython.cast(
+                    cython.uint, self.rules.kernel_frame(space, ip if exact else ip - 1, ip)
+                )
                 count += 1
                 exact = False
         return count
@@ -143,14 +145,14 @@ class SampledChains(UserFrames):
                 break
             if ip == 0:
                 break
-            self.resolve(ip if i == 0 or why else ip - 1, ip, provenance)
-            if self.found_rule == RULE_UNMAPPED and i > 0 and not why:
+            self.rules.resolve(ip if i == 0 or why else ip - 1, ip, provenance)
+            if self.rules.found_rule == RULE_UNMAPPED and i > 0 and not why:
                 self.stop = StopReason.UNMAPPED
                 break
-            self.chain[count] = self.found_frame
+            self.chain[count] = self.rules.found_frame
             count += 1
             if why and why != StopReason.ROOT and why != StopReason.INFERRED_ROOT:
-                self.stop_image = self.found_image
+                self.stop_image = self.rules.found_image
         return count
 
     @cython.cfunc
@@ -178,9 +180,9 @@ class SampledChains(UserFrames):
         """The frame of an address in the window, the kernel's or the user's."""
         ip: cython.ulonglong = self.word(at)
         if ip >> 63:
-            return cython.cast(cython.uint, self.kernel_frame(kernel, ip, ip))
-        self.resolve(ip, ip, Provenance.BRANCH_STACK)
-        return self.found_frame
+            return cython.cast(cython.uint, self.rules.kernel_frame(kernel, ip, ip))
+        self.rules.resolve(ip, ip, Provenance.BRANCH_STACK)
+        return self.rules.found_frame
 
     @cython.cfunc
     @cython.nogil
@@ -201,15 +203,15 @@ class SampledChains(UserFrames):
         if ip == 0 or ip >= MARKERS:
             # The kernel could not read where the program was: the function that was called last.
             ip = self.word(at + 8)
-        self.resolve(ip, ip, Provenance.USER_CHAIN)
-        self.chain[count] = self.found_frame
+        self.rules.resolve(ip, ip, Provenance.USER_CHAIN)
+        self.chain[count] = self.rules.found_frame
         count += 1
         for i in range(min(total, self.max_chain - 1)):
             ip = self.word(at + 24 * i)
             if ip == 0 or ip >> 63:
                 break
-            self.resolve(ip, ip, Provenance.BRANCH_STACK)
-            self.chain[count] = self.found_frame
+            self.rules.resolve(ip, ip, Provenance.BRANCH_STACK)
+            self.chain[count] = self.rules.found_frame
             count += 1
         return count
 
@@ -240,11 +242,11 @@ class SampledChains(UserFrames):
                 continue
             if ip == 0 or ip >= MARKERS:
                 break
-            self.resolve(ip if innermost else ip - 1, ip, Provenance.DEFERRED_CHAIN)
-            if self.found_rule == RULE_UNMAPPED and not innermost:
+            self.rules.resolve(ip if innermost else ip - 1, ip, Provenance.DEFERRED_CHAIN)
+            if self.rules.found_rule == RULE_UNMAPPED and not innermost:
                 self.stop = StopReason.UNMAPPED
                 break
             innermost = False
-            self.chain[count] = self.found_frame
+            self.chain[count] = self.rules.found_frame
             count += 1
         return count

@@ -106,7 +106,7 @@ class Steps(Expressions):
     @cython.exceptval(-1)
     def step(self, number: cython.uint) -> cython.int:
         """Go from a frame to its caller by the rule of this number; returns 0 or a stop reason."""
-        rule: RulePointer = rule_at(self.words, number)
+        rule: RulePointer = rule_at(self.rules.words, number)
         kind: cython.int = rule.cfa_kind
         flags: cython.int = rule.flags
         cfa: cython.ulonglong
@@ -240,8 +240,8 @@ class Steps(Expressions):
         back = self.load(cfa - 8) & self.address_bits
         if self.fault:
             return False
-        self.find(back - 1, back)
-        return self.found_rule != RULE_UNMAPPED and self.calls_haskell()
+        self.rules.find(back - 1, back)
+        return self.rules.found_rule != RULE_UNMAPPED and self.rules.calls_haskell()
 
     @cython.final
     @cython.cfunc
@@ -394,12 +394,12 @@ class Steps(Expressions):
     @cython.exceptval(-1)
     def step_without_rule(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go from frame number ``depth``, the one found last, to its caller; returns 0 or a stop reason."""
-        image: cython.uint = self.found_image
-        frame: cython.uint = self.found_frame
+        image: cython.uint = self.rules.found_image
+        frame: cython.uint = self.rules.found_frame
         reason: cython.int
         changes: cython.bint
         self.entered = False
-        if image != NOTHING and self.at_entry(image, self.stacks.frame_address[self.found_frame]):
+        if image != NOTHING and self.rules.at_entry(image, self.rules.stacks.frame_address[self.rules.found_frame]):
             # A program's or the loader's first instructions have no caller, and often no rule that says so.
             return StopReason.ROOT
         reason = self.step_by_frame_pointer(depth)
@@ -407,7 +407,7 @@ class Steps(Expressions):
             reason = self.step_to_entry(image, RULE_NO)
             if reason == StopReason.NO_RULE and depth > 1:
                 with cython.gil:
-                    changes = self.source.changes_stack(image, self.stacks.frame_address[frame] + 1)
+                    changes = self.rules.source.changes_stack(image, self.rules.stacks.frame_address[frame] + 1)
                 if changes:
                     return StopReason.OTHER_STACK
         return reason
@@ -440,16 +440,18 @@ class Steps(Expressions):
         i: cython.Py_ssize_t
         if not made:
             with cython.gil:
-                made = self.source.is_made(image)
+                made = self.rules.source.is_made(image)
         if not made or sp < self.low or sp & 7:
             return StopReason.NO_RULE
         while True:
             at = self.next_entry(at, end)
             if at >= end:
                 return StopReason.NO_RULE
-            frame = self.found_frame
+            frame = self.rules.found_frame
             with cython.gil:
-                target = self.source.call_target(self.found_image, self.stacks.frame_address[frame] + 1)
+                target = self.rules.source.call_target(
+                    self.rules.found_image, self.rules.stacks.frame_address[frame] + 1
+                )
             if target == 0 and same == RULE_NO:
                 for i in range(self.entry_count):
                     if self.entry_frames[i] == frame and self.entry_distances[i] == at - sp:
@@ -459,11 +461,11 @@ class Steps(Expressions):
                         self.entered = True
                         return 0
             elif target:
-                rule = self.rule(self.found_image, target)
+                rule = self.rules.rule(self.rules.found_image, target)
                 if rule >= RULE_LIMIT or same not in (RULE_NO, rule):
                     at += 8
                     continue
-                words = rule_at(self.words, cython.cast(cython.uint, rule))
+                words = rule_at(self.rules.words, cython.cast(cython.uint, rule))
                 if words.cfa_kind == kinds.CFA_REGISTER and words.cfa_register == RSP:
                     size = cython.cast(cython.ulonglong, words.cfa_offset) - 8
                     if 0 < size <= at - sp and (same == rule or (at - sp - size) & 15 == 0):
@@ -485,10 +487,10 @@ class Steps(Expressions):
         while at + 8 <= end:
             back = self.load(at)
             if back >= FIRST_ADDRESS:
-                entry = self.mapping(self.space, back - 1)
-                if entry >= 0 and self.flags[entry]:
-                    self.find(back - 1, back)
-                    if self.found_rule < RULE_LIMIT and self.call_proof() == 1:
+                entry = self.rules.mapping(self.rules.space, back - 1)
+                if entry >= 0 and self.rules.flags[entry]:
+                    self.rules.find(back - 1, back)
+                    if self.rules.found_rule < RULE_LIMIT and self.rules.call_proof() == 1:
                         return at
             at += 8
         return end
@@ -524,10 +526,10 @@ class Steps(Expressions):
         if self.fault or back == 0:
             self.fault = 0
             return StopReason.NO_RULE
-        self.find(back - 1, back)
-        if self.found_rule == RULE_UNMAPPED:
+        self.rules.find(back - 1, back)
+        if self.rules.found_rule == RULE_UNMAPPED:
             return StopReason.NO_RULE
-        proof = self.call_proof()
+        proof = self.rules.call_proof()
         if proof == 2 and upper == 0 and self.followed:
             # The outermost frame, by its frame pointer, returns to where no call is: a runtime put that address there,
             # for when the first function of one of its own processes returns (Erlang).
@@ -567,8 +569,8 @@ class Steps(Expressions):
         while at < pointer and found < MOST_LEFT_OVER:
             word = self.load(at)
             if word - pc + NEAR_CODE < 2 * NEAR_CODE and not at <= before < self.high:
-                entry = self.mapping(self.space, word)
-                found += entry >= 0 and self.flags[entry] != 0
+                entry = self.rules.mapping(self.rules.space, word)
+                found += entry >= 0 and self.rules.flags[entry] != 0
             before = word
             at += 8
         return found >= MOST_LEFT_OVER
@@ -579,8 +581,8 @@ class Steps(Expressions):
     @cython.exceptval(-1)
     def follows_call(self, back: cython.ulonglong) -> cython.bint:
         """Whether a return address follows a call instruction in executable code."""
-        self.find(back - 1, back)
-        return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
+        self.rules.find(back - 1, back)
+        return self.rules.found_rule != RULE_UNMAPPED and self.rules.call_proof() == 1
 
     @cython.cfunc
     @cython.nogil
@@ -600,8 +602,8 @@ class Steps(Expressions):
         if self.fault or self.back == 0:
             self.fault = 0
             return False
-        self.find(self.back - 1, self.back)
-        return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
+        self.rules.find(self.back - 1, self.back)
+        return self.rules.found_rule != RULE_UNMAPPED and self.rules.call_proof() == 1
 
     @cython.final
     @cython.cfunc
@@ -636,9 +638,9 @@ class Steps(Expressions):
         """
         back: cython.ulonglong = self.regs[RCX]
         near: cython.bint = self.known >> RCX & 1 != 0 and pc - back <= NEAR_SYSTEM_CALL
-        rule: cython.uint = self.found_rule
-        frame: cython.uint = self.found_frame
-        image: cython.uint = self.found_image
+        rule: cython.uint = self.rules.found_rule
+        frame: cython.uint = self.rules.found_frame
+        image: cython.uint = self.rules.found_image
         known: cython.bint = False
         if rule == RULE_UNMAPPED:
             return False
@@ -646,33 +648,33 @@ class Steps(Expressions):
             return self.to_system_call_by_number(pc)
         if not (near or self.in_kernel):
             return False
-        self.find(pc - 1, pc)
+        self.rules.find(pc - 1, pc)
         if (
-            self.found_rule < RULE_LIMIT
-            and rule_at(self.words, self.found_rule).flags & kinds.FLAG_SIGNAL
-            and self.found_rule != rule
+            self.rules.found_rule < RULE_LIMIT
+            and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
+            and self.rules.found_rule != rule
             and ((near and pc == back) or self.at_signal_frame())
         ):
             # The instruction itself: what lies behind is no part of its function.
-            rule = self.found_rule
-            self.find(pc - 2, pc - 2)
-            self.found_rule = rule
+            rule = self.rules.found_rule
+            self.rules.find(pc - 2, pc - 2)
+            self.rules.found_rule = rule
             return False
         if near and rule == RULE_NO:
-            self.find(back - 1, back)
-            if self.found_rule == RULE_NO:
+            self.rules.find(back - 1, back)
+            if self.rules.found_rule == RULE_NO:
                 # glibc ends what it says of `clone` in front of the instruction, behind that of the call's number.
-                self.find(back - 3, back - 2)
-            if self.found_rule < RULE_LIMIT and self.found_image == image:
+                self.rules.find(back - 3, back - 2)
+            if self.rules.found_rule < RULE_LIMIT and self.rules.found_image == image:
                 with cython.gil:
-                    known = self.source.after_system_call(
-                        image, self.stacks.frame_address[frame] - (pc - back), pc - back
+                    known = self.rules.source.after_system_call(
+                        image, self.rules.stacks.frame_address[frame] - (pc - back), pc - back
                     )
         if known:
-            rule = self.found_rule
-        self.found_rule = rule
-        self.found_frame = frame
-        self.found_image = image
+            rule = self.rules.found_rule
+        self.rules.found_rule = rule
+        self.rules.found_frame = frame
+        self.rules.found_image = image
         return near
 
     @cython.final
@@ -682,24 +684,24 @@ class Steps(Expressions):
     def to_system_call_by_number(self, pc: cython.ulonglong) -> cython.bint:
         """As :meth:`to_system_call` on AArch64, where x8 has a system call's number, and nothing the address that it
         returns to."""
-        rule: cython.uint = self.found_rule
-        frame: cython.uint = self.found_frame
-        image: cython.uint = self.found_image
+        rule: cython.uint = self.rules.found_rule
+        frame: cython.uint = self.rules.found_frame
+        image: cython.uint = self.rules.found_image
         number: cython.ulonglong = self.regs[NUMBER_PLACE] if self.known >> NUMBER_PLACE & 1 else 0
         if number == SIGRETURN_AARCH64 and self.in_kernel:
-            self.find(pc - 1, pc)
+            self.rules.find(pc - 1, pc)
             if (
-                self.found_rule < RULE_LIMIT
-                and rule_at(self.words, self.found_rule).flags & kinds.FLAG_SIGNAL
-                and self.found_rule != rule
+                self.rules.found_rule < RULE_LIMIT
+                and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
+                and self.rules.found_rule != rule
             ):
-                rule = self.found_rule
-                self.find(pc - 4, pc - 4)
-                self.found_rule = rule
+                rule = self.rules.found_rule
+                self.rules.find(pc - 4, pc - 4)
+                self.rules.found_rule = rule
                 return False
-            self.found_rule = rule
-            self.found_frame = frame
-            self.found_image = image
+            self.rules.found_rule = rule
+            self.rules.found_frame = frame
+            self.rules.found_image = image
         return number in (CLONE_AARCH64, CLONE3, EXECVE_AARCH64, EXECVEAT_AARCH64)
 
     @cython.final
@@ -711,10 +713,12 @@ class Steps(Expressions):
         number: cython.ulonglong = self.regs[NUMBER_PLACE]
         child: cython.bint = number in (CLONE_AARCH64, CLONE3)
         behind: cython.int
-        if self.stacks.frame_image[frame] == NOTHING or (self.regs[RESULT_PLACE] != 0 if child else not reason):
+        if self.rules.stacks.frame_image[frame] == NOTHING or (self.regs[RESULT_PLACE] != 0 if child else not reason):
             return reason
         with cython.gil:
-            behind = self.source.behind_system_call(self.stacks.frame_image[frame], self.stacks.frame_address[frame])
+            behind = self.rules.source.behind_system_call(
+                self.rules.stacks.frame_image[frame], self.rules.stacks.frame_address[frame]
+            )
         if child:
             # A new thread or process, at the start of a stack of its own.
             return StopReason.ROOT if behind == 2 else reason
@@ -749,11 +753,11 @@ class Steps(Expressions):
             return self.stop_by_number(frame, reason)
         if reason == StopReason.ROOT or (not reason and (result != 0 or self.follows_call(self.regs[RIP]))):
             return reason
-        if self.stacks.frame_image[frame] == NOTHING:
+        if self.rules.stacks.frame_image[frame] == NOTHING:
             return reason
         with cython.gil:
-            number = self.source.system_call_number(
-                self.stacks.frame_image[frame], self.stacks.frame_address[frame] - skipped
+            number = self.rules.source.system_call_number(
+                self.rules.stacks.frame_image[frame], self.rules.stacks.frame_address[frame] - skipped
             )
         if result == 0 and number in (CLONE, CLONE3):
             # A new thread or process, which gets 0, at the start of a stack of its own.

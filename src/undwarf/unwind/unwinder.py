@@ -235,7 +235,7 @@ def _through_entries(
             walker.walk(window, position, sample, sample + 1, walked.stack, walked.stop, walked.stop_image)
 
         for_each(data, all_spans, samples, again)
-    walked.columns = walker.stacks.columns()
+    walked.columns = walker.rules.stacks.columns()
 
 
 def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":
@@ -261,7 +261,7 @@ def _continue_haskell(
     from undwarf.unwind.haskell_callers import continue_haskell
 
     if continue_haskell(data, records, list(spans(data, records)), walker, sources, selected, walked, limits):
-        walked.columns = walker.stacks.columns()
+        walked.columns = walker.rules.stacks.columns()
 
 
 class _Walk:
@@ -316,8 +316,8 @@ class _Walk:
                     if self._progress is not None:
                         self._progress(self._done, self._count)
                 if number == 0:
-                    self._start_others(end - first, walker.made - made)
-                    made = walker.made
+                    self._start_others(end - first, walker.rules.made - made)
+                    made = walker.rules.made
         except BaseException as error:  # noqa: BLE001 - carried to the calling thread
             self._failures.append(error)
 
@@ -333,7 +333,7 @@ class _Walk:
         without_chain = sum(walker.deferred for walker in self._walkers)
         damaged = sum(walker.damaged for walker in self._walkers)
         first = self._walkers[0]
-        stacks, *others = [walker.stacks for walker in self._walkers]
+        stacks, *others = [walker.rules.stacks for walker in self._walkers]
         log, *other_logs = [walker.log for walker in self._walkers]
         # What walkers know of images is not needed to merge their stacks, and takes as much memory.
         self._walkers.clear()
@@ -350,5 +350,5 @@ class _Walk:
         if log is not None and not CUT.isdisjoint(bytes(self._stop)):
             from undwarf.unwind.other_dumps import continue_truncated
 
-            continue_truncated(self._records, first, log, self._logged, self._stack, self._stop, limits)
+            continue_truncated(self._records, first.rules, log, self._logged, self._stack, self._stop, limits)
         return Walked(self._stack, self._stop, self._stop_image, stacks.columns(), without_chain, damaged, later)

@@ -94,32 +94,34 @@ class UserFrames(Steps):
                 reason = self.memo_stop
                 break
             if exact:
-                self.find(pc, pc)
-                nowhere = self.found_rule == RULE_UNMAPPED and self.called_from()
+                self.rules.find(pc, pc)
+                nowhere = self.rules.found_rule == RULE_UNMAPPED and self.called_from()
             if pc == 0 and depth and not nowhere:
                 self.ended_at_zero = True
                 reason = self.end_at_zero(image, self.chain[count - 1])
                 break
-            self.find(pc if exact else pc - 1, pc)
+            self.rules.find(pc if exact else pc - 1, pc)
             called = depth == 0 and self.to_system_call(pc)
-            rule = self.found_rule
+            rule = self.rules.found_rule
             if rule == RULE_UNMAPPED and depth and not nowhere:
-                if image != NOTHING and self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
+                if image != NOTHING and self.rules.in_entry_function(
+                    image, self.rules.stacks.frame_address[self.chain[count - 1]]
+                ):
                     # What it was entered with is no return address.
                     reason = StopReason.ROOT
                     break
-                if self.runtime:
+                if self.rules.runtime:
                     # Where addresses are shown, so is the one that leads nowhere.
-                    self.chain[count] = self.found_frame
+                    self.chain[count] = self.rules.found_frame
                     count += 1
                 reason = StopReason.UNMAPPED
                 break
-            image = self.found_image
+            image = self.rules.found_image
             if depth >= self.max_frames:
                 reason = StopReason.DEPTH
                 break
             self.keep_state(depth, exact)
-            self.chain[count] = self.found_frame
+            self.chain[count] = self.rules.found_frame
             count += 1
             depth += 1
             if self.innermost_only:
@@ -136,7 +138,7 @@ class UserFrames(Steps):
             elif (
                 depth == 1
                 and (second_look or (rule == RULE_NO and self.link < 0))
-                and (self.is_return(self.found_frame) or (second_look and self.called_within(pc)))
+                and (self.rules.is_return(self.rules.found_frame) or (second_look and self.called_within(pc)))
             ):
                 # Whatever its function did, at a return instruction it is done with. So do system calls wait in
                 # functions that nothing describes (musl's), and subroutines in functions that are described as if
@@ -152,39 +154,43 @@ class UserFrames(Steps):
                 left = 1
             elif (
                 not exact
-                and (rule == RULE_NO or (rule < RULE_LIMIT and rule_at(self.words, rule).source == Provenance.CODE))
+                and (
+                    rule == RULE_NO or (rule < RULE_LIMIT and rule_at(self.rules.words, rule).source == Provenance.CODE)
+                )
                 and self.begins_fiber(self.chain[count - 2] if depth > 1 else NOTHING)
             ):
                 # No call returns here: it is not the byte before that counts.
-                self.find(pc, pc)
-                self.chain[count - 1] = self.found_frame
+                self.rules.find(pc, pc)
+                self.chain[count - 1] = self.rules.found_frame
                 reason = StopReason.FIBER_ROOT
                 break
             elif rule < RULE_LIMIT:
                 self.innermost = exact
                 self.followed = False
                 reason = self.step_to_entry(image, rule) if self.past_frame and depth == 1 else self.step(rule)
-                if reason == StopReason.UNREADABLE_MEMORY and self.keeps_stack(rule_at(self.words, rule)):
+                if reason == StopReason.UNREADABLE_MEMORY and self.keeps_stack(rule_at(self.rules.words, rule)):
                     # Haskell's own stack is in the heap, which no dump has.
                     with cython.gil:
-                        other = self.source.haskell_rule(image)
-                    if other < RULE_LIMIT and self.leave_haskell(rule_at(self.words, rule)):
+                        other = self.rules.source.haskell_rule(image)
+                    if other < RULE_LIMIT and self.leave_haskell(rule_at(self.rules.words, rule)):
                         rule = other
                         reason = self.step(rule)
                 if called:
                     reason = self.stop_at_system_call(self.chain[count - 1], pc - beyond, accumulator, reason)
                 if reason:
-                    if self.in_entry_function(image, self.stacks.frame_address[self.chain[count - 1]]):
+                    if self.rules.in_entry_function(image, self.rules.stacks.frame_address[self.chain[count - 1]]):
                         reason = StopReason.ROOT
                     break
-                if rule_at(self.words, rule).flags & kinds.FLAG_SIGNAL:
+                if rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL:
                     self.see_signal_frame(sp)
                 self.regs[RIP] &= self.address_bits
                 # Where Haskell code returns to is no part of what lies before.
-                exact = (rule_at(self.words, rule).flags & kinds.FLAG_SIGNAL) != 0 or (
-                    self.odd and self.keeps_stack(rule_at(self.words, rule))
+                exact = (rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL) != 0 or (
+                    self.odd and self.keeps_stack(rule_at(self.rules.words, rule))
                 )
-                if rule_at(self.words, rule).flags & kinds.FLAG_UNPROVEN and not self.follows_call(self.regs[RIP]):
+                if rule_at(self.rules.words, rule).flags & kinds.FLAG_UNPROVEN and not self.follows_call(
+                    self.regs[RIP]
+                ):
                     reason = StopReason.NO_RULE
                     break
             else:
@@ -199,8 +205,8 @@ class UserFrames(Steps):
                     self.chain[count - 1] = cython.cast(cython.uint, self.entered_frame(self.chain[count - 1]))
                 exact = False
             if second_look and not exact:
-                self.find(self.regs[RIP] - 1, self.regs[RIP])
-                exact = self.found_rule != RULE_UNMAPPED and self.call_proof() == 2
+                self.rules.find(self.regs[RIP] - 1, self.regs[RIP])
+                exact = self.rules.found_rule != RULE_UNMAPPED and self.rules.call_proof() == 2
             if self.regs[RSP] < sp or (self.regs[RSP] == sp and self.regs[RBP] <= frame):
                 # Down is where only signal stacks and coroutines go; a stack that keeps doing so is going in circles.
                 turns += 1
@@ -229,8 +235,8 @@ class UserFrames(Steps):
     def called_within(self, pc: cython.ulonglong) -> cython.bint:
         """Whether the innermost code, found last, is a subroutine in a function, where the call that the stack pointer
         has the return address of is another part of that function."""
-        image: cython.uint = self.found_image
-        frame: cython.uint = self.found_frame
+        image: cython.uint = self.rules.found_image
+        frame: cython.uint = self.rules.found_frame
         back: cython.ulonglong
         within: cython.bint = False
         if self.link >= 0 or image == NOTHING:
@@ -238,14 +244,16 @@ class UserFrames(Steps):
         self.fault = 0
         back = self.load(self.regs[RSP])
         if not self.fault:
-            self.find(back - 1, back)
-            if self.found_image == image and self.found_rule < RULE_LIMIT:
+            self.rules.find(back - 1, back)
+            if self.rules.found_image == image and self.rules.found_rule < RULE_LIMIT:
                 with cython.gil:
-                    within = self.source.called_within(
-                        image, self.stacks.frame_address[frame], self.stacks.frame_address[self.found_frame] + 1
+                    within = self.rules.source.called_within(
+                        image,
+                        self.rules.stacks.frame_address[frame],
+                        self.rules.stacks.frame_address[self.rules.found_frame] + 1,
                     )
         self.fault = 0
-        self.find(pc, pc)
+        self.rules.find(pc, pc)
         return within
 
     @cython.final
@@ -261,8 +269,8 @@ class UserFrames(Steps):
         if (
             image == NOTHING
             or self.link >= 0
-            or self.stacks.frame_provenance[frame] == Provenance.GOPCLNTAB
-            or self.in_entry_function(image, self.stacks.frame_address[frame])
+            or self.rules.stacks.frame_provenance[frame] == Provenance.GOPCLNTAB
+            or self.rules.in_entry_function(image, self.rules.stacks.frame_address[frame])
         ):
             return StopReason.ROOT
         return StopReason.FIBER_ROOT
@@ -276,13 +284,14 @@ class UserFrames(Steps):
         fiber: code that is known as one, or the start of a function in a place that unwind information gave. Nothing
         calls just before a function, so that somebody has put it there by hand."""
         proof: cython.int
-        if self.found_rule == RULE_UNMAPPED or (
-            self.found_rule < RULE_LIMIT and rule_at(self.words, self.found_rule).flags & kinds.FLAG_SIGNAL
+        if self.rules.found_rule == RULE_UNMAPPED or (
+            self.rules.found_rule < RULE_LIMIT
+            and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
         ):
             return False
-        proof = self.fiber_proof()
+        proof = self.rules.fiber_proof()
         return proof == 1 or (
-            proof == 3 and callee != NOTHING and self.stacks.frame_provenance[callee] <= Provenance.SFRAME
+            proof == 3 and callee != NOTHING and self.rules.stacks.frame_provenance[callee] <= Provenance.SFRAME
         )
 
     @cython.final
@@ -298,11 +307,11 @@ class UserFrames(Steps):
             back = self.fresh[STATE * i]
             if self.fresh[STATE * i + 8] == ALL_ONES:
                 continue
-            self.find(back - 1, back)
+            self.rules.find(back - 1, back)
             if not self.begins_fiber(self.chain[first + i - 1]):
                 continue
-            self.find(back, back)
-            self.chain[first + i] = self.found_frame
+            self.rules.find(back, back)
+            self.chain[first + i] = self.rules.found_frame
             self.fresh_count = i + 1
             self.stop = StopReason.FIBER_ROOT
             self.stop_image = NOTHING
@@ -337,10 +346,10 @@ class UserFrames(Steps):
     @cython.exceptval(-1)
     def entered_frame(self, number: cython.Py_ssize_t) -> cython.longlong:
         """The frame as one whose caller is the function that entered its code."""
-        return self.stacks.frame(
-            self.stacks.frame_image[number],
-            self.stacks.frame_address[number],
-            self.stacks.frame_runtime[number],
+        return self.rules.stacks.frame(
+            self.rules.stacks.frame_image[number],
+            self.rules.stacks.frame_address[number],
+            self.rules.stacks.frame_runtime[number],
             Provenance.ENTRY,
         )
 
@@ -357,7 +366,7 @@ class UserFrames(Steps):
         self.tail_place = NOTHING
         self.memo_at = -1
         self.memo_compared = False
-        if self.memo_count and self.memo_space == self.space and self.high >= self.memo_top:
+        if self.memo_count and self.memo_space == self.rules.space and self.high >= self.memo_top:
             self.memo_at = self.memo_count - 1
             self.memo_equal = self.memo_top
         return 0
@@ -424,7 +433,7 @@ class UserFrames(Steps):
             self.log.put_off(self.chain, count)
             return NOTHING
         while i >= first:
-            node = cython.cast(cython.uint, self.stacks.node(node, self.chain[i]))
+            node = cython.cast(cython.uint, self.rules.stacks.node(node, self.chain[i]))
             if keep:
                 # All words of a state are there if its first one is.
                 state = cython.cast(cython.p_ulonglong, cython.address(self.fresh[STATE * (i - first)]))
@@ -442,7 +451,7 @@ class UserFrames(Steps):
             self.memo_top = self.top
         self.memo_count = at
         self.memo_stop = self.stop
-        self.memo_space = self.space
+        self.memo_space = self.rules.space
         self.memo_dump = self.dump
         self.memo_low = self.low
         return node
@@ -529,7 +538,7 @@ class UserFrames(Steps):
         i: cython.int
         if rule >= RULE_LIMIT or self.link >= 0:
             return False
-        words = rule_at(self.words, rule)
+        words = rule_at(self.rules.words, rule)
         for i in range(min(words.saved_count, REGISTERS)):
             if words.saved[i].kind == kinds.AT_CFA and words.saved[i].number in (RAX, RDX):
                 found += 1
@@ -557,8 +566,8 @@ class UserFrames(Steps):
         for k in range(last):
             at = STATE * k
             back = self.fresh[at]
-            self.find(back if self.fresh[at + 8] == ALL_ONES else back - 1, back)
-            if not self.returns_to_handler(self.found_rule):
+            self.rules.find(back if self.fresh[at + 8] == ALL_ONES else back - 1, back)
+            if not self.returns_to_handler(self.rules.found_rule):
                 continue
             at += STATE
             back = self.fresh[at]

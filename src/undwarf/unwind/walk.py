@@ -103,7 +103,7 @@ class Walker(SampledChains):
 
     def show_returns(self) -> None:
         """Keep return addresses as the absolute addresses of callers, not what they are looked up by."""
-        self.returns = True
+        self.rules.returns = True
 
     def stop_at_innermost(self) -> None:
         """Give of each dump the innermost frame only, for which no rule is asked."""
@@ -115,7 +115,7 @@ class Walker(SampledChains):
 
     def take_over(self, other: Walker) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Go on with the stacks and the counts of a walker that had room for fewer images."""
-        self.stacks = other.stacks
+        self.rules.stacks = other.rules.stacks
         self.live = other.live
         self.live_whole = other.live_whole
         if other.deep is not None:
@@ -220,7 +220,7 @@ class Walker(SampledChains):
             end = min(self.high, self.regs[RSP] + cython.cast(cython.ulonglong, reach))
             at = self.next_entry(self.regs[RSP], end)
             if at < end:
-                found = self.found_frame, at - self.regs[RSP], self.regs[RIP]
+                found = self.rules.found_frame, at - self.regs[RSP], self.regs[RIP]
         self.window = None
         return found
 
@@ -228,23 +228,23 @@ class Walker(SampledChains):
         """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff where no call
         stands before its address."""
         here: cython.uint = frame
-        if self.stacks.frame_provenance[here] != Provenance.OTHER_DUMP:
-            here = self.inferred_frame(here)
-        return 0xFFFFFFFF if here == NOTHING else self.stacks.node(parent, here)
+        if self.rules.stacks.frame_provenance[here] != Provenance.OTHER_DUMP:
+            here = self.rules.inferred_frame(here)
+        return 0xFFFFFFFF if here == NOTHING else self.rules.stacks.node(parent, here)
 
     def place(self, frame: int) -> tuple[int, int]:
         """A frame's image and its address there; 0xffffffff as the image for none."""
         number: cython.Py_ssize_t = frame
-        return self.stacks.frame_image[number], self.stacks.frame_address[number]
+        return self.rules.stacks.frame_image[number], self.rules.stacks.frame_address[number]
 
     def frame_at(self, frame: int, address: int) -> int:
         """The number of a frame at another address of the same image in the same process, taken from another dump."""
         number: cython.Py_ssize_t = frame
         there: cython.ulonglong = address
-        runtime: cython.ulonglong = self.stacks.frame_runtime[number]
+        runtime: cython.ulonglong = self.rules.stacks.frame_runtime[number]
         if runtime:
-            runtime += there - self.stacks.frame_address[number]
-        return self.stacks.frame(self.stacks.frame_image[number], there, runtime, Provenance.OTHER_DUMP)
+            runtime += there - self.rules.stacks.frame_address[number]
+        return self.rules.stacks.frame(self.rules.stacks.frame_image[number], there, runtime, Provenance.OTHER_DUMP)
 
     @property
     def missing_scheduler(self) -> int:
@@ -263,8 +263,8 @@ class Walker(SampledChains):
         for k in range(1, self.fresh_count):
             if self.fresh[STATE * k + 1] > self.high:
                 frame = self.chain[first + k]
-                if self.stacks.frame_provenance[frame] != Provenance.OTHER_DUMP:
-                    frame = self.inferred_frame(frame)
+                if self.rules.stacks.frame_provenance[frame] != Provenance.OTHER_DUMP:
+                    frame = self.rules.inferred_frame(frame)
                 if frame == NOTHING:
                     return False
                 self.chain[first + k] = frame
@@ -276,7 +276,7 @@ class Walker(SampledChains):
         i: cython.Py_ssize_t = self.traced_end
         while i > 0:
             i -= 1
-            found = cython.cast(cython.uint, self.stacks.node(found, self.chain[i]))
+            found = cython.cast(cython.uint, self.rules.stacks.node(found, self.chain[i]))
         return found
 
     @cython.cfunc
@@ -300,15 +300,17 @@ class Walker(SampledChains):
         self.tried_scheduler = 0
         self.live_low = 0
         self.live_high = 0
-        self.space = self.space_of[s]
+        self.rules.space = self.space_of[s]
         if self.positions[s] < self.base or self.positions[s] - self.base > cython.cast(
             cython.ulonglong, self.window.shape[0]
         ):
             self.damaged += 1
             return 0
         if mode == 2 and self.ips[s] and not (self.chain_at[s] or self.regs_at[s] or self.stitched):
-            known = 3 * cython.cast(cython.Py_ssize_t, ((self.ips[s] ^ self.space) * GOLDEN_RATIO) >> 52 & (BARE - 1))
-            if self.bare[known] == self.ips[s] and self.bare[known + 1] == self.space:
+            known = 3 * cython.cast(
+                cython.Py_ssize_t, ((self.ips[s] ^ self.rules.space) * GOLDEN_RATIO) >> 52 & (BARE - 1)
+            )
+            if self.bare[known] == self.ips[s] and self.bare[known + 1] == self.rules.space:
                 self.result = cython.cast(cython.uint, self.bare[known + 2])
                 self.stop = StopReason.NO_DUMP
                 return 0
@@ -316,7 +318,9 @@ class Walker(SampledChains):
         if self.chain_at[s]:
             count = self.kernel_part(record + self.chain_at[s], self.kernel_of[s])
         elif mode == 1 and self.ips[s]:
-            self.chain[0] = cython.cast(cython.uint, self.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s]))
+            self.chain[0] = cython.cast(
+                cython.uint, self.rules.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s])
+            )
             count = 1
         kernel_count = count
         self.tail_node = NOTHING
@@ -345,8 +349,8 @@ class Walker(SampledChains):
             self.stop = self.miscs[s] >> 8 & 31
         if count == kernel_count and mode == 2 and self.ips[s] and self.stop != StopReason.DEFERRED:
             # Neither registers nor a chain: the sampled address is all there is.
-            self.resolve(self.ips[s], self.ips[s], Provenance.USER_CHAIN)
-            self.chain[count] = self.found_frame
+            self.rules.resolve(self.ips[s], self.ips[s], Provenance.USER_CHAIN)
+            self.chain[count] = self.rules.found_frame
             count += 1
             if self.stop == StopReason.NONE:
                 self.stop = StopReason.NO_DUMP
@@ -358,13 +362,13 @@ class Walker(SampledChains):
             count = kernel_count if node != NOTHING else 0
         while count > 0:
             count -= 1
-            node = cython.cast(cython.uint, self.stacks.node(node, self.chain[count]))
+            node = cython.cast(cython.uint, self.rules.stacks.node(node, self.chain[count]))
         if self.branch_history and self.branch_kinds.shape[0] and self.branch_at[s]:
             node = self.with_branches(s, record, node)
         self.result = node
         if known >= 0:
             self.bare[known] = self.ips[s]
-            self.bare[known + 1] = self.space
+            self.bare[known + 1] = self.rules.space
             self.bare[known + 2] = node
         return 0
 
@@ -398,27 +402,27 @@ class Walker(SampledChains):
             return leaf
         total = self.branch_count(at, kind)
         at += 16 if kind & BRANCH_HW_INDEX else 8
-        sampled = cython.cast(cython.uint, self.stacks.node_key[leaf] & NOTHING)
-        node = cython.cast(cython.uint, self.stacks.node_key[leaf] >> 32)
+        sampled = cython.cast(cython.uint, self.rules.stacks.node_key[leaf] & NOTHING)
+        node = cython.cast(cython.uint, self.rules.stacks.node_key[leaf] >> 32)
         for i in range(total):
             if node == NOTHING:
                 break
             source = self.branch_frame(at + 24 * i, self.kernel_of[s])
-            caller = cython.cast(cython.uint, self.stacks.node_key[node] & NOTHING)
-            address = self.stacks.frame_address[source]
+            caller = cython.cast(cython.uint, self.rules.stacks.node_key[node] & NOTHING)
+            address = self.rules.stacks.frame_address[source]
             if (
-                self.stacks.frame_image[source] == self.stacks.frame_image[caller]
-                and 0 <= self.stacks.frame_address[caller] - address < LONGEST_CALL
+                self.rules.stacks.frame_image[source] == self.rules.stacks.frame_image[caller]
+                and 0 <= self.rules.stacks.frame_address[caller] - address < LONGEST_CALL
             ):
-                node = cython.cast(cython.uint, self.stacks.node_key[node] >> 32)
+                node = cython.cast(cython.uint, self.rules.stacks.node_key[node] >> 32)
         i = total
         while i > 0:
             i -= 1
             source = self.branch_frame(at + 24 * i, self.kernel_of[s])
-            node = cython.cast(cython.uint, self.stacks.node(node, source))
+            node = cython.cast(cython.uint, self.rules.stacks.node(node, source))
             source = self.branch_frame(at + 24 * i + 8, self.kernel_of[s])
-            node = cython.cast(cython.uint, self.stacks.node(node, source))
-        return cython.cast(cython.uint, self.stacks.node(node, sampled))
+            node = cython.cast(cython.uint, self.rules.stacks.node(node, source))
+        return cython.cast(cython.uint, self.rules.stacks.node(node, sampled))
 
     @cython.cfunc
     @cython.nogil

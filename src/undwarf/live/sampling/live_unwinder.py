@@ -189,7 +189,7 @@ class LiveUnwinder:
         if self._walker is None:
             nothing = {name: zeros("I", 0) for name in ("parent", "frame", "image")}
             return {**nothing, "address": zeros("Q", 0), "runtime": zeros("Q", 0), "provenance": zeros("B", 0)}
-        columns: dict[str, memoryview] = self._walker.stacks.columns()
+        columns: dict[str, memoryview] = self._walker.rules.stacks.columns()
         return columns
 
     @property
@@ -278,15 +278,15 @@ class LiveUnwinder:
             elif self._live:
                 self._walker.see_deep(self.deep)
         self._walker.see(samples, spaces[0], spaces[1], selected)
-        self._walker.see_spaces(columns, self.sources.kernel_image())
+        self._walker.rules.see_spaces(columns, self.sources.kernel_image())
         return self._walker
 
     def _tidy(self) -> None:
         """Between rounds, when nothing refers to them: forget stacks and snapshots that are many."""
         if self._walker is None:
             return
-        if self._walker.stacks.nodes_total() > MAX_NODES:
-            self._walker.reset()
+        if self._walker.rules.stacks.nodes_total() > MAX_NODES:
+            self._walker.rules.reset()
             # They name calls by the frames that are forgotten.
             self._entries, self._known_entries = Entries(self._limits.entry_samples), []
             self._walker.see_entries([])
@@ -299,4 +299,4 @@ class LiveUnwinder:
             self.replay.compact(gone & self._gone)
             self._gone = gone
             self._room = self.replay.mapping_room()
-            self._walker.see_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)
+            self._walker.rules.see_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)

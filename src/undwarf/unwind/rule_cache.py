@@ -34,8 +34,9 @@ ENTRY = cython.declare(cython.ulonglong, 96)
 """Bytes of start-up code behind an entry point that call the rest and never return."""
 
 
+@cython.final
 @cython.cclass
-class Lookup:
+class RuleCache:
     """What is known of addresses, in columns that are searched.
 
     ``source`` (undwarf.unwind.sources.Sources; without tables its base class) answers what is met for the first time:
@@ -159,7 +160,7 @@ class Lookup:
                 self.image_function_rows[image] = cython.cast(cython.ulonglong, cython.address(places[0]))
                 self.image_function_count[image] = count
 
-    def _load(self, image: cython.Py_ssize_t) -> None:
+    def load_image(self, image: cython.Py_ssize_t) -> None:
         """Load an image."""
         self.loaded.load(image)
         self._take_image(image)
@@ -362,7 +363,7 @@ class Lookup:
         image = self.images[entry]
         if self.image_state[image] == 0:
             with cython.gil:
-                self._load(image)
+                self.load_image(image)
         address = lookup - self.starts[entry] + self.offsets[entry]
         if self.image_state[image] == 2:
             rule = RULE_NO_FILE

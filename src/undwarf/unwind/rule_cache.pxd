@@ -1,7 +1,7 @@
 from undwarf.unwind.stacks cimport Stacks
 
 
-cdef class Lookup:
+cdef class RuleCache:
     cdef readonly Stacks stacks
     cdef object source
     cdef object loaded
