@@ -11,6 +11,7 @@ from tests.perfdata import build
 import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
+from undwarf.tables.model import UnwindTable
 from undwarf.unwind.x86_64.calls import is_after_system_call, is_fiber_root, system_call_number
 from undwarf.views.unwind_quality import unwind_quality
 
@@ -319,6 +320,15 @@ def test_what_returns_from_a_signal_is_no_root_of_a_fiber(program: Path, at: dic
     names, stop = walked(program, at["leaf"], [at["sigreturn"], 0x1234, 0x1234, 0x1234])
     assert names[0] == "leaf"
     assert stop in (StopReason.UNMAPPED, StopReason.TRUNCATED)
+
+
+def test_what_is_in_front_of_a_page_fault_is_not_looked_up(
+    program: Path, at: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(UnwindTable, "more", lambda _table, address: asked.append(address))
+    assert walked(program, at["main"], [at["in_start"]], mode=KERNEL) == (["main", "_start"], StopReason.ROOT)
+    assert asked == []
 
 
 def test_middle_of_a_function_that_nothing_calls_is_no_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:

@@ -29,7 +29,8 @@ REGISTERS = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp", "ip")
 CODE = """
     .text
     .skip 16, 0x90
-    .globl enter, in_enter, machine, in_machine, run, in_run, call_made, in_call, main, in_main, _start, in_start
+    .globl enter, in_enter, below, in_below
+    .globl machine, in_machine, run, in_run, call_made, in_call, main, in_main, _start, in_start
     .type enter, @function
 enter:
     .cfi_startproc
@@ -43,6 +44,16 @@ in_enter:
     ret
     .cfi_endproc
     .size enter, .-enter
+    # As libcrypto's SHA-512: what the stack pointer was is saved in front of where it is.
+    .type below, @function
+below:
+    .cfi_startproc
+    .cfi_escape 0x0f, 6, 0x77, 0x80, 0x7f, 6, 0x23, 8
+    call *%rax
+in_below:
+    ret
+    .cfi_endproc
+    .size below, .-below
     # An interpreter in assembly: one description of its frame for all of its code.
     .type machine, @function
 machine:
@@ -199,6 +210,12 @@ def test_stack_entered_from_another_one_has_its_root_there(program: Path, at: di
     profile, _missing = profile_of(program, words, STACK + 8)
     assert stack_of(profile) == (["0x80", "enter"], StopReason.ENTERED_STACK)
     assert unwind_quality(profile).whole == 1
+
+
+def test_rule_that_reads_in_front_of_the_dump_enters_no_other_stack(program: Path, at: dict[str, int]) -> None:
+    words = [0, STACK + (1 << 30), at["in_below"], 0]
+    profile, _missing = profile_of(program, words, STACK + 8)
+    assert stack_of(profile) == (["0x80", "below"], StopReason.UNREADABLE_MEMORY)
 
 
 def test_rule_that_reads_close_above_the_dump_wants_a_larger_one(program: Path, at: dict[str, int]) -> None:

@@ -24,6 +24,8 @@ UCONTEXT_AARCH64 = cython.declare(cython.ulonglong, 128)
 stack pointer is at it when a handler has returned."""
 STACK_REACH = cython.declare(cython.ulonglong, 8 << 20)
 """Bytes from a dump's start from which on memory is another stack's: the usual limit of a stack."""
+BREG = cython.declare(cython.int, 0x70)
+"""DW_OP_breg0; that of the next register is one more."""
 ENTRY_REACH = cython.declare(cython.ulonglong, 1024)
 """Bytes above the stack pointer in which the entry of code made at run time is looked for: LuaJIT's traces keep up to
 that many of their own."""
@@ -124,7 +126,11 @@ class Steps(Expressions):
         cfa = self.call_frame_address(rule)
         elsewhere = kind == kinds.CFA_EXPRESSION and rule.source == Provenance.GOPCLNTAB
         if self.fault:
-            return self.at_other_stack(rule, self.regs[RBP], beyond(self.fault, elsewhere))
+            number = rule.cfa_register
+            if kind == kinds.CFA_EXPRESSION and self.fault in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY):
+                number = self.rules.expression_bytes[self.rules.expression_offsets[rule.cfa_extra]] - BREG
+            # What is read by the stack pointer is on this stack, in front of the dump (SHA-512 of libcrypto).
+            return self.at_other_stack(rule, self.regs[RBP] if number == RBP else sp, beyond(self.fault, elsewhere))
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         if (
             cfa < sp
@@ -648,18 +654,19 @@ class Steps(Expressions):
             return self.to_system_call_by_number(pc)
         if not (near or self.in_kernel):
             return False
-        self.rules.find(pc - 1, pc)
-        if (
-            self.rules.found_rule < RULE_LIMIT
-            and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
-            and self.rules.found_rule != rule
-            and ((near and pc == back) or self.at_signal_frame())
-        ):
-            # The instruction itself: what lies behind is no part of its function.
-            rule = self.rules.found_rule
-            self.rules.find(pc - 2, pc - 2)
-            self.rules.found_rule = rule
-            return False
+        if (near and pc == back) or self.at_signal_frame():
+            # Only then: what lies in front of a page fault is another function, or padding that nobody needs rules of.
+            self.rules.find(pc - 1, pc)
+            if (
+                self.rules.found_rule < RULE_LIMIT
+                and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
+                and self.rules.found_rule != rule
+            ):
+                # The instruction itself: what lies behind is no part of its function.
+                rule = self.rules.found_rule
+                self.rules.find(pc - 2, pc - 2)
+                self.rules.found_rule = rule
+                return False
         if near and rule == RULE_NO:
             self.rules.find(back - 1, back)
             if self.rules.found_rule == RULE_NO:
