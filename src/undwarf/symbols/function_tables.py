@@ -1,5 +1,8 @@
 """Tables of functions without names, for code that no symbol names: where each starts and ends."""
 
+from array import array
+from operator import sub
+
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
@@ -22,7 +25,5 @@ def searched_table(elf: ElfFile, limits: Limits, described: SymbolTable) -> Symb
 
 def _nameless(starts: "memoryview[int]", ends: "memoryview[int]") -> SymbolTable:
     count = len(starts)
-    sizes = zeros("Q", count)
-    for i in range(count):
-        sizes[i] = ends[i] - starts[i]
+    sizes = memoryview(array("Q", map(sub, ends, starts)))
     return SymbolTable(starts, sizes, zeros("Q", count), zeros("Q", count), zeros("B", count), None, [b"\0"])

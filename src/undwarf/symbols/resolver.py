@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from bisect import bisect_right
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
-from undwarf.symbols.function_tables import described_table, searched_table
+from undwarf.symbols.unnamed_frames import fill_unnamed, unnamed_within
 from undwarf.symbols.languages import has_code_of
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
@@ -21,6 +22,7 @@ from undwarf.symbols.unnamed_frames import fill_unnamed, has_unnamed, unnamed_wi
 if TYPE_CHECKING:
     from undwarf.symbols.kernel import KernelSymbol, KernelTable
     from undwarf.symbols.modules import Place, PlacedTable
+    from undwarf.tables.function_starts import Ranges
 
 UNKNOWN = "[unknown]"
 """What perf calls code that nothing names."""
@@ -90,8 +92,8 @@ class Resolver:
         self._tables: dict[int, SymbolTable | None] = {}
         self._stubs: dict[int, Stubs] = {}
         self._maps: dict[int, tuple[tuple[int, int, int] | None, SymbolTable | None]] = {}
-        self._described: dict[int, SymbolTable] = {}
-        self._searched: dict[int, SymbolTable] = {}
+        self._described: dict[int, Ranges] = {}
+        self._searched: dict[int, Ranges] = {}
         self._kernel: tuple[KernelTable | None, str] | None = None
         self._announced: dict[bytes, list[KernelSymbol]] | None = None
         self._places: dict[int, list[Place]] | None = None
@@ -133,19 +135,23 @@ class Resolver:
             found = self._stubs[image.number] = Stubs(image.elf, self._tables.get(image.number))
         return found
 
-    def described(self, image: Image, elf: ElfFile) -> SymbolTable:
-        """The functions that an image's unwind information describes, nameless."""
+    def described(self, image: Image, elf: ElfFile) -> "Ranges":
+        """(starts, ends) of the functions that an image's unwind information describes."""
         found = self._described.get(image.number)
         if found is None:
-            found = self._described[image.number] = described_table(elf, self.options.limits)
+            from undwarf.tables.function_starts import described_functions
+
+            found = self._described[image.number] = described_functions(elf, self.options.limits)
         return found
 
-    def searched(self, image: Image, elf: ElfFile) -> SymbolTable:
-        """The functions that an image's code refers to, nameless."""
+    def searched(self, image: Image, elf: ElfFile) -> "Ranges":
+        """(starts, ends) of the functions that an image's code refers to."""
         found = self._searched.get(image.number)
         if found is None:
-            described = self.described(image, elf)
-            found = self._searched[image.number] = searched_table(elf, self.options.limits, described)
+            from undwarf.tables.function_starts import searched_functions
+
+            known, _ends = self.described(image, elf)
+            found = self._searched[image.number] = searched_functions(elf, known, self.options.limits)
         return found
 
     def kernel(self) -> "KernelTable | None":
@@ -389,16 +395,25 @@ class _Batch:
         if elf is None:
             return
         file = image.name.rpartition(b"/")[2].decode("utf-8", "replace")
+        # All addresses.
+        lows, highs = zeros("Q", 1), zeros("Q", 1)
+        highs[0] = 0xFFFFFFFFFFFFFFFF
         for functions_of in (self.resolver.described, self.resolver.searched):
-            if not has_unnamed(self.functions, self.order, begin, end):
+            # Few frames of a large file have no symbol.
+            frames = unnamed_within(self.functions, self.addresses, self.order, begin, end, lows, highs)
+            if not frames:
                 return
-            table = functions_of(image, elf)
-            new = zeros("I", min(end - begin, len(table)))
-            memory = zeros("I", len(table))
-            known = len(self.symbols)
-            count = table.assign(self.addresses, self.order, begin, end, 0, memory, self.functions, known, new)
-            for start in table.describe(new, count)[1].tolist():
-                self.unnamed.append(self._add(f"{file}+{start:#x}", image.number, start))
+            starts, ends = functions_of(image, elf)
+            known: dict[int, int] = {}
+            for frame in frames:
+                number = bisect_right(starts, self.addresses[frame]) - 1
+                if number < 0 or self.addresses[frame] >= ends[number]:
+                    continue
+                function = known.get(number)
+                if function is None:
+                    function = known[number] = self._add(f"{file}+{starts[number]:#x}", image.number, starts[number])
+                    self.unnamed.append(function)
+                self.functions[frame] = function
 
     def _name_kernel(self, number: int, begin: int, end: int, memory: "dict[int, memoryview[int]]") -> None:
         table = self.resolver.kernel()

@@ -29,24 +29,6 @@ def fill_unnamed(
 
 @cython.locals(
     functions="const unsigned int[::1]",
-    order="const unsigned int[::1]",
-    i=cython.Py_ssize_t,
-    found=cython.bint,
-)
-def has_unnamed(column: Any, frames: Any, begin: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bool:
-    """Whether a frame of a group has no function yet."""
-    functions = column
-    order = frames
-    found = False
-    for i in range(begin, end):
-        if functions[order[i]] == NOTHING:
-            found = True
-            break
-    return found
-
-
-@cython.locals(
-    functions="const unsigned int[::1]",
     addresses="const unsigned long long[::1]",
     order="const unsigned int[::1]",
     lows="const unsigned long long[::1]",

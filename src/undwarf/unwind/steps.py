@@ -126,11 +126,10 @@ class Steps(Expressions):
         cfa = self.call_frame_address(rule)
         elsewhere = kind == kinds.CFA_EXPRESSION and rule.source == Provenance.GOPCLNTAB
         if self.fault:
-            number = rule.cfa_register
             if kind == kinds.CFA_EXPRESSION and self.fault in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY):
-                number = self.rules.expression_bytes[self.rules.expression_offsets[rule.cfa_extra]] - BREG
+                base = self.rules.expression_bytes[self.rules.expression_offsets[rule.cfa_extra]] - BREG
             # What is read by the stack pointer is on this stack, in front of the dump (SHA-512 of libcrypto).
-            return self.at_other_stack(rule, self.regs[RBP] if number == RBP else sp, beyond(self.fault, elsewhere))
+            return self.at_other_stack(rule, self.regs[RBP] if base == RBP else sp, beyond(self.fault, elsewhere))
         # Only the stack and frame pointer bound the frame; other registers may lead to another stack.
         if (
             cfa < sp
