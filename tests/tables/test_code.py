@@ -22,6 +22,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.code.parts import circles
 from undwarf.tables.code.returning import is_known
 from undwarf.tables.from_code import CodeSource, source
+from undwarf.tables.function_starts import searched_functions
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
 from undwarf.tables.sources import UNWIND_ORDER, Request
 
@@ -677,6 +678,16 @@ def test_only_what_is_left_open_is_searched(tmp_path: Path) -> None:
     table.consult_all()
     more = set(table.starts) - set(described.starts)
     assert more and not any(described.function_at(start) is not None for start in more)
+
+
+def test_functions_found_for_rules_are_not_searched_again_for_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elf = ElfFile.open(build(tmp_path, SWITCH + UNDESCRIBED, "c", "gcc", "-O2"))
+    UnwindTable.from_elf(elf, UNWIND_ORDER, quick=True).consult_all()
+    monkeypatch.delattr("undwarf.tables.from_code._open_ranges")
+    starts, ends = searched_functions(elf, memoryview(b"").cast("Q"))
+    assert len(starts) == len(ends) > 0
 
 
 def test_open_code_beyond_the_limit_is_not_searched(tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ class ElfFile:
 
     __slots__ = (
         "__dict__",
+        "__weakref__",
         "_buffer",
         "_deferred",
         "_layout",

@@ -2,6 +2,7 @@
 
 from array import array
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
@@ -20,6 +21,7 @@ from undwarf.tables.words import NO_RULE
 
 if TYPE_CHECKING:
     from undwarf.tables.code.binary import Binary
+    from undwarf.tables.code.functions import Functions
     from undwarf.tables.code.stack_state import RuleWords
 
 __all__ = ["CODE", "CodeSource", "code_functions", "providers", "source"]
@@ -31,6 +33,8 @@ SUPPORTED = frozenset(((_X86_64, "little"), (_AARCH64, "little")))
 _RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
 _ALIGNED = 16
+_open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, Functions]]" = WeakKeyDictionary()
+"""The functions in what `.eh_frame` leaves open, found for rules with these limits: names need them too."""
 
 
 class CodeSource:
@@ -162,6 +166,7 @@ def _open_source(request: Request) -> CodeSource | None:
     separate = request.debug_elf() if elf.section(".symtab") is None else None
     others = [separate] if separate is not None else []
     binary = Binary(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
+    _open_functions[elf] = limits, binary.functions
     return HoleSource(binary, request.rules, request.defects) if len(binary.functions.starts) else None
 
 
@@ -169,6 +174,7 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
     """Sorted ranges of code that no entry of `.eh_frame` describes, but for padding; as many of the first ones as are
     below ``limits.code_searched_bytes`` together."""
     from undwarf.tables.code.decoding import only_padding
+    from undwarf.tables.code.reference_columns import of_kind
 
     described = eh_frame(elf, RuleSet(limits), limits, Defects())
     places = sorted((one.address, one.address + one.size) for one in elf.sections if one.flags & SHF_EXECINSTR)
@@ -176,15 +182,21 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
         return []
     code = array("Q", [start for start, _ in places]), array("Q", [end for _, end in places])
     starts, ends, where, _ = fill_holes(described.starts, described.ends, zeros("Q", len(described.starts)), *code, 1)
+    # The number of the source that a range is of is the upper half of `where`, here 0 or 1.
+    open_starts, open_ends = of_kind(bytes(where.cast("B")[4::8]), starts, ends, 1)
+    begins = set(code[0])
+    large = [
+        (start, end)
+        for start, end in zip(open_starts.tolist(), open_ends.tolist(), strict=True)
+        if end - start >= _ALIGNED or start in begins
+    ]
     found = []
     left = limits.code_searched_bytes
-    for number in [number for number, of in enumerate(where.tolist()) if of >> 32]:
-        start, end = starts[number], ends[number]
-        if end - start >= _ALIGNED or start in code[0]:
-            data = elf.read(start, end - start) if end - start <= left else None
-            if data is not None and not only_padding(bytes(data[:_LONGEST_PADDING]), start):
-                found.append((start, end))
-                left -= end - start
+    for start, end in large:
+        data = elf.read(start, end - start) if end - start <= left else None
+        if data is not None and not only_padding(bytes(data[:_LONGEST_PADDING]), start):
+            found.append((start, end))
+            left -= end - start
     return found
 
 
@@ -196,7 +208,10 @@ def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[mem
         return zeros("Q", 0), zeros("Q", 0)
     from undwarf.tables.code.functions import find_functions
 
-    if has_functions(elf):
+    kept = _open_functions.get(elf)
+    if kept is not None and kept[0] == limits:
+        found = kept[1]
+    elif has_functions(elf):
         found = find_functions(elf, (), limits, only=_open_ranges(elf, limits))
     else:
         found = find_functions(elf, (), limits, known=known, search=True)

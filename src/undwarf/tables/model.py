@@ -9,6 +9,7 @@ how a new kind is added.
 """
 
 import os
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -155,9 +156,7 @@ class Functions:
             return Functions(source.starts, source.ends, None, (source,))._asked_as(self)
         where = self.where
         if where is None:
-            where = zeros("Q", len(self.starts))
-            for function in range(len(where)):
-                where[function] = function
+            where = memoryview(array("Q", range(len(self.starts))))
         found = fill_holes(self.starts, self.ends, where, source.starts, source.ends, len(self._sources))
         return Functions(*found[:3], (*self._sources, source))._asked_as(self) if found[3] else self
 

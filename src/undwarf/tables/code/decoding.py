@@ -384,6 +384,12 @@ def decode(code: bytes, address: int) -> tuple[list[Operation], int]:
     return found, count
 
 
+IDLE = frozenset(
+    (0x0F, 0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), *range(0x64, 0x68), 0x87, 0x90, 0xCC, 0xD9, 0xF0, 0xF2, 0xF3)
+)
+"""What instructions that do nothing begin with, prefixes among them: the decoder takes longer to say no."""
+
+
 def only_padding(code: bytes, address: int) -> bool:
     """Whether a stretch of code does nothing."""
     for one in Decoder(64, code, ip=address):

@@ -2,14 +2,15 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from itertools import compress, count
 from struct import iter_unpack
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
-from undwarf.tables.code.decoding import only_padding
+from undwarf.tables.code.decoding import IDLE, only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
 from undwarf.tables.code.references import CodeReferences
 
@@ -22,8 +23,8 @@ _FUNCTIONS = (2, 10)
 _PF_X = 1
 _ADDRESSES = (1 << 64) - 1
 """Code that is said to go on beyond all addresses is damage."""
-_JUMPS = {b"\xe9": 5, b"\xeb": 2}
-"""Unconditional jumps, and how long they are."""
+_JUMPS = {0xE9: 5, 0xEB: 2}
+"""The first bytes of unconditional jumps, and how long these are."""
 _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
 
 
@@ -49,18 +50,22 @@ class Functions:
         return number if number >= 0 and address < self.ends[number] else None
 
 
-def _symbols(elf: ElfFile, limits: Limits, inside: Callable[[int], bool]) -> Iterable[tuple[int, str]]:
-    """(address, name) of functions whose address is ``inside``."""
+def _symbols(elf: ElfFile, limits: Limits, lows: "array[int]", highs: "array[int]") -> Iterable[tuple[int, str]]:
+    """(address, name) of functions whose address lies in one of some sorted ranges, from ``lows`` to ``highs``."""
     for table_name, strings_name in ((".symtab", ".strtab"), (".dynsym", ".dynstr")):
         table = elf.section_data(table_name)
         strings = elf.section_data(strings_name)
         if table is None or strings is None or len(table) // 24 > limits.symbols:
             continue
-        text = bytes(strings)
-        words = table[: len(table) // 24 * 24].cast("Q")
-        for first, value in zip(words[::3].tolist(), words[1::3].tolist(), strict=True):
+        words = array("Q", bytes(table[: len(table) // 24 * 24]))
+        values = words[1::3]
+        # Few of a large file's symbols lie in what is left open.
+        wanted = set(within(values, lows, highs))
+        text = bytes(strings) if wanted else b""
+        for number in compress(count(), map(wanted.__contains__, values)) if wanted else ():
+            first, value = words[3 * number], values[number]
             # Name, type, visibility and section are one word.
-            if value and first >> 32 & 15 in _FUNCTIONS and first >> 48 and inside(value):
+            if value and first >> 32 & 15 in _FUNCTIONS and first >> 48:
                 at = first & 0xFFFFFFFF
                 end = text.find(b"\0", at)
                 yield value, text[at:end].decode("ascii", "replace") if end >= 0 else ""
@@ -116,7 +121,7 @@ def find_functions(
         return at >= 0 and address < highs[at]
 
     for one in (elf, *others):
-        for address, name in _symbols(one, limits, inside):
+        for address, name in _symbols(one, limits, lows, highs):
             starts.add(address)
             if name and (address not in found.names or name.startswith("__")):
                 found.names[address] = name
@@ -182,17 +187,15 @@ def _behind_ends(elf: ElfFile, references: CodeReferences, code: list[tuple[int,
     """The round addresses that only padding is in front of behind a return or an unconditional jump, and to which
     nothing jumps: nothing but the start of a function, called from elsewhere, makes such an address of use."""
     jumped = set(references.targets)
-    jumps = iter(references.sources)
-    returned = iter(references.returned)
-    jump, behind = next(jumps, _ADDRESSES), next(returned, _ADDRESSES)
+    jumps, returned = references.sources, references.returned
     for start, end in code:
         data = bytes(elf.read(start, end - start, writable=True) or b"")
-        while jump < end or behind <= end:
-            if jump < behind:
-                length = _JUMPS.get(data[jump - start : jump - start + 1], 0)
-                at, jump = jump + length if length else 0, next(jumps, _ADDRESSES)
-            else:
-                at, behind = behind, next(returned, _ADDRESSES)
+        sources = jumps[bisect_left(jumps, start) : bisect_left(jumps, start + len(data))].tolist()
+        ends = [at + _JUMPS[data[at - start]] for at in sources if data[at - start] in _JUMPS]
+        ends += returned[bisect_right(returned, start) : bisect_right(returned, end)].tolist()
+        for at in ends:
+            if at & 15 and (at >= end or data[at - start] not in IDLE):
+                continue
             aligned = (at + 15) & -16
-            if at and aligned < end and aligned not in jumped and only_padding(data[at - start : aligned - start], at):
+            if aligned < end and aligned not in jumped and only_padding(data[at - start : aligned - start], at):
                 yield aligned
