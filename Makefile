@@ -1,15 +1,17 @@
 # make demo    records a real workload (or uses the recording in examples/) and shows where its time went
 # make test    all tests            make lint    style, types, layers
+# make ci-tools  installs, with apt-get, the compilers and programs that tests are skipped without
 # make bench   our time and memory beside perf's and samply's
 PYTHON ?= python3
 VENV ?= .venv
 FUZZ_SECONDS ?= 4
 TEST_JOBS ?= auto
+TEST_OPTIONS ?=
 SWEEP_FILES ?= 40
 DEMO_KERNELS := buffers,mapped_files,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint bench fuzz sweep build clean
+.PHONY: setup demo test ci-tools lint bench fuzz sweep build clean
 
 setup: $(VENV)/.stamp build
 
@@ -31,7 +33,10 @@ demo: $(VENV)/.stamp
 	@$(MAKE) --no-print-directory build
 
 test: setup
-	$(BIN)/python -m pytest --numprocesses $(TEST_JOBS) --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(TEST_JOBS) --maxprocesses 4 --dist loadfile $(TEST_OPTIONS)
+
+ci-tools:
+	.ci/install-tools
 
 lint: setup
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,13 +20,31 @@ os.environ["UNDWARF_TRACEBACK"] = "1"
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     # Commands end with what they made frozen, which tools that look at the end for who refers to what do not expect.
     gc.unfreeze()
+    skipped = _skipped(session.config)
+    if session.exitstatus == pytest.ExitCode.OK and skipped > session.config.getoption("--most-skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(config: pytest.Config) -> None:
+    if (skipped := _skipped(config)) > (most := config.getoption("--most-skipped")):
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        reporter.write_line(f"{skipped} tests were skipped, more than --most-skipped={most}; -rs lists why", red=True)
+
+
+def _skipped(config: pytest.Config) -> int:
+    """How many tests were skipped; 0 in the processes of pytest-xdist, which report to the first one."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return len(reporter.stats.get("skipped", ())) if reporter and not hasattr(config, "workerinput") else 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--refresh", action="store_true", help="write all snapshots anew; look at the difference")
+    parser.addoption(
+        "--most-skipped", type=int, default=sys.maxsize, metavar="N", help="fail if more than N tests are skipped"
+    )
 
 
 @pytest.fixture
