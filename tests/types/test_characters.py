@@ -307,7 +307,7 @@ def test_what_is_counted_backwards_from_where_bytes_begin_is_something_else(fake
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
     assert isinstance(locate(fake.graph, byte, 32, 0, 16), Located)
     assert isinstance(locate(fake.graph, byte, -16, 0, 16), Located)
-    assert locate(fake.graph, byte, -32, -32, 16) == "wider than its type"
+    assert locate(fake.graph, byte, -32, -32, 16) == "access wider than its type"
 
 
 def test_words_before_where_bytes_begin_are_no_bytes_though_copied_as_such(tmp_path: Path) -> None:

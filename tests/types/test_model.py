@@ -237,21 +237,21 @@ def unions(graph: TypeGraph, levels: int) -> int:
 def test_unions_in_unions_are_looked_at_once_a_type(graph: TypeGraph) -> None:
     # All 2^40 paths lead to two numbers.
     t = unions(graph, 40)
-    assert locate(graph, t, 5, 0, 4) == "index not understood"
+    assert locate(graph, t, 5, 0, 4) == "unresolved array index"
     assert graph.alignment(t) == 8
 
 
 def test_a_union_inside_of_itself_ends(graph: TypeGraph) -> None:
     t = struct(graph, "v", 8, member("a", 0, 1), member("b", 0, 1), kind=Kind.UNION)
     assert t == 1
-    assert locate(graph, t, 5, 0, 4) == "index not understood"
+    assert locate(graph, t, 5, 0, 4) == "unresolved array index"
     assert graph.alignment(t) == 1
 
 
 @pytest.mark.parametrize("limits", [Limits(type_depth=4), Limits(type_steps=4)])
 def test_unions_past_the_limits_are_counted(limits: Limits) -> None:
     graph = TypeGraph(limits=limits)
-    assert locate(graph, unions(graph, 10), 5, 0, 4) == "index not understood"
+    assert locate(graph, unions(graph, 10), 5, 0, 4) == "unresolved array index"
     assert "type too deep" in {defect.kind for defect in graph.defects}
 
 

@@ -419,9 +419,9 @@ def test_steps_that_take_many_small_elements_at_once_are_those_of_the_array_behi
     found = locate(graph, both, 40, 128 - 40 + 24, 8)
     assert isinstance(found, Located)
     assert (found.offset, found.field.path) == (152, "at[].value")
-    assert locate(graph, both, 40, 128 - 40 + 2, 4) == "index not understood"
+    assert locate(graph, both, 40, 128 - 40 + 2, 4) == "unresolved array index"
     # Vectors of eight are as long as an element.
-    assert locate(graph, other, 32, 128 - 32 + 8, 8) == "index not understood"
+    assert locate(graph, other, 32, 128 - 32 + 8, 8) == "unresolved array index"
 
 
 def test_an_array_in_an_element_of_an_array(fake: Fake, touched: Touched) -> None:
@@ -534,9 +534,9 @@ def test_characters_are_not_stepped_over_by_the_size_of_something_else(fake: Fak
     assert not isinstance(locate(graph, character, 8, 0, 8), str)
     assert not isinstance(locate(graph, character, 3, 0, 1), str)
     assert not isinstance(locate(graph, character, 64, 0, 16), str)
-    assert locate(graph, character, 80, 0, 16) == "wider than its type"
-    assert locate(graph, character, 80, 0, 8) == "wider than its type"
-    assert locate(graph, character, 80, 0, 1) == "index not understood"
+    assert locate(graph, character, 80, 0, 16) == "access wider than its type"
+    assert locate(graph, character, 80, 0, 8) == "access wider than its type"
+    assert locate(graph, character, 80, 0, 1) == "unresolved array index"
 
 
 def test_a_pointer_beside_an_arrays_elements_stays_where_it_is_counted_from(fake: Fake, touched: Touched) -> None:

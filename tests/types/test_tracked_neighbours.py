@@ -339,7 +339,7 @@ def test_steps_are_of_the_only_one_of_a_unions_structures_that_ends_in_such_an_a
     assert isinstance(found, Located)
     assert (found.type, found.offset, found.field.path) == (rows[1], 8, "pointers[]")
     assert locate(graph, either(rows[0], rows[1], ending("others", graph.pointer_to(fake.item))), 8, 8, 8) == (
-        "index not understood"
+        "unresolved array index"
     )
 
 
@@ -377,7 +377,7 @@ def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> N
         (table(fake.int, 4), 2, 2), (table(fake.int, 64), 1, 2), (table(fake.int, 64), 1, 1),
         (table(pointers, 64), 4, 4), (table(fake.item, 64), 2, 2), (table(fake.int, 64, 8), 2, 2),
     ):  # fmt: skip
-        assert locate(graph, t, step, 0, size) == "index not understood"
+        assert locate(graph, t, step, 0, size) == "unresolved array index"
 
 
 def test_a_part_at_several_places_of_what_is_spoken_of_is_at_none_of_them(fake: Fake) -> None:
@@ -432,7 +432,7 @@ def test_an_array_behind_the_first_part_of_what_a_function_speaks_of(fake: Fake)
     members = (member("data", 0, 32, leaf), member("edges", 32, 32, edges))
     inner = graph.add(TypeRecord(Kind.STRUCT, "inner", 64, members=members))
     nodes = Embedders(graph, lambda: [leaf, inner], wanted_only=True)
-    assert locate(graph, leaf, 8, 40, 8, nodes.preferring(frozenset)) == "index not understood"
+    assert locate(graph, leaf, 8, 40, 8, nodes.preferring(frozenset)) == "unresolved array index"
     found = locate(graph, leaf, 8, 40, 8, nodes.preferring(lambda: frozenset({graph.canonical(inner)})))
     assert isinstance(found, Located)
     assert (graph.name(found.type), found.field.path, found.how) == ("inner", "edges[]", "container")

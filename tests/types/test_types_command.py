@@ -489,7 +489,7 @@ def test_an_index_less_one_before_an_array_is_not_the_end_of_another(tmp_path: P
     binary = build(tmp_path, INDEXED, "indexed.c", "-O2", "-shared", "-fPIC")
     [said] = [one for one in answers(binary, "moved") if one["how"] != "stack"]
     assert "0xf0(%rdi,%rsi,8)" in said["insn"].lower()
-    assert (said["type"], said["reason"]) == (None, "index not understood")
+    assert (said["type"], said["reason"]) == (None, "unresolved array index")
 
 
 NAMELESS = """

@@ -85,7 +85,7 @@ def test_of_two_members_one_is_chosen_by_a_condition(request: pytest.FixtureRequ
     if request.node.callspec.params["program"][1] == "-O0":
         pytest.skip("the members are gone through one by one")
     (told,) = [one for one in accesses(program, "found") if one.candidates]
-    assert (told.type, told.reason) == (None, "one of several members")
+    assert (told.type, told.reason) == (None, "ambiguous member")
     assert told.candidates == ("struct tree.left", "struct tree.right")
 
 

@@ -130,8 +130,8 @@ def test_an_access_that_all_of_a_unions_pointers_allow_tells_nothing(tmp_path: P
     found = last_address(flow_of("mov (%rdi),%rax; mov 32(%rax),%rcx; ret", tmp_path), fake)
     assert found is not None
     assert isinstance(locate(fake.graph, found[1], 0, 32, 8), Located)
-    assert locate(fake.graph, found[1], 0, 24, 8) == "one of several types"
-    assert locate(fake.graph, found[1], 8, 4, 4) == "one of several types"
+    assert locate(fake.graph, found[1], 0, 24, 8) == "ambiguous type"
+    assert locate(fake.graph, found[1], 8, 4, 4) == "ambiguous type"
 
 
 TAGGED = "mov (%rdi),%rax; test $1,%al; jne 1f; mov %rdi,%rax; jmp 2f; 1: sub ${},%rax; 2: mov 8(%rax),%rcx; ret"

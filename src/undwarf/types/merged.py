@@ -18,7 +18,7 @@ SHORT = 64
 """Instructions of a function at most whose twins may be gone without a trace."""
 _HASH = re.compile(rb"17h[0-9a-f]{16}E")
 """What ends Rust's older symbols: the types that a function was made for are only in that."""
-_REASON = "several functions are one here"
+_REASON = "several functions merged into one"
 
 
 def is_of_rust(names: list[bytes]) -> bool:

@@ -46,10 +46,10 @@ from undwarf.types.uses.touched import (
 
 __all__ = ["NOTHING_KNOWN", "Operands", "on_stack"]
 
-NOTHING_KNOWN = "nothing known of the address"
+NOTHING_KNOWN = "no type known for the address"
 _NO_TYPES = "no types for this function"
-_SEVERAL_MEMBERS = "one of several members"
-_OWN = "the compiler's own place on the stack"
+_SEVERAL_MEMBERS = "ambiguous member"
+_OWN = "compiler's own stack slot"
 _HALF = 2
 """Bytes that nobody copies pointers by."""
 _VECTOR = 16
@@ -119,14 +119,14 @@ class Operands:
         if where[2] == 1 and (isinstance(located, str) or self._is_byte(located)):
             located = self._put_there(tracker, k, number, size) or located
         if not isinstance(located, str) and located.how == "array" and where[1] in tracker.facts.begun:
-            located = "outside of the type"
+            located = "offset outside the type"
         row = in_a_row(tracker, k, number, where, size)
         if row is not None:
             located = row
         elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
             if self._told_there(tracker, k, number, where, size):
                 return self._by_register(tracker, k, made, number, operand, size)
-            located = in_said_array(tracker, k, operand, size) or "used as something else as well"
+            located = in_said_array(tracker, k, operand, size) or "conflicting uses of the pointer"
         if isinstance(located, str) or located.how or self._is_byte(located):
             located = made_of_same(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
@@ -150,7 +150,7 @@ class Operands:
             and not clears
             and self._is_inside_pointer(located, size)
         ):
-            located = "used as something else as well"
+            located = "conflicting uses of the pointer"
         if isinstance(located, str) and tracker.has_variables:
             located = in_whole_of_parts(tracker, k, operand, where, size) or located
         if isinstance(located, str):
@@ -183,10 +183,10 @@ class Operands:
             if self._has_float(t, at + where[4], size)
         }
         if len(around) != 1:
-            return "used as something else as well"
+            return "conflicting uses of the pointer"
         t, offset = next(iter(around.values()))
         field = graph.member_at(t, offset, size)
-        return Located(t, offset, field, "container") if field is not None else "used as something else as well"
+        return Located(t, offset, field, "container") if field is not None else "conflicting uses of the pointer"
 
     def _has_float(self, t: int, offset: int, size: int) -> bool:
         """Whether a number with a point is there, of members of a union in one of them."""
@@ -249,7 +249,7 @@ class Operands:
         no bytes."""
         told = tracker.passed_as(k, number)
         if told and not told[0][0]:
-            return "used as something else as well"
+            return "conflicting uses of the pointer"
         members = [(t, place, self._graph.member_at(t, place, size)) for t, place in told]
         found = [Located(t, place, member) for t, place, member in members if member is not None]
         return found[0] if len(found) == 1 else None
@@ -434,7 +434,7 @@ class Operands:
             return self._spilled(tracker, k, made, operand, size, reason)
         if self._graph.is_scalar(place.type):
             place, offset = taken_apart(tracker, made.address, place, offset)
-        located: Located | str = "index not understood"
+        located: Located | str = "unresolved array index"
         if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
             located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
         if isinstance(located, str) and where[2]:
@@ -491,7 +491,7 @@ class Operands:
         if section.startswith((".got", ".plt")):
             return access(made, operand, size, how="table", reason="global offset table")
         if section and self._binary.is_constant(section):
-            return access(made, operand, size, how="constant", reason="constant without a name")
+            return access(made, operand, size, how="constant", reason="unnamed constant")
         return access(made, operand, size, how="", reason="no variable at this address")
 
     def _chosen(

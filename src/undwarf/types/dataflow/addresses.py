@@ -562,7 +562,7 @@ class Questions:
             located = locate(self.graph, found[0], value[2], found[1], size, None)
             # It may be counted back from where a variable ends, too, to where it begins.
             whole = value[4] + self.graph.size(found[0]) == value[1] and not found[1]
-            return located if whole or self._surely_there(value, located, size) else "index not understood"
+            return located if whole or self._surely_there(value, located, size) else "unresolved array index"
         return "no pointer"
 
     def may_go_on(self, t: int, offset: int, size: int) -> bool:

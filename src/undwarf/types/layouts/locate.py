@@ -64,7 +64,7 @@ def locate(
     if graph.choices(t):
         t = VOID if step else graph.chosen(t, offset, size)
         if not t:
-            return "one of several types"
+            return "ambiguous type"
     whole = graph.size(t)
     how, walks = "", 0
     if step and whole and step % whole == 0 and not goes_on(graph, t):
@@ -97,7 +97,7 @@ def locate(
         found = graph.member_at(t, offset, size)
     if found is not None and (absorbed(graph, found, step) or in_rows(graph, t, step, offset) is not None):
         if at_border(graph, t, step, offset):
-            return behind_smaller(graph, t, step, offset, size) or "index not understood"
+            return behind_smaller(graph, t, step, offset, size) or "unresolved array index"
         # What an element and the one behind it share is none: the index counts from one, in the array behind.
         leaves = leaves_element(graph, found, step, size) or leaves_array(graph, t, step, offset)
         other = in_array_behind(graph, t, step, offset, size) if leaves else None
@@ -106,7 +106,7 @@ def locate(
     if other is not None:
         return other
     if embedders is not None and not embedders.whole and _is_behind_part(graph, t, offset, embedders):
-        return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
+        return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
     # Elements are read one by one when the index is biased: what is wider is no element. An index hardly counts from a
     # member behind the array.
     arrays = [
@@ -135,8 +135,8 @@ def locate(
         if found is not None:
             return Located(t, offset, found, "array")
     if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
-        return in_array_around(graph, t, step, offset, size, embedders) or "index not understood"
-    return "index not understood"
+        return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
+    return "unresolved array index"
 
 
 def _is_behind_part(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
@@ -182,11 +182,11 @@ def _in_member(
     found = variants.known.get(key)
     if found is None:
         # A union inside of itself explains nothing.
-        variants.known[key] = "index not understood"
+        variants.known[key] = "unresolved array index"
         variants.steps -= 1
         if variants.steps < 0 or variants.depth <= 0:
             graph.defects.add("type too deep", graph.subject)
-            return "index not understood"
+            return "unresolved array index"
         variants.depth -= 1
         found = variants.known[key] = locate(graph, member.type, step, key[1], size, variants=variants)
         variants.depth += 1
@@ -238,9 +238,9 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
             return WIDER
     elif whole == 1 and abs(walks) > _CHARACTERS:
         # Who walks through characters does not take so many at once: they stand for something else.
-        return "index not understood"
+        return "unresolved array index"
     elif within + size > whole or (step and (step % whole) and size != whole):
-        return "index not understood"
+        return "unresolved array index"
     if step % whole:
         within = 0
     found = graph.member_at(t, within, size)

@@ -19,7 +19,7 @@ __all__ = [
 
 INCOMPLETE = "incomplete type"
 """Why it is not known what is touched behind a pointer to what is only declared."""
-WIDER = "wider than its type"
+WIDER = "access wider than its type"
 """Why it is not known what several numbers at once are."""
 
 

@@ -22,9 +22,9 @@ def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedde
     if graph.is_array(t) and embedders is not None and whole and offset >= 0:
         # A pointer to an array goes from row to row.
         found = graph.member_at(t, offset % whole, size)
-        return Located(t, offset % whole, found, "array") if found is not None else "outside of the type"
+        return Located(t, offset % whole, found, "array") if found is not None else "offset outside the type"
     if embedders is None or not embedders.complete or graph.is_array(t):
-        return "outside of the type"
+        return "offset outside the type"
     key = (t, offset, size)
     known = embedders.located.get(key)
     if known is None:
@@ -76,16 +76,16 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
             return INCOMPLETE
         if embedders.lonely or (offset < 0 and not embedders.whole):
             # Of something around it that is not known.
-            return "outside of the type"
+            return "offset outside the type"
         if not embedders.whole and covered(graph, t, offset, embedders, spoken_of=False):
-            return "outside of the type"
+            return "offset outside the type"
         return _beside(graph, t, offset, size, whole)
     if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
         return _beside(graph, t, offset, size, whole)
     # It may as well be the next of several: only a container that the function has a variable of.
     next_of_several = embedders.speaks and bool(whole) and offset >= whole
     if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
-        return "outside of the type"
+        return "offset outside the type"
     fitting: list[Located] = []
     for container, at in outer:
         place = offset + at
@@ -122,7 +122,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         return fitting[0]
     if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
         return fitting[0]
-    return "outside of the type"
+    return "offset outside the type"
 
 
 def _at_several(
@@ -174,7 +174,7 @@ def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Loc
     """A place in a neighbour of an array."""
     place = offset % whole
     found = graph.member_at(t, place, size) if place + size <= whole else None
-    return Located(t, place, found, "array") if found is not None else "outside of the type"
+    return Located(t, place, found, "array") if found is not None else "offset outside the type"
 
 
 def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spoken_of: bool = True) -> bool:

@@ -34,9 +34,9 @@ __all__ = [
 _CONSTANT, _EXTEND, _LOAD, _STORE = Action.CONSTANT, Action.EXTEND, Action.LOAD, Action.STORE
 _ADD, _ADDRESS = Action.ADD, Action.ADDRESS
 
-SEVERAL = "in one of two arrays"
+SEVERAL = "ambiguous array"
 """Why it is not known what is touched by an index that may count from more than none."""
-_OUTSIDE = "outside of the type"
+_OUTSIDE = "offset outside the type"
 _LEADING = (OBJECT, ADDRESS)
 _ADDRESSES = (OBJECT, ADDRESS, FRAME)
 _LEAVING = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
@@ -67,7 +67,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         if below is not None:
             return below
         if _by_condition(tracker, k, operand) and _is_beside_array(graph, where, found, size):
-            return "index not understood"
+            return "unresolved array index"
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
             return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
@@ -77,7 +77,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         other = other or _at_first_turn(tracker, operand, base, where, size)
         other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
         other = other or (in_next(graph, where[1], where[2], where[4], size) if where[0] == OBJECT else None)
-        return other or "index not understood"
+        return other or "unresolved array index"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
     if outside is not None and size <= whole and _next_of_several(tracker, k, operand, where):
@@ -263,7 +263,7 @@ def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
     if index is not None and (index[0] != NUMBER or index[2] != 1):
         return None
     counted = index[4] if index is not None else 0
-    return "index not understood" if not counted and before_array(graph, where[1], where[2], where[4]) else None
+    return "unresolved array index" if not counted and before_array(graph, where[1], where[2], where[4]) else None
 
 
 def _from_below(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:

@@ -33,7 +33,7 @@ __all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "TypeRow", "data
 OUTSIDE = {
     "none": "no memory access",
     "stack": "stack operation",
-    "spill": "the compiler's own place on the stack",
+    "spill": "compiler's own stack slot",
     "canary": "stack canary",
     "constant": "constant",
     "table": "table of addresses",
