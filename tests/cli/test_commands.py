@@ -80,7 +80,7 @@ def test_script_of_a_plain_file_that_describes_a_further_event(undwarf: Run, per
 
 def test_script_says_what_was_not_recorded(undwarf: Run, perf_data: Path) -> None:
     done = undwarf("script", "-F", "comm,addr,ip", perf_data)
-    assert done.stderr == "note: not recorded, so not shown: addr\n"
+    assert done.stderr == "note: not shown, since not recorded: addr\n"
 
 
 def test_report_as_json(undwarf: Run, perf_data: Path) -> None:
@@ -367,7 +367,7 @@ def test_filters_that_nothing_passes_with_several_threads(undwarf: Run, tmp_path
 
 def test_input_without_an_end_is_no_recording(undwarf: Run) -> None:
     done = undwarf("fold", "/dev/zero")
-    assert (done.returncode, done.stderr.splitlines()[1]) == (3, "  why: it is no perf.data")
+    assert (done.returncode, done.stderr.splitlines()[1]) == (3, "  why: it is not a perf.data file")
 
 
 @pytest.mark.parametrize("option", ["--symfs", "--kallsyms", "--vmlinux", "--debug-dir"])

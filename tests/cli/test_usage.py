@@ -151,7 +151,14 @@ def test_help_shows_examples_before_options(undwarf: Run) -> None:
 
 def test_help_lists_commands_in_groups(undwarf: Run) -> None:
     shown = undwarf("--help").stdout
-    titles = ["Sample what runs:", "  record ", "Look at a recording:", "  report ", "Look into binaries:", "  tables "]
+    titles = [
+        "Sample running programs:",
+        "  record ",
+        "Analyse a recording:",
+        "  report ",
+        "Inspect binaries:",
+        "  tables ",
+    ]
     assert sorted(titles, key=shown.index) == titles
 
 

@@ -308,7 +308,7 @@ def test_a_program_without_a_file_is_read_from_memory(
 
 
 def test_a_process_that_is_not_there():
-    with pytest.raises(UsageError, match="there is no process"):
+    with pytest.raises(UsageError, match="no process"):
         take(999_999_999)
 
 
@@ -437,7 +437,10 @@ def test_a_core_of_another_place_takes_files_that_are_given(
     program.rename(moved)
     shutil.copy("/bin/true", program)
     assert "rests" not in functions(shown(core)[0])
-    assert f"not here as the process had them: {program};" in CliRunner().invoke(undwarf, ["stack", str(core)]).stderr
+    assert (
+        f"files of the process that were not found: {program};"
+        in CliRunner().invoke(undwarf, ["stack", str(core)]).stderr
+    )
     assert rests_in_main(shown(core, "--binary", str(moved)))
     inside = tmp_path / "root" / str(program).lstrip("/")
     inside.parent.mkdir(parents=True)

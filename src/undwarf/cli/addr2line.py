@@ -23,13 +23,13 @@ Examples:
 @click.argument("addresses", nargs=-1, metavar="[ADDR]...")
 @click.option("-e", "--exe", "path", default="a.out", show_default=True, metavar="ELF", help="The binary.")
 @click.option("-f", "--functions", is_flag=True, help="Print function names.")
-@click.option("-i", "--inlines", is_flag=True, help="Print the callers of an inlined function too.")
-@click.option("-C", "--demangle", is_flag=True, help="Names as in the source.")
+@click.option("-i", "--inlines", is_flag=True, help="Also print the functions it was inlined into.")
+@click.option("-C", "--demangle", is_flag=True, help="Demangle names.")
 @click.option("-a", "--addresses", "show_addresses", is_flag=True, help="Print each address first.")
 @click.option("-p", "--pretty-print", "pretty", is_flag=True, help="One line for each function.")
-@click.option("-s", "--basenames", is_flag=True, help="Leave out directories.")
-@click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with all there is to know.")
+@click.option("-s", "--basenames", is_flag=True, help="Print file names without directories.")
+@click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="Another directory with debug files.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per address.")
 def command(
     addresses: tuple[str, ...],
     path: str,
@@ -42,9 +42,9 @@ def command(
     debug_dirs: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Say which function, file and line addresses of a binary come from.
+    """Print the function, file and line of addresses in a binary.
 
-    Addresses are hexadecimal, as the ELF file states them; without any they are read from standard input.
+    Addresses are hexadecimal addresses of the ELF file; without arguments they are read from standard input.
     """
     from undwarf.defects import Defects
     from undwarf.images import Finder
@@ -78,7 +78,7 @@ def parse(text: bytes) -> memoryview:
     if isinstance(found, memoryview):
         return found
     bad = found[:40].decode("utf-8", "replace")
-    raise UsageError(f"{bad!r} is no address", "", "addresses are hexadecimal, with or without 0x, of 64 bits")
+    raise UsageError(f"{bad!r} is not an address", "", "addresses are hexadecimal, at most 64 bits, with or without 0x")
 
 
 def batches() -> Iterator[bytes]:

@@ -50,7 +50,7 @@ def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None]
                 else:
                     found.append(int(part))
             except ValueError:
-                raise click.BadParameter(f"{part!r} is no {what}; give numbers as in 1,4-7") from None
+                raise click.BadParameter(f"{part!r} is not a {what}; give numbers as in 1,4-7") from None
         return tuple(found)
 
     return parse
@@ -65,7 +65,7 @@ def _spans(_context: click.Context, _parameter: click.Parameter, value: str | No
         return parse_spans(value)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is no span of time; give seconds as START,END, either may be empty, or 10%-20%, or 10%/2"
+            f"{value!r} is not a time span; give START,END in seconds (either may be empty), 10%-20%, or 10%/2"
         ) from None
 
 
@@ -79,14 +79,14 @@ def _function_names(_context: click.Context, _parameter: click.Parameter, value:
 
 OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.argument("file", default="perf.data", metavar="[FILE]"),
-    click.option("-i", "--input", "also_file", metavar="FILE", default=None, help="The recording, as with perf."),
-    click.option("--symfs", metavar="DIR", default=None, help="Look for the recorded machine's files under DIR."),
-    click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files."),
+    click.option("-i", "--input", "also_file", metavar="FILE", default=None, help="The recording; same as FILE."),
+    click.option("--symfs", metavar="DIR", default=None, help="Find the recorded machine's files under DIR."),
+    click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="Another directory with debug files."),
     click.option(
         "--debuginfod",
         is_flag=True,
         envvar="UNDWARF_DEBUGINFOD",
-        help="Fetch files that are not here from the servers in $DEBUGINFOD_URLS.",
+        help="Download missing files from the servers in $DEBUGINFOD_URLS.",
     ),
     click.option("--kallsyms", metavar="FILE", default=None, help="The recorded kernel's symbols."),
     click.option("-k", "--vmlinux", metavar="FILE", default=None, help="The recorded kernel's ELF file."),
@@ -95,8 +95,8 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "spans",
         metavar="START,END",
         callback=_spans,
-        help="Only samples between two times in s, by the recording's clock or from its start (0,0.5), or of a part "
-        "of it (10%-20%, 10%/2).",
+        help="Only samples between two times: seconds of the recording's clock or from its start (0,0.5), or a part "
+        "of the recording (10%-20%, 10%/2).",
     ),
     click.option("--pid", "pids", metavar="PIDS", callback=_numbers("process id"), help="Only these processes."),
     click.option("--tid", "tids", metavar="TIDS", callback=_numbers("thread id"), help="Only these threads."),
@@ -110,7 +110,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "comms",
         metavar="NAMES",
         default="",
-        help="Only threads of these names; * and ? work.",
+        help="Only threads with these names; * and ? are wildcards.",
     ),
     click.option("--event", "events", metavar="NAMES", default="", help="Only these events."),
     click.option(
@@ -118,32 +118,30 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="N",
         type=click.IntRange(1, MOST_FRAMES, clamp=True),
         default=None,
-        help="User frames of a stack at most.",
+        help="Maximum number of user frames per stack.",
     ),
-    click.option(
-        "--no-cache", is_flag=True, help="Neither use tables and types of earlier runs nor keep them for later."
-    ),
-    click.option("--stats", is_flag=True, help="Say on stderr what was read of unwind tables, and what was kept."),
+    click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of unwind tables and types."),
+    click.option("--stats", is_flag=True, help="Print statistics of unwind tables to stderr."),
     click.option(
         "--no-other-dumps",
         is_flag=True,
-        help="Let stacks larger than their dump end with it, without callers inferred from other dumps of the thread.",
+        help="Do not continue stacks larger than their dump with callers inferred from other samples.",
     ),
-    click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in."),
+    click.option("--no-inline", is_flag=True, help="Do not show inlined functions as frames of their own."),
     click.option(
         "--unwind",
         "unwind_order",
         metavar="KINDS",
         default="auto",
         show_default=True,
-        help="Unwind information to use, each where those before have no rule, as in sframe,cfi,fp.",
+        help="Sources of unwind rules in order of preference, as in sframe,cfi,fp.",
     ),
     click.option(
         "--jobs",
         metavar="N",
         type=click.IntRange(1, 64),
         default=None,
-        help="Threads that walk stacks; 1: no second process either.",
+        help="Number of unwinding threads; 1 also disables the second process for data types.",
     ),
     # perf's options that ask for what is done anyway.
     click.option("--stdio", is_flag=True, hidden=True, expose_value=False),
@@ -159,7 +157,7 @@ FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="NAMES",
         multiple=True,
         callback=_function_names,
-        help="Only samples taken in these functions; * and ? work.",
+        help="Only samples taken in these functions; * and ? are wildcards.",
     ),
     click.option(
         "-d",
@@ -168,7 +166,7 @@ FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="FILES",
         multiple=True,
         callback=_function_names,
-        help="Only samples taken in the code of these files, by path or name, as in libc.so.6 or '[kernel*'.",
+        help="Only samples taken in these files, by path or name: libc.so.6, '[kernel*'.",
     ),
     click.option(
         "--caller",
@@ -177,7 +175,7 @@ FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="NAMES",
         multiple=True,
         callback=_function_names,
-        help="Only samples with one of these functions on their stack.",
+        help="Only samples with one of these functions in their stack.",
     ),
 )
 """Filters of commands that name functions."""
@@ -189,19 +187,19 @@ BY = click.option(
     type=click.Choice(["stack", "type"]),
     default="stack",
     show_default=True,
-    help="What stands at the root: nothing more, or the data type and member that the innermost instruction touches.",
+    help="type: put the data type and member that the innermost instruction accesses at the root of each stack.",
 )
 """The option of commands that draw stacks."""
 ZSTD = (
-    "Compress records, as perf record -z does. Viewers that were built without zstd, such as Debian 12's hotspot, need "
-    "--no-zstd; files are some times larger then."
+    "Compress records, as perf record -z does. Viewers built without zstd, such as Debian 12's hotspot, need "
+    "--no-zstd, which makes files several times larger."
 )
 """Help of the option of commands that write recordings."""
 SKID = click.option(
     "--skid",
     is_flag=True,
-    help="For data types: charge samples at instructions that touch no memory to the load they wait for; marked as "
-    "inferred.",
+    help="For data types: attribute samples at instructions without a memory access to the load they wait for; marked "
+    "as inferred.",
 )
 """The option of commands that name data types beside other things."""
 
@@ -266,7 +264,7 @@ def debuginfod_client(progress: "Progress") -> "Debuginfod | None":
 def _must_exist(option: str, path: str | None) -> None:
     """Raise UsageError for the value of an option that names nothing: results would quietly be worse."""
     if path is not None and not os.path.exists(path):
-        raise UsageError(f"--{option} {path} is not there", "", "name a file or directory that is")
+        raise UsageError(f"--{option} {path} does not exist", "", "name an existing file or directory")
 
 
 class Number(click.FloatRange):
@@ -276,7 +274,7 @@ class Number(click.FloatRange):
         """The number."""
         number: float = super().convert(value, param, ctx)
         if number != number:
-            self.fail(f"{value!r} is no number", param, ctx)
+            self.fail(f"{value!r} is not a number", param, ctx)
         return number
 
 
@@ -423,8 +421,10 @@ class Job:
                 why, hint = nothing_passes(filters, recording.records, comms, comm_of)
                 raise NothingUsable(f"no sample of {name} passes the filters", why, hint)
             if self.recording.defects:
-                raise NothingUsable(f"{name} holds no samples", "it is damaged", "get a whole copy, or record again")
-            raise NothingUsable(f"{name} holds no samples", "", "record for longer, or with a higher -F")
+                raise NothingUsable(
+                    f"{name} contains no samples", "it is damaged", "get a complete copy, or record again"
+                )
+            raise NothingUsable(f"{name} contains no samples", "", "record for longer, or with a higher -F")
         return made
 
     def leaves(self, *, names: bool = True) -> "Profile":
@@ -458,7 +458,7 @@ class Job:
 
             made = by_type(self.touch(made, skid=skid))
         elif skid:
-            raise UsageError("--skid needs --by type", "it says which data samples are charged to", "add --by type")
+            raise UsageError("--skid needs --by type", "it attributes samples to data", "add --by type")
         return made
 
     def touch(

@@ -14,7 +14,7 @@ Examples:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the completion script of a shell."""
+    """Print the completion script for a shell."""
     made = get_completion_class(shell)
     assert made is not None
     root = context.find_root().command

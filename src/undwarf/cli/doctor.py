@@ -12,9 +12,9 @@ Examples:
   undwarf doctor
   undwarf doctor --json""",
 )
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
-    """What this machine offers: perf events, debug files, caches. Nothing goes over the network."""
+    """Check what this machine offers: perf events, debug files, caches. Uses no network."""
     from undwarf.system.doctor import examine
 
     findings = examine()

@@ -26,22 +26,22 @@ Examples:
     metavar="FILE",
     default="flamegraph.html",
     show_default=True,
-    help="The page to write; - for standard output.",
+    help="The HTML file to write; - for standard output.",
 )
-@click.option("--title", metavar="TEXT", default=None, help="The page's title; the recording's name if not given.")
+@click.option("--title", metavar="TEXT", default=None, help="Title of the page. Default: the name of the recording.")
 @click.option(
     "--weight",
     type=click.Choice(["period", "samples"]),
     default="period",
     show_default=True,
-    help="What widths show at first: what samples stand for (time, cycles ...), or their number.",
+    help="Initial width of boxes: periods (time, cycles ...) or number of samples.",
 )
 @BY
 @SKID
 def command(
     job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool
 ) -> None:
-    """A flame graph as one self-contained page."""
+    """Write a flame graph as one self-contained HTML page."""
     from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
     from undwarf.views.flame_graph import flame_graph

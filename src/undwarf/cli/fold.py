@@ -21,8 +21,8 @@ Examples:
     "--weight",
     type=click.Choice(["samples", "period"]),
     default=None,
-    help="What the number at the end of a line adds up. Default: samples; periods (ns, faults ...) where samples stand "
-    "for very different amounts: waits, page faults, several events.",
+    help="What the number at the end of a line counts. Default: samples; periods (ns, faults ...) where samples have "
+    "very different weights: waits, page faults, several events.",
 )
 @click.option(
     "--root",
@@ -42,7 +42,7 @@ def command(
     skid: bool,
     mark_kernel: bool,
 ) -> None:
-    """Folded stacks, root first, for flame-graph tools."""
+    """Print folded stacks, root first, for flame-graph tools."""
     from undwarf.outputs.folded import write
     from undwarf.views.event_units import measures_of, samples_differ
     from undwarf.views.folded_stacks import fold
@@ -53,7 +53,7 @@ def command(
     found = measures_of(profile) if weight != "samples" else []
     if len(found) > 1:
         left = ", ".join(one.name for one in found[1:])
-        talk("note", f"only {found[0].name}: the sum with {left} would mean nothing (choose with --event)")
+        talk("note", f"only {found[0].name}: its unit differs from that of {left} (choose with --event)")
     if weight is None:
         weight = "period" if samples_differ(profile, found[0].events) else "samples"
     events = found[0].events if len(found) > 1 else None

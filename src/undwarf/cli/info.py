@@ -17,10 +17,10 @@ Examples:
   undwarf info --missing perf.data             # files to get, with the commands that fetch them
   undwarf info --missing --debuginfod perf.data""",
 )
-@click.option("--missing", "only_missing", is_flag=True, help="Only the files that are missing, and how to get them.")
-@click.option("--json", "as_json", is_flag=True, help="Everything, for machines.")
+@click.option("--missing", "only_missing", is_flag=True, help="Only list missing files, and how to get them.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(job: Job, only_missing: bool, as_json: bool) -> None:
-    """What a recording holds, how whole its stacks are and why not."""
+    """Show what a recording contains, and how many of its stacks are whole."""
     from undwarf.outputs.info import InfoOptions, write
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.overview import overview

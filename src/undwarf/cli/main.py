@@ -18,25 +18,25 @@ from undwarf import __version__
 from undwarf.errors import UndwarfError
 
 COMMANDS = {
-    "addr2line": "Say which function, file and line addresses of a binary come from.",
-    "completion": "Print the completion script of a shell.",
-    "doctor": "What this machine offers: perf events, debug files, caches.",
-    "flamegraph": "A flame graph as one self-contained page.",
-    "fold": "Folded stacks, root first, for flame-graph tools.",
-    "info": "What a recording holds, how whole its stacks are and why not.",
-    "record": "Sample programs and unwind them at once, into a small recording with whole call chains.",
-    "report": "Hot functions and call tree in the terminal.",
-    "script": "Every sample as text, in the shape of perf script.",
-    "shrink": "A small recording with whole call chains in place of stack dumps.",
-    "stack": "The stacks of all threads of a running process, or of a core file.",
-    "tables": "Unwind tables of a binary: print, measure, compare, convert.",
-    "top": "Hot functions of what runs now, with whole stacks, in the terminal.",
-    "types": "Which types and members the samples touch.",
+    "addr2line": "Print the function, file and line of addresses in a binary.",
+    "completion": "Print the completion script for a shell.",
+    "doctor": "Check what this machine offers: perf events, debug files, caches.",
+    "flamegraph": "Write a flame graph as one self-contained HTML page.",
+    "fold": "Print folded stacks, root first, for flame-graph tools.",
+    "info": "Show what a recording contains, and how many of its stacks are whole.",
+    "record": "Sample programs and unwind them live; write a small recording with whole call chains.",
+    "report": "Show hot functions and the call tree in the terminal.",
+    "script": "Print every sample as text, in the format of perf script.",
+    "shrink": "Replace stack dumps by whole call chains: a small recording.",
+    "stack": "Print the stacks of all threads of a running process or a core file.",
+    "tables": "Print, measure, compare and convert unwind tables of a binary.",
+    "top": "Show the hot functions of running programs in the terminal.",
+    "types": "Show which types and members the samples access.",
 }
 GROUPS = {
-    "Sample what runs": ("record", "top", "stack"),
-    "Look at a recording": ("report", "flamegraph", "fold", "script", "types", "info", "shrink"),
-    "Look into binaries": ("addr2line", "tables"),
+    "Sample running programs": ("record", "top", "stack"),
+    "Analyse a recording": ("report", "flamegraph", "fold", "script", "types", "info", "shrink"),
+    "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion"),
 }
 """The commands as the help lists them."""

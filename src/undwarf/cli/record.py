@@ -107,7 +107,7 @@ class Period(click.IntRange):
         super().__init__(1, MOST)
 
     def _describe_range(self) -> str:
-        """What the help says: the upper end, of 19 digits, is nobody's business."""
+        """The range in the help: without the upper bound, which has 19 digits."""
         return "x>=1"
 
 
@@ -127,43 +127,45 @@ class Frequency(Period):
 
 SAMPLING = (
     click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]"),
-    click.option("-p", "--pid", "pids", metavar="PIDS", callback=_ids("process id"), help="These running processes."),
-    click.option("-t", "--tid", "tids", metavar="TIDS", callback=_ids("thread id"), help="These threads alone."),
-    click.option("-u", "--uid", "user", metavar="USER", default=None, help="What a user runs, by name or number."),
-    click.option("-a", "--all-cpus", "everything", is_flag=True, help="Everything, on all CPUs."),
-    click.option("-C", "--cpu", "cpus", metavar="CPUS", callback=_cpus, help="Everything, on these CPUs, as in 0,2-3."),
+    click.option("-p", "--pid", "pids", metavar="PIDS", callback=_ids("process id"), help="Sample these processes."),
+    click.option("-t", "--tid", "tids", metavar="TIDS", callback=_ids("thread id"), help="Sample only these threads."),
+    click.option("-u", "--uid", "user", metavar="USER", default=None,
+                 help="Sample the processes of a user, by name or number."),
+    click.option("-a", "--all-cpus", "everything", is_flag=True, help="Sample everything, on all CPUs."),
+    click.option("-C", "--cpu", "cpus", metavar="CPUS", callback=_cpus,
+                 help="Sample everything on these CPUs, as in 0,2-3."),
     click.option(
         "-e", "--event", "events", metavar="EVENTS", multiple=True,
-        help="What to sample, as perf names it: cycles (the default; cpu-clock where there are none), task-clock, "
-        "page-faults, sched:sched_switch, mem:0x1234:w ...; '{a,b}': counted together, '{a,b}:S': a is sampled, b is "
-        "read with its samples.",
+        help="Events as perf names them: cycles (default; cpu-clock without hardware counters), task-clock, "
+        "page-faults, sched:sched_switch, mem:0x1234:w ...; '{a,b}': count as a group, '{a,b}:S': sample a, read b "
+        "with each sample.",
     ),
     click.option("--filter", "filters", metavar="FILTER", multiple=True,
-                 help="Which events of the tracepoints count, as in 'next_pid == 42': one for all, or one for each."),
+                 help="Filter for tracepoint events, as in 'next_pid == 42': one for all, or one for each."),
     click.option("-F", "--freq", "frequency", metavar="HZ", type=Frequency(), default=None,
-                 help="Samples a second and CPU; max: as many as the kernel allows.  [default: 999]"),
+                 help="Samples per second and CPU; max: the kernel's limit.  [default: 999]"),
     click.option("-c", "--count", "period", metavar="N", type=Period(), default=None,
-                 help="One sample for N events, in place of -F."),
+                 help="One sample every N events, instead of -F."),
     click.option("--unwind", "mode", metavar="HOW", default="live",
                  show_default=True,
-                 help="live: at once, with all unwind tables; cfi, sframe, or several as in sframe,fp: at once, with "
-                 "these alone; fp: the kernel follows frame pointers; dump: as perf does, registers and a piece of the "
-                 "stack in every sample."),
-    click.option("-i", "--no-inherit", is_flag=True, help="Leave out what the recorded processes start."),
-    click.option("--all-user", "only", flag_value="u", help="Only what runs outside of the kernel."),
-    click.option("--all-kernel", "only", flag_value="k", help="Only what runs inside of the kernel."),
-    click.option("--strict-freq", "strict", is_flag=True, help="Fail where the kernel does not allow so high a rate."),
+                 help="live: unwind while recording, from all sources of rules; cfi, sframe or sframe,fp: "
+                 "only from these; fp: the kernel follows frame pointers; dump: write registers and stack bytes in "
+                 "every sample, as perf does."),
+    click.option("-i", "--no-inherit", is_flag=True, help="Do not sample child processes and new threads."),
+    click.option("--all-user", "only", flag_value="u", help="Sample only user code."),
+    click.option("--all-kernel", "only", flag_value="k", help="Sample only the kernel."),
+    click.option("--strict-freq", "strict", is_flag=True, help="Fail if the kernel does not allow this rate."),
     click.option("--stack-size", "dump", metavar="BYTES", callback=_size, default=None,
-                 help="Stack that a sample brings along; at most, and where it fits, 65528."),
+                 help="Stack bytes copied with each sample. Default: 65528, or less at high rates."),
     click.option("--other-dumps/--no-other-dumps", default=True, show_default=True,
-                 help="Continue stacks larger than their dump, where the running process does not prove what called "
-                      "them, with callers inferred from other dumps of the thread and from its memory."),
+                 help="Continue stacks larger than their dump, where callers cannot be read safely from the running "
+                      "process, with callers inferred from other samples and the memory of the thread."),
     click.option("-D", "--delay", metavar="MS", type=Number(0), default=0,
-                 help="Take samples only after that long."),
+                 help="Start sampling after this time."),
     click.option("--buffer", "--mmap-pages", "-m", metavar="BYTES", callback=_ring, default=None,
-                 help="Ring buffer of one CPU, as in 8M; a number below 65536: of pages, as with perf."),
+                 help="Size of the ring buffer per CPU, as in 8M; numbers below 65536 count pages, as in perf."),
     click.option("--duration", "seconds", metavar="SECONDS", type=Number(0, min_open=True), default=None,
-                 help="Stop after that long; a command that still runs is ended."),
+                 help="Stop after this time; a command that still runs is terminated."),
 )  # fmt: skip
 """Options of all commands that sample."""
 
@@ -182,14 +184,14 @@ def settings_of(options: dict[str, Any]) -> "Settings":
     if options["cpus"]:
         options["everything"] = True
     if (pids or tids) and options["everything"]:
-        raise UsageError("-p, -t and -u do not go with -a or -C", "", "give one of them")
+        raise UsageError("-p, -t and -u cannot be used with -a or -C", "", "give one of them")
     if not (command or pids or tids or options["everything"]):
         raise UsageError("nothing to sample", "", "give a command after --, -p PID, or -a for everything")
     if options["frequency"] and options["period"]:
         raise UsageError("-F and -c exclude each other", "", "give one of them")
     dump = options["dump"]
     if dump is not None and not 64 <= dump <= 65528:
-        raise UsageError("--stack-size is 64 to 65528 bytes", "a record has 64 KiB at most", "--stack-size 16384")
+        raise UsageError("--stack-size must be 64 to 65528 bytes", "a record has at most 64 KiB", "--stack-size 16384")
     return Settings(
         command=command,
         pids=pids,
@@ -225,7 +227,7 @@ def _processes_of(user: str) -> list[int]:
         raise UsageError(f"no user {user}", "", "see getent passwd") from error
     found = processes_of(number)
     if not found:
-        raise UndwarfError(f"cannot sample what {user} runs", "that is nothing at present", "see ps -u")
+        raise UndwarfError(f"cannot sample user {user}", "no process of this user is running", "see ps -u")
     return found
 
 
@@ -280,48 +282,52 @@ def always(function: Any) -> Any:
 Examples:
   undwarf record -- make -j8                       then: undwarf report, or perf report
   undwarf record -F 99 -a --duration 60 -o host.data
-  undwarf record -p 4242 --off-cpu                 where it computes, and where it waits
-  undwarf record -p 4242,4243 -- sleep 10          for as long as the command runs, as with perf
+  undwarf record -p 4242 --off-cpu                 where it runs, and where it waits
+  undwarf record -p 4242,4243 -- sleep 10          as long as the command runs, as with perf
   undwarf record -e page-faults -c 1 -- ./program
   undwarf record -a --switch-output=10m --switch-max-files 6     the last hour, in files of ten minutes
   undwarf record -a --duration 5 -o - | undwarf flamegraph -o now.html -
 
-What a file was before is kept as FILE.old.""",
+An existing output file is renamed to FILE.old.""",
 )
 @sampling_options
 @always
-@click.option("-g", "graph", is_flag=True, hidden=True, help="As perf's: chains are always recorded.")
+@click.option("-g", "graph", is_flag=True, hidden=True, help="As in perf; call chains are always recorded.")
 @click.option("--call-graph", metavar="HOW", default=None,
-              help="As perf's: dwarf[,BYTES] is --unwind live, with that --stack-size; fp is --unwind fp.")  # fmt: skip
-@click.option("-b", "--branch-any", "any_branches", is_flag=True, help="Also the branches taken last, of any kind.")
+              help="As in perf: dwarf[,BYTES] is --unwind live --stack-size BYTES; fp is --unwind fp.")  # fmt: skip
+@click.option("-b", "--branch-any", "any_branches", is_flag=True, help="Also record the last taken branches.")
 @click.option("-j", "--branch-filter", "branches", metavar="KINDS", multiple=True,
-              help="Also these branches, as in any_call,u, where the CPU records them.")  # fmt: skip
+              help="Also record branches of these kinds, as in any_call,u, if the CPU can.")  # fmt: skip
 @click.option(
-    "-d", "--data", "addresses", is_flag=True, help="Data addresses and their sources, where the event has them."
+    "-d", "--data", "addresses", is_flag=True, help="Record data addresses and data sources, if the event has them."
 )
-@click.option("-W", "--weight", "weights", is_flag=True, help="Costs of accesses, where the event has them.")
-@click.option("--phys-data", "physical", is_flag=True, help="Physical data addresses; for root.")
-@click.option("--data-page-size", "data_pages", is_flag=True, help="Sizes of the pages of data addresses.")
-@click.option("--code-page-size", "code_pages", is_flag=True, help="Sizes of the pages of sampled code.")
-@click.option("-k", "--clockid", metavar="CLOCK", default=None, hidden=True, help="As perf's: the clock is monotonic.")
+@click.option("-W", "--weight", "weights", is_flag=True, help="Record the cost of accesses, if the event has it.")
+@click.option("--phys-data", "physical", is_flag=True, help="Record physical data addresses (root only).")
+@click.option("--data-page-size", "data_pages", is_flag=True, help="Record page sizes of data addresses.")
+@click.option("--code-page-size", "code_pages", is_flag=True, help="Record page sizes of sampled code.")
+@click.option(
+    "-k", "--clockid", metavar="CLOCK", default=None, hidden=True, help="As in perf; the clock is always monotonic."
+)
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
 @click.option("--max-size", "most_bytes", metavar="BYTES", callback=_size, default=None,
-              help="Stop when the file is that large, as in 500M.")  # fmt: skip
+              help="Stop when the file reaches this size, as in 500M.")  # fmt: skip
 @click.option("--switch-output", "switch", metavar="[=WHEN]", callback=_switch, default=None,
-              help="Begin another file on SIGUSR2, at a size (=100M) or after a time (=30s, =5m); their names end with "
+              help="Start a new file on SIGUSR2, at a size (=100M) or after a time (=30s, =5m); file names end with "
               "the time.")  # fmt: skip
 @click.option("--switch-max-files", "most_files", metavar="N", type=click.IntRange(1), default=None,
               help="Keep only the last N of these files.")  # fmt: skip
-@click.option("--timestamp-filename", "with_time", is_flag=True, help="Have the file's name end with the time.")
-@click.option("--off-cpu", is_flag=True, help="Also how long threads wait, and where: event offcpu-time, in ns.")
+@click.option("--timestamp-filename", "with_time", is_flag=True, help="Append the time to the file name.")
+@click.option(
+    "--off-cpu", is_flag=True, help="Also record where and how long threads wait, as event offcpu-time in ns."
+)
 @click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
-              help="Leave out waits that are shorter.")  # fmt: skip
+              help="Ignore shorter waits.")  # fmt: skip
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 @click.option("-z", "--compression-level", "level", metavar="[LEVEL]", type=click.IntRange(0, 22), default=None,
-              help="Level of zstd, from 1, which is the default, to 22; 0: no compression.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only see whether these options can be recorded with.")
-@click.option("-v", "--verbose", count=True, help="Show how events and buffers were opened, and what was read.")
-@click.option("-q", "--quiet", is_flag=True, help="Only say what went wrong.")
+              help="Level of zstd compression, 1 (default) to 22; 0: none.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only check whether recording with these options works.")
+@click.option("-v", "--verbose", count=True, help="Print how events and buffers were opened, and what was read.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
 def command(
     output: str,
     off_cpu: bool,
@@ -347,7 +353,7 @@ def command(
     dry_run: bool,
     **options: Any,
 ) -> int:
-    """Sample programs and unwind them at once, into a small recording with whole call chains."""
+    """Sample programs and unwind them live; write a small recording with whole call chains."""
     del graph
     if call_graph is not None:
         how, _comma, given = call_graph.partition(",")
@@ -356,11 +362,11 @@ def command(
         options["mode"] = "fp" if how == "fp" else options["mode"]
         options["dump"] = int(given) if given and options["dump"] is None else options["dump"]
     if clockid is not None and clockid.lower().removeprefix("clock_") not in ("mono", "monotonic"):
-        raise UsageError(f"no clock {clockid}", "recordings have the monotonic clock", "leave out -k")
+        raise UsageError(f"clock {clockid} is not supported", "recordings use the monotonic clock", "leave out -k")
     if most_files is not None and switch is None:
-        raise UsageError("--switch-max-files does not go alone", "", "give --switch-output=30s, or a size")
+        raise UsageError("--switch-max-files needs --switch-output", "", "add --switch-output=30s, or a size")
     if output == "-" and (switch is not None or with_time):
-        raise UsageError("--switch-output writes files", "-o - is standard output", "give -o FILE")
+        raise UsageError("--switch-output cannot write to standard output", "", "give -o FILE")
     settings = settings_of(options)
     settings.off_cpu, settings.off_cpu_least = off_cpu, int(least * 1e6)
     settings.zstd = zstd and level != 0
@@ -373,14 +379,16 @@ def command(
 
         settings.branches = branch_filter(",".join([*(["any"] if any_branches else []), *branches]))
     if off_cpu and settings.mode in ("fp", "dump"):
-        raise UsageError(f"--off-cpu does not go with --unwind {settings.mode}", "", "leave --unwind out")
+        raise UsageError(f"--off-cpu cannot be used with --unwind {settings.mode}", "", "leave --unwind out")
     from undwarf import __version__
     from undwarf.live.record.run import Recorder
     from undwarf.live.sampling.sampler import Sampler
 
     target = Path(output)
     if output == "-" and sys.stdout.isatty():
-        raise UsageError("a recording is no text", "standard output is a terminal", "give -o FILE, or pipe it on")
+        raise UsageError(
+            "cannot write a recording to a terminal", "recordings are binary", "give -o FILE, or pipe the output"
+        )
     sampler = Sampler(settings)
     progress = Progress(quiet, bool(settings.command))
     sampler.tick = progress.tick
@@ -424,7 +432,7 @@ def command(
     except OSError as error:
         hint = "choose another -o"
         if error.errno == errno.ENOSPC and output != "-":
-            hint += f"; what was recorded until then is in {output}"
+            hint += f"; {output} has what was recorded so far"
         raise UndwarfError(f"cannot write {output}", error.strerror or str(error), hint) from error
     finally:
         progress.clear()
@@ -437,7 +445,7 @@ def command(
         if switch is None and not with_time:
             _tell_file(printable(output), sampler.summary.samples, size, blocked)
         if kept is not None:
-            talk("note", f"the recording that was there is now {kept}")
+            talk("note", f"the previous recording is now {kept}")
     return sampler.summary.status
 
 
@@ -501,17 +509,17 @@ def _tell(summary: "Summary", settings: "Settings", quiet: bool) -> None:
         notes.append(f"ended at --max-size, {settings.most_bytes:,} bytes")
     if summary.completed:
         notes.append(
-            f"stacks deeper than {summary.dump:,} bytes that were followed to their root in the running process, where "
-            f"nothing had changed: {summary.completed:,}"
+            f"stacks deeper than {summary.dump:,} bytes that were read to their root from the running process, proven "
+            f"unchanged: {summary.completed:,}"
         )
     if summary.inferred:
         notes.append(
-            f"stacks deeper than {summary.dump:,} bytes whose outer callers are inferred from other dumps of the "
-            f"thread and from its memory, and marked so: {summary.inferred:,}"
+            f"stacks deeper than {summary.dump:,} bytes with outer callers inferred from other samples and memory of "
+            f"the thread (marked): {summary.inferred:,}"
         )
     if summary.unproven:
         notes.append(
-            f"stacks that end with their dump, as what called them may have changed before it could be read: "
+            f"stacks that end with their dump, since their callers may have changed before they were read: "
             f"{summary.unproven:,}"
         )
     for note in notes if not quiet else ():
@@ -519,18 +527,21 @@ def _tell(summary: "Summary", settings: "Settings", quiet: bool) -> None:
     if summary.lost:
         talk(
             "warning",
-            f"{summary.lost:,} samples and other records were lost, since we were too slow for the ring buffers "
-            f"({summary.ring >> 10} KiB a CPU): give a larger --buffer, a lower -F, or a smaller --stack-size",
+            f"{summary.lost:,} samples and other records were lost, because the ring buffers overflowed "
+            f"({summary.ring >> 10} KiB per CPU): use a larger --buffer, a lower -F, or a smaller --stack-size",
         )
     if summary.throttled:
-        talk("warning", f"the kernel throttled sampling {summary.throttled:,} times, as it took too long: lower -F")
+        talk(
+            "warning",
+            f"the kernel throttled sampling {summary.throttled:,} times, because it took too much time: use a lower -F",
+        )
     if summary.broken_rings:
-        talk("warning", f"{summary.broken_rings} ring buffers were not in order; records in them were left out")
+        talk("warning", f"{summary.broken_rings} ring buffers were corrupt; their records were left out")
     if summary.shortened:
-        talk("warning", f"{summary.shortened:,} chains were cut, since a record holds no more than 8,000 addresses")
+        talk("warning", f"{summary.shortened:,} chains were cut to 8,000 addresses, the maximum of a record")
     if summary.dropped:
         talk("warning", f"{summary.dropped:,} samples could not be decoded and were left out")
     if summary.forgotten:
-        talk("warning", f"{summary.forgotten:,} waits were not counted, when the memory for stacks was given back")
+        talk("warning", f"{summary.forgotten:,} waits were not counted, because the memory for stacks was reused")
     if not summary.samples:
-        talk("warning", "no samples: nothing ran on a CPU long enough")
+        talk("warning", "no samples: nothing ran long enough on a CPU")

@@ -71,9 +71,9 @@ Examples:
     default="comm,dso,sym",
     show_default=True,
     metavar="KEYS",
-    help="What makes a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile; type, typeoff, typecln: what data; "
-    "mem, snoop, tlb, locked, blocked, local_weight, local_ins_lat, symbol_daddr, dso_daddr, dcacheline, phys_daddr, "
-    "data_page_size, code_page_size: what was recorded of the access.",
+    help="Keys that make a row: comm, pid, tid, cpu, event, dso, sym, srcline, srcfile; type, typeoff, typecln: "
+    "accessed data; mem, snoop, tlb, locked, blocked, local_weight, local_ins_lat, symbol_daddr, dso_daddr, "
+    "dcacheline, phys_daddr, data_page_size, code_page_size: recorded details of the access.",
 )
 @click.option(
     "-F",
@@ -81,12 +81,12 @@ Examples:
     "perf_fields",
     metavar="KEYS",
     default=None,
-    help="As perf's: overhead, overhead_children and sample are columns of numbers, others are sort keys.",
+    help="As in perf: overhead, overhead_children and sample are columns of numbers, others are sort keys.",
 )
 @click.option(
     "--children/--no-children",
     default=True,
-    help="Count for each function what it calls as well, or only its own weight.",
+    help="Include the weight of callees in each function, or only its own weight.",
 )
 @click.option(
     "-g",
@@ -95,50 +95,52 @@ Examples:
     callback=_graph,
     default="caller",
     metavar="none|caller|callee[,PERCENT]",
-    help="The tree below the table: from callers down, or from hot functions up. Default: caller,5.",
+    help="The tree below the table: caller: from roots down; callee: from hot functions up. Default: caller,5.",
 )
-@click.option("--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this.")
+@click.option(
+    "--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this percentage."
+)
 @click.option(
     "--rows",
     metavar="N",
     type=click.IntRange(0),
     default=None,
-    help="Rows at most; 0: all. On a terminal 40, else all.",
+    help="Maximum number of rows; 0: all. Default: 40 on a terminal, else all.",
 )
 @click.option(
-    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What is added up."
+    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What the numbers count."
 )
 @click.option(
     "--group/--no-group",
     "grouped",
     default=None,
-    help="Columns of several events side by side: of all, or of none. Default: of those recorded as a group.",
+    help="Show all events, or none, as columns side by side. Default: events recorded as a group.",
 )
 @SKID
-@click.option("-n", "--show-nr-samples", is_flag=True, help="A column with the number of samples.")
+@click.option("-n", "--show-nr-samples", is_flag=True, help="Add a column with the number of samples.")
 @click.option(
     "--source",
     "function",
     metavar="FUNCTION",
     default=None,
-    help="Show this function's source instead, with the weight of each line.",
+    help="Show the source of this function with the weight of each line.",
 )
-@click.option("--asm", is_flag=True, help="With --source: the instructions below each line.")
+@click.option("--asm", is_flag=True, help="With --source: show the instructions below each line.")
 @click.option(
     "-b",
     "--branch-stack",
     "pairs",
     is_flag=True,
-    help="Count the branches before samples, each from its source to its target, in place of the samples.",
+    help="Count the recorded branches, from source to target, instead of the samples.",
 )
 @click.option(
     "--branch-history",
     "history",
     is_flag=True,
-    help="In stacks, the branches before a sample stand between its function and its callers.",
+    help="In stacks, insert the branches before a sample between its function and its callers.",
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Numbers for machines: rows, and the tree as nodes with their parents' ids."
+    "--json", "as_json", is_flag=True, help="Print JSON: rows, and the tree as nodes with the id of their parent."
 )
 def command(
     job: Job,
@@ -158,7 +160,7 @@ def command(
     history: bool,
     as_json: bool,
 ) -> None:
-    """Hot functions and call tree in the terminal."""
+    """Show hot functions and the call tree in the terminal."""
     from undwarf.outputs.report import ReportOptions
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.data.access_labels import MEMORY_KEYS
@@ -166,7 +168,7 @@ def command(
     from undwarf.views.report import compute_report
 
     if asm and function is None:
-        raise UsageError("--asm needs --source FUNCTION", "", "name the function whose instructions are wanted")
+        raise UsageError("--asm needs --source FUNCTION", "", "name the function to disassemble")
     if function is not None:
         _show_source(job, function, weight, asm, as_json)
         return
@@ -275,4 +277,4 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
     ]
     (write_json if as_json else write)(found, sys.stdout, options)
     if code is not None and code.left:
-        talk("note", f"{code.left:,} bytes of code are not shown: the functions are too large")
+        talk("note", f"{code.left:,} bytes of code are not shown: the function is too large")

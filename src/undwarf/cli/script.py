@@ -40,20 +40,22 @@ Examples:
     metavar="[TYPE:]LIST",
     multiple=True,
     shell_complete=_complete,
-    help="Fields as perf names them, or changes as in +cpu,-dso; of events of one type only as in trace:time,trace. "
-    "May be given more than once. Fields: " + ", ".join(_NAMES) + ".",
+    help="Fields as perf names them, changes to the default (+cpu,-dso), or fields of one type of event "
+    "(trace:time,trace). Repeatable. Fields: " + ", ".join(_NAMES) + ".",
 )
-@click.option("--ns", "nanoseconds", is_flag=True, help="Times with nine digits after the point.")
+@click.option("--ns", "nanoseconds", is_flag=True, help="Print times in nanoseconds.")
 @click.option(
     "--why",
     is_flag=True,
-    help="After a stack that is not whole, a line that says why it ends there; frames that are inferred are marked.",
+    help="After a stack that is not whole, print why it ends there; mark inferred frames.",
 )
 @click.option(
-    "--perf-names", is_flag=True, help="Functions without a symbol are [unknown], as in perf, not FILE+0xSTART."
+    "--perf-names",
+    is_flag=True,
+    help="Print [unknown] for functions without a symbol, as perf does, instead of FILE+0xSTART.",
 )
 def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, perf_names: bool) -> None:
-    """Every sample as text, in the shape of perf script."""
+    """Print every sample as text, in the format of perf script."""
     from undwarf.outputs.script import (
         ScriptOptions,
         fields_of_event,
@@ -75,7 +77,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
     if any("tod" in shown for shown, _missing in chosen) and recording.header.clock_data is None:
         absent.add("tod")
     if absent:
-        talk("note", f"not recorded, so not shown: {', '.join(sorted(absent))}")
+        talk("note", f"not shown, since not recorded: {', '.join(sorted(absent))}")
     more = offsets = None
     if any(needs_more(shown) for shown, _missing in chosen):
         from undwarf.outputs.script_fields import SampleFields, Sources

@@ -25,20 +25,22 @@ Examples:
 @click.option("-o", "--output", metavar="FILE", required=True, help="The recording to write; - for standard output.")
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 def command(job: Job, output: str, zstd: bool) -> None:
-    """A small recording with whole call chains in place of stack dumps, which every perf tool opens."""
+    """Replace stack dumps by whole call chains: a small recording that every perf tool opens."""
     from undwarf.outputs.atomic_file import replaceable, whole_file
 
     recording = job.recording
     if output == "-":
         if sys.stdout.isatty():
-            raise UsageError("a recording is no text", "standard output is a terminal", "give -o FILE, or pipe it on")
+            raise UsageError(
+                "cannot write a recording to a terminal", "recordings are binary", "give -o FILE, or pipe the output"
+            )
         done = recording.shrink(sys.stdout.buffer, form="pipe", zstd_level=LEVEL if zstd else 0, **_options(job))
         sys.stdout.buffer.flush()
         _tell(job, done.shortened, done.dropped)
         return
     target = Path(output)
     if _same(recording.path, target):
-        raise UsageError(f"{output} is the recording itself", "", "write to another -o")
+        raise UsageError(f"{output} is the recording itself", "", "choose another -o")
     try:
         form: Literal["file", "pipe"] = "file" if replaceable(target) else "pipe"
         with whole_file(target) as sink:
@@ -59,7 +61,7 @@ def _options(job: Job) -> dict[str, Any]:
 def _tell(job: Job, shortened: int, dropped: int) -> None:
     job.warn()
     if shortened:
-        talk("warning", f"{shortened:,} chains were cut, since a record holds no more than 8,000 addresses")
+        talk("warning", f"{shortened:,} chains were cut to 8,000 addresses, the maximum of a record")
     if dropped:
         talk("warning", f"{dropped:,} damaged samples were left out")
 

@@ -19,21 +19,24 @@ Examples:
   undwarf stack core.4711
   undwarf stack --symfs /mnt/image --binary ./build/server core
 
-Whose process may be looked at is up to the kernel, as for a debugger: root may look at all, others at their own
-programs that did not gain rights, if kernel.yama.ptrace_scope is 0 (or if they have CAP_SYS_PTRACE). Files of
-containers are found through /proc/PID/root; deleted and replaced ones through the mapping itself (root), else in
-memory.""",
+Permissions are those of a debugger: root may trace every process, other users their own (not setuid ones) if
+kernel.yama.ptrace_scope is 0 or they have CAP_SYS_PTRACE. Files of containers are opened through /proc/PID/root,
+deleted and replaced files through the mapping (as root), else they are read from memory.""",
 )
 @click.argument("target", metavar="PID|CORE")
-@click.option("--json", "wants_json", is_flag=True, help="One JSON object in place of text.")
-@click.option("--no-inline", is_flag=True, help="Leave inlined functions in those they are inlined in.")
-@click.option("--max-stack", metavar="N", type=click.IntRange(1), default=None, help="Frames of a stack at most.")
-@click.option("--stats", is_flag=True, help="Say on stderr how long threads were held.")
-@click.option("--binary", "binaries", metavar="FILE", multiple=True, help="A file the core's process had mapped.")
-@click.option("--symfs", metavar="DIR", default=None, help="Look for the files of a core's machine under DIR.")
-@click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="A further directory of debug files.")
-@click.option("--debuginfod", is_flag=True, help="Fetch files that are not here from $DEBUGINFOD_URLS.")
-@click.option("--no-cache", is_flag=True, help="Neither use unwind tables of earlier runs nor keep them for later.")
+@click.option("--json", "wants_json", is_flag=True, help="Print one JSON object.")
+@click.option("--no-inline", is_flag=True, help="Do not show inlined functions as frames of their own.")
+@click.option(
+    "--max-stack", metavar="N", type=click.IntRange(1), default=None, help="Maximum number of frames per stack."
+)
+@click.option("--stats", is_flag=True, help="Print to stderr how long threads were stopped.")
+@click.option(
+    "--binary", "binaries", metavar="FILE", multiple=True, help="A file that the process of the core had mapped."
+)
+@click.option("--symfs", metavar="DIR", default=None, help="Find the files of the core's machine under DIR.")
+@click.option("--debug-dir", "debug_dirs", metavar="DIR", multiple=True, help="Another directory with debug files.")
+@click.option("--debuginfod", is_flag=True, help="Download missing files from the servers in $DEBUGINFOD_URLS.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache of unwind tables.")
 def command(
     target: str,
     wants_json: bool,
@@ -46,11 +49,11 @@ def command(
     debuginfod: bool,
     no_cache: bool,
 ) -> None:
-    """The stacks of all threads of a running process, or of a core file.
+    """Print the stacks of all threads of a running process or a core file.
 
-    Each thread of a process is held only while its registers and its stack are copied; what takes long comes
-    afterwards. As with any debugger, a few blocking system calls (epoll_wait, semop, sigtimedwait, recv with a timeout)
-    then return EINTR; all others go on. A file whose name is a number is given as ./4711.
+    Each thread is stopped only while its registers and stack are copied. As with any debugger, a few blocking system
+    calls (epoll_wait, semop, sigtimedwait, recv with a timeout) then return EINTR. Write ./4711 for a core file whose
+    name is a number.
     """
     from undwarf.outputs.stack import as_json, lines
 
@@ -58,7 +61,7 @@ def command(
         from undwarf.live.stack.ptrace_threads import take
 
         if binaries or symfs is not None:
-            raise click.UsageError("--binary and --symfs are for core files: a process shows its files itself")
+            raise click.UsageError("--binary and --symfs are for core files only")
         snapshot = take(int(target))
     else:
         from undwarf.live.stack.core_file import read_core
@@ -87,12 +90,13 @@ def command(
         more = f" and {len(snapshot.lacking) - SHOWN:,} more" if len(snapshot.lacking) > SHOWN else ""
         talk(
             "warning",
-            f"not here as the process had them: {', '.join(snapshot.lacking[:SHOWN])}{more}; "
+            f"files of the process that were not found: {', '.join(snapshot.lacking[:SHOWN])}{more}; "
             "give them with --binary FILE or --symfs DIR",
         )
     for defect in defects:
         talk("warning", str(defect))
     if stats:
         talk(
-            "note", f"{len(held)} threads, each held {max(held) / 1e6:.3f} ms at most, {sum(held) / 1e6:.3f} ms in all"
+            "note",
+            f"{len(held)} threads, each stopped for at most {max(held) / 1e6:.3f} ms, {sum(held) / 1e6:.3f} ms in all",
         )

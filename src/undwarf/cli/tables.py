@@ -16,8 +16,7 @@ SOURCE = click.option(
     "--source",
     metavar="NAMES",
     default=None,
-    help=f"Where rules come from: {', '.join(NAMES)}; several as in A,B, each filling what those before leave open. "
-    "Default: cfi.",
+    help=f"Sources of rules: {', '.join(NAMES)}; several in order of preference, as in A,B. Default: cfi.",
 )
 PLACE = click.argument("place", metavar="[FUNCTION|ADDRESS|START-END]", required=False)
 
@@ -31,7 +30,7 @@ def _warn(binary: "Binary") -> None:
 
 @click.group("tables")
 def command() -> None:
-    """Unwind tables of a binary: print, measure, compare, convert.
+    """Print, measure, compare and convert unwind tables of a binary.
 
     \b
     Examples:
@@ -47,7 +46,7 @@ def command() -> None:
 @click.argument("elf", metavar="ELF")
 @PLACE
 @SOURCE
-@click.option("--json", "as_json", is_flag=True, help="A list of rows, for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print rows as JSON.")
 def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None:
     """Print rules by address.
 
@@ -70,9 +69,9 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
 @command.command()
 @click.argument("elf", metavar="ELF")
 @SOURCE
-@click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sizes(elf: str, source: str | None, as_json: bool) -> None:
-    """Rows, rules, and bytes in each format.
+    """Print the number of rows and rules, and the bytes of each format.
 
     \b
     Examples:
@@ -90,15 +89,17 @@ def sizes(elf: str, source: str | None, as_json: bool) -> None:
 @command.command()
 @click.argument("elf", metavar="ELF")
 @click.argument("place", metavar="[FUNCTION|ADDRESS|START-END]", required=False)
-@click.option("--source", default="cfi", show_default=True, metavar="NAMES", help=f"One side: {', '.join(NAMES)}.")
-@click.option("--against", required=True, metavar="NAMES", help="The other side.")
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(0), help="Places shown.")
-@click.option("--json", "as_json", is_flag=True, help="Everything, for machines.")
+@click.option("--source", default="cfi", show_default=True, metavar="NAMES", help=f"First source: {', '.join(NAMES)}.")
+@click.option("--against", required=True, metavar="NAMES", help="Second source.")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(0), help="Maximum number of disagreements to show."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def verify(elf: str, place: str | None, source: str, against: str, limit: int, as_json: bool) -> None:
     """Compare two sources at every instruction.
 
-    Lists where they disagree about the call frame address, the return address or a saved register, with the
-    instructions; one of the two is then wrong. What only one of them describes is counted as missing, and listed last.
+    Lists, with the instructions, where they disagree about the call frame address, the return address or a saved
+    register. Addresses that only one of them describes are counted as missing, and listed last.
 
     \b
     Examples:
@@ -118,17 +119,17 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
 @command.command()
 @click.argument("elf", metavar="ELF")
 @SOURCE
-@click.option("--to", "target", required=True, metavar="FORMAT", help="What to write: sframe, orc.")
-@click.option("--version", default=None, metavar="N", help="The format's version; sframe: 3 (the default) or 2.")
-@click.option("-o", "--output", metavar="FILE", default=None, help="An ELF file with the new sections alone.")
-@click.option("--into", metavar="COPY", default=None, help="A copy of ELF that carries the new sections.")
+@click.option("--to", "target", required=True, metavar="FORMAT", help="Format to write: sframe or orc.")
+@click.option("--version", default=None, metavar="N", help="Version of the format; sframe: 3 (default) or 2.")
+@click.option("-o", "--output", metavar="FILE", default=None, help="Write an ELF file with only the new sections.")
+@click.option("--into", metavar="COPY", default=None, help="Write a copy of ELF with the new sections.")
 def convert(
     elf: str, source: str | None, target: str, version: str | None, output: str | None, into: str | None
 ) -> None:
     """Write a table in another format.
 
-    What the format cannot state is left out and counted. A copy has the sections in a segment of their own, so that
-    they are there at run time; an older section of the same name gives way.
+    Rules that the format cannot express are left out and counted. A copy gets the new sections in a loadable segment of
+    their own; an existing section of the same name is replaced.
 
     \b
     Examples:
@@ -142,7 +143,7 @@ def convert(
 
     writer(target)
     if output is None and into is None:
-        raise UsageError("convert has nothing to write to", "", "give -o FILE, or --into COPY")
+        raise UsageError("no output given", "", "give -o FILE, or --into COPY")
     binary = Binary.open(elf)
     made = write(target, whole_table(binary, source), binary.elf, version)
     if output is not None:
@@ -158,14 +159,14 @@ def convert(
 
 @command.command()
 @click.argument("elf", metavar="[ELF]...", nargs=-1)
-@click.option("--clear", is_flag=True, help="Remove all that is kept.")
-@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--clear", is_flag=True, help="Delete everything in the cache.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
-    """What is kept of tables, and of data types, from run to run.
+    """Show, fill or clear the cache of unwind tables and data types.
 
-    Each run on a recording keeps the rows that it needed, and what instructions touch, so that the next one finds them.
-    With ELF, the whole tables of these binaries are kept. $UNDWARF_CACHE_DIR is the directory (default:
-    ~/.cache/undwarf; "off": none).
+    Each run on a recording caches the unwind rows that it needed and the types of instructions for later runs. With
+    ELF, whole tables of these binaries are cached. $UNDWARF_CACHE_DIR names the directory (default: ~/.cache/undwarf;
+    "off": no cache).
 
     \b
     Examples:
@@ -181,7 +182,7 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
 
     store, answers = Store.from_environment(), answer_files()
     if store is None or answers is None:
-        raise UsageError("there is no cache of unwind tables", "UNDWARF_CACHE_DIR is off", "name a directory there")
+        raise UsageError("there is no cache", "UNDWARF_CACHE_DIR is off", "set it to a directory")
     if clear:
         gone = store.clear()
         talk("note", f"{gone} table{'' if gone == 1 else 's'} removed")

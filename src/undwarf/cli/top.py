@@ -25,19 +25,19 @@ _ROWS_OF = ("comm,dso,sym", "dso,sym", "sym", "dso", "comm")
 """What the key r makes rows of, one after the other."""
 CALLERS = 12
 """Lines of callers that are shown below a function."""
-_KEYS = "q quit  s itself  c with all it calls  r rows  / filter  Enter callers  p pause  i idle  h help"
+_KEYS = "q quit  s self  c with callees  r rows  / filter  Enter callers  p pause  i idle  h help"
 _HELP = """\
 q          quit
-s          sort by what functions take themselves
-c          sort by what functions and all they call take
-r          make rows of other things: threads, files, functions
-e          show the next event, where there are several
-/          show rows with a text only: type it, then Enter; Esc shows all rows again
+s          sort by the weight of functions alone
+c          sort by the weight of functions with their callees
+r          change what a row is: threads, files, functions
+e          show the next event, if there are several
+/          show only rows with a text: type it, then Enter; Esc shows all rows
 up, down   choose a row
 Enter      show the callers of the chosen function, or hide them
-i          show or hide CPUs that wait for work
+i          show or hide idle CPUs
 K, U       show or hide functions of the kernel, of programs
-p, space   pause: sampling goes on, the picture stays
+p, space   pause the display; sampling continues
 h, ?       this help; any key leaves it
 """
 _ESCAPES = {"[A": "up", "OA": "up", "[B": "down", "OB": "down", "[5~": "page up", "[6~": "page down"}
@@ -54,19 +54,19 @@ Examples:
   undwarf top -p 4242 --sort sym
   undwarf top -a --interval 5 --iterations 3 > top.txt
 
-On a terminal: q quits, s and c sort by what functions take themselves or with all they call, / filters, Enter shows
-callers, p pauses, h shows all keys. CPUs that wait for work are left out; i shows them.""",
+On a terminal: q quits, s and c sort by the weight of functions alone or with their callees, / filters, Enter shows
+callers, p pauses, h shows all keys. Idle CPUs are left out; i shows them.""",
 )
 @sampling_options
-@click.option("-s", "--sort", "keys", metavar="KEYS", default=SORT, show_default=True, help="What makes a row.")
+@click.option("-s", "--sort", "keys", metavar="KEYS", default=SORT, show_default=True, help="Keys that make a row.")
 @click.option("--interval", metavar="SECONDS", type=Number(0.2), default=2.0, show_default=True,
-              help="Time between two pictures.")  # fmt: skip
-@click.option("--iterations", metavar="N", type=click.IntRange(1), default=None, help="Stop after N pictures.")
+              help="Time between updates.")  # fmt: skip
+@click.option("--iterations", metavar="N", type=click.IntRange(1), default=None, help="Stop after N updates.")
 @click.option(
-    "--rows", metavar="N", type=click.IntRange(1), default=None, help="Rows of a picture.  [default: all that fit]"
+    "--rows", metavar="N", type=click.IntRange(1), default=None, help="Maximum number of rows.  [default: all that fit]"
 )
-@click.option("--children", is_flag=True, help="Sort by what functions and all they call take.")
-@click.option("--idle", is_flag=True, help="Also CPUs that wait for work.")
+@click.option("--children", is_flag=True, help="Sort by the weight of functions with their callees.")
+@click.option("--idle", is_flag=True, help="Include idle CPUs.")
 def command(
     keys: str,
     interval: float,
@@ -76,7 +76,7 @@ def command(
     idle: bool,
     **options: Any,
 ) -> int:
-    """Hot functions of what runs now, with whole stacks, in the terminal."""
+    """Show the hot functions of running programs in the terminal."""
     from undwarf.live.sampling.sampler import Sampler
     from undwarf.live.top import Top
     from undwarf.views.flat_profile import parse_keys
@@ -108,7 +108,7 @@ def command(
     if sampler.summary.lost:
         talk("warning", f"{sampler.summary.lost:,} samples were lost: give a larger --buffer, or a lower -F")
     if not sampler.summary.samples:
-        talk("warning", "no samples: nothing ran on a CPU long enough")
+        talk("warning", "no samples: nothing ran long enough on a CPU")
     return sampler.summary.status
 
 

@@ -31,12 +31,12 @@ def _addresses(_context: click.Context, _parameter: click.Parameter, value: str 
             raise UsageError(
                 f"cannot read {value[1:]}",
                 error.strerror or str(error),
-                "addresses may be given as they are: --at 1500",
+                "or give addresses directly: --at 1500",
             ) from error
     try:
         found = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
     except ValueError:
-        raise click.BadParameter(f"{value[:60]!r} is no list of hexadecimal addresses") from None
+        raise click.BadParameter(f"{value[:60]!r} is not a list of hexadecimal addresses") from None
     if any(not 0 <= address < 1 << 64 for address in found):
         raise click.BadParameter("an address is out of range")
     return found
@@ -74,24 +74,34 @@ Examples:
     metavar="NAME",
     default=None,
     shell_complete=_complete_type,
-    help="Draw this type: members, holes, cache lines.",
+    help="Show the layout of this type: members, holes, cache lines, weights.",
 )
-@click.option("--code", is_flag=True, help="Instructions by weight, each with what it touches.")
+@click.option("--code", is_flag=True, help="List instructions by weight, with the member that each accesses.")
 @click.option(
     "--skid",
     is_flag=True,
-    help="Charge samples at instructions that touch no memory to the load they wait for; shown as inferred.",
+    help="Attribute samples at instructions without a memory access to the load they wait for; marked as inferred.",
 )
-@click.option("--html", "page", metavar="FILE", default=None, help="Write a page with all types drawn as heat maps.")
-@click.option("--binary", metavar="ELF", default=None, help="Answer for a binary, not a recording: --at or --type.")
-@click.option("--at", "addresses", metavar="ADDR,...", callback=_addresses, help="Addresses in --binary; or @FILE.")
-@click.option("--btf", metavar="FILE", default="", help="Take the types from this BTF file.")
-@click.option("--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this.")
-@click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Rows at most; 0: all.")
+@click.option("--html", "page", metavar="FILE", default=None, help="Write an HTML page with a heat map of each type.")
 @click.option(
-    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What is added up."
+    "--binary", metavar="ELF", default=None, help="Analyse a binary instead of a recording; with --at or --type."
 )
-@click.option("--json", "as_json", is_flag=True, help="Numbers for machines.")
+@click.option(
+    "--at",
+    "addresses",
+    metavar="ADDR,...",
+    callback=_addresses,
+    help="Addresses of instructions in --binary, or @FILE with a list.",
+)
+@click.option("--btf", metavar="FILE", default="", help="Read types from this BTF file.")
+@click.option(
+    "--percent-limit", type=Number(0, 100), default=0.5, show_default=True, help="Hide rows below this percentage."
+)
+@click.option("--rows", metavar="N", type=click.IntRange(0), default=0, help="Maximum number of rows; 0: all.")
+@click.option(
+    "--weight", type=click.Choice(["period", "samples", "latency"]), default="period", help="What the numbers count."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_shared
 def command(
     type_name: str | None,
@@ -107,10 +117,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Which types and members the samples touch.
+    """Show which types and members the samples access.
 
-    Every sampled instruction is decoded, what its memory operand leads to is followed through the function, and the
-    member there is charged. What could not be told is shown with the reason, apart from what touches no data.
+    Every sampled instruction is decoded, the value of its base register is tracked through the function, and the sample
+    is attributed to the member that it accesses. Unknown accesses are listed by reason, apart from instructions that
+    access no data.
     """
     if type_name is not None and not addresses and (binary is not None or btf):
         _draw(binary, type_name, btf, as_json, options)
@@ -135,7 +146,7 @@ def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
     """Nothing that was asked for is left out silently."""
     if page and (as_json or code):
         other = "--json" if as_json else "--code"
-        raise UsageError(f"--html and {other} do not go together", "the page is all there is then", "give one of them")
+        raise UsageError(f"--html and {other} do not go together", "--html writes only the page", "give one of them")
     if code and drawn:
         raise UsageError("--code and --type do not go together", "", "--type draws one type, --code lists instructions")
 
@@ -314,7 +325,7 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
     if not number:
         raise UsageError(
             f"no type named {name!r} in {binary or btf}",
-            "names are whole here, with their namespaces",
+            "names must be complete, with namespaces",
             "undwarf types FILE lists the types that a recording's samples touch",
         )
     row = TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number)))
