@@ -48,7 +48,7 @@ def test_fold_adds_one_unit_only_and_names_the_rest(undwarf: Run, tmp_path: Path
     (tmp_path / "two").write_bytes(two_events())
     done = undwarf("fold", "two")
     assert done.stdout == "prog;[prog];[prog] 3\n"
-    assert done.stderr == "note: only cpu-clock: the sum with page-faults would mean nothing (choose with --event)\n"
+    assert done.stderr == "note: only cpu-clock: its unit differs from that of page-faults (choose with --event)\n"
 
 
 def test_fold_adds_periods_of_the_event_that_is_chosen(undwarf: Run, tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_input_without_an_end_is_no_recording(undwarf: Run) -> None:
 @pytest.mark.parametrize("option", ["--symfs", "--kallsyms", "--vmlinux", "--debug-dir"])
 def test_an_option_that_names_nothing_is_an_error(undwarf: Run, perf_data: Path, option: str) -> None:
     done = undwarf("fold", option, "not-here", perf_data)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"error: {option} not-here is not there")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"error: {option} not-here does not exist")
 
 
 def test_any_number_of_frames_may_be_asked_for(undwarf: Run, perf_data: Path) -> None:
