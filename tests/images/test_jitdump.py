@@ -81,7 +81,7 @@ def test_names_that_are_no_text_are_left_out_and_counted() -> None:
     entries = [(0x1000, 1, 0, b"A\xb8\x03"), (0x1004, 2, 0, b"a.js"), (0x1008, 3, 0, b"b\x1b[m")]
     found = read(Dump().lines(0x1000, entries).load(0x1000, b"f"), defects=defects)
     assert [line.line for line in found.lines(0)] == [2]
-    assert [(defect.kind, defect.count) for defect in defects] == [("file name in a jitdump that is no text", 2)]
+    assert [(defect.kind, defect.count) for defect in defects] == [("file name in a jitdump that is not text", 2)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 1 << 60])

@@ -168,7 +168,7 @@ def test_a_page_shows_types_without_members() -> None:
 def test_list_and_page_say_what_helps_where_samples_touch_nothing(tmp_path: Path) -> None:
     binary = build(tmp_path, QUEUES, "queues.c", "-O1")
     taken = place(binary, "take", "struct server", "queues[].taken", "rw")
-    said = "events that are not precise stop behind the access: see --skid"
+    said = "events that are not precise stop after the access: see --skid"
     page = tmp_path / "page.html"
     for behind in (False, True):
         after = taken

@@ -145,7 +145,7 @@ class Finder:
                     return elf, ""
                 problem = "its build-id differs from the recorded one"
         elif deleted:
-            problem = "the file was deleted, and no build-id tells which one it was"
+            problem = "the file was deleted, and there is no build-id to find it by"
         if build_id:
             found = (
                 self.verified(self.cached(build_id, "elf"), build_id)

@@ -235,7 +235,7 @@ class JitDump:
                 else:
                     bad += 1
         if bad:
-            self._defects.add("file name in a jitdump that is no text", self.path, bad)
+            self._defects.add("file name in a jitdump that is not text", self.path, bad)
         found.sort(key=lambda line: line.offset)
         return found
 

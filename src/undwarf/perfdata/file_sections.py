@@ -108,7 +108,7 @@ def read_features(file: int, header: FileHeader, file_size: int, name: str, defe
         if size == 0:
             continue
         if offset > file_size or size > file_size - offset:
-            defects.add("damaged feature section", feature_name(number), detail="it lies behind the file's end")
+            defects.add("damaged feature section", feature_name(number), detail="it is beyond the end of the file")
         elif size <= SECTION_BYTES if is_parsed(number) else size <= 1 << 20:
             payload = read_at(file, offset, size)
             parse_feature(number, payload, header.byte_order, found, defects)

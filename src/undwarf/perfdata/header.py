@@ -62,7 +62,7 @@ def byte_order_of(head: bytes, name: str) -> ByteOrder:
     if magic in (OLD_MAGIC, OLD_MAGIC[::-1]):
         why = "it is a perf.data of version 1 (PERFFILE), which perf wrote before Linux 3.6"
         raise UnreadableInput(what, why, "convert it with a perf of that time, or record again")
-    raise UnreadableInput(what, f"it is no perf.data{_guess(head)}", HINT)
+    raise UnreadableInput(what, f"it is not a perf.data file{_guess(head)}", HINT)
 
 
 def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:

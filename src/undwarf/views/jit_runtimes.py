@@ -51,15 +51,15 @@ def walking(paths: Iterable[str], dumps: Collection[str] = (), *, followed: bool
         return f"provide the jitdump: put a copy of {min(dumps)} below DIR and use --symfs DIR"
     found = [one.walking for one in _those(paths)]
     if found:
-        return f"nothing describes code made at run time there: {', or '.join(found)}"
+        return f"nothing describes the code compiled at run time there: {', or '.join(found)}"
     if followed:
         return (
             "its frame pointers are followed, but not set up at every address: have the runtime write a jitdump with "
             "unwinding information under perf record -k mono"
         )
     return (
-        "nothing describes code made at run time there: let the runtime keep frame pointers, or write a jitdump with "
-        "unwinding information under perf record -k mono"
+        "nothing describes the code compiled at run time there: let the runtime keep frame pointers, or write a "
+        "jitdump with unwinding information under perf record -k mono"
     )
 
 

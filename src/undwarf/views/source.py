@@ -236,7 +236,7 @@ def _listings_of(
 def _add_source(listing: Listing, most: int) -> None:
     """Put the source's text to the lines, and the lines between them."""
     if not listing.file:
-        listing.problem = "no debugging information tells its lines"
+        listing.problem = "no debugging information has its lines"
         return
     try:
         source = read_source(listing.file, listing.dso, most)

@@ -152,8 +152,8 @@ def _without_rule(order: tuple[str, ...], stitched: bool) -> str:
         )
     if "sframe" in order:
         # An option of the assembler (binutils 2.40), which compilers hand on.
-        return f"no SFrame section tells of it: build with -Wa,--gsframe, or {again}"
-    return f"nothing tells of it among {', '.join(order)}: {again}"
+        return f"no SFrame section covers it: build with -Wa,--gsframe, or {again}"
+    return f"none of the chosen sources covers it ({', '.join(order)}): {again}"
 
 
 def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:

@@ -73,7 +73,7 @@ def take(pid: int) -> Snapshot:
     machine = own_machine()
     status = _status(pid)
     if not status:
-        raise UsageError(f"there is no process {pid}", "", "give the number of a running process, or a core file")
+        raise UsageError(f"no process {pid}", "", "give the id of a running process, or a core file")
     # A thread's number stands for its process.
     pid = int(status.get("Tgid", pid))
     if pid == os.getpid():

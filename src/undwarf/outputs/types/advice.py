@@ -25,7 +25,7 @@ _ADVICE = {
     "file not found": "give the recorded machine's files with --symfs",
 }
 """Advice by the reason why a file's accesses have no types."""
-_LATE_ADVICE = "events that are not precise stop behind the access: see --skid"
+_LATE_ADVICE = "events that are not precise stop after the access: see --skid"
 
 
 def inferred_text(counts: Counts, *, spelled: bool = False) -> str:
@@ -115,7 +115,7 @@ def clash_advice(one: Sharing) -> list[str]:
     else:
         made = ["one copy for each thread, or fewer writes, would keep the line where it is"]
     if not one.by_address:
-        made.append("perf record --call-graph dwarf (registers) or -d (data addresses) tells which objects")
+        made.append("perf record --call-graph dwarf (registers) or -d (data addresses) shows which objects")
     return made
 
 

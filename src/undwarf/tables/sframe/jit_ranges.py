@@ -82,9 +82,7 @@ class TextRanges:
         Raises UsageError for an empty range, and for one that overlaps another: code that moves away is removed first.
         """
         if not 0 <= start < end <= 1 << 64:
-            raise UsageError(
-                f"{start:#x} to {end:#x} is no range of code", "", "give the first address and the one behind"
-            )
+            raise UsageError(f"{start:#x} to {end:#x} is not a range of code", "", "give the first address and the end")
         at = bisect_right(self._ranges, start, key=lambda one: one.end)
         if at < len(self._ranges) and self._ranges[at].start < end:
             other = self._ranges[at]
