@@ -1,6 +1,6 @@
 """Whether perf shows deferred user chains as undwarf does: ``bench/deferred_agreement.py [--perf PERF] [RECORDINGS]``.
 
-Makes recordings of made-up machines (``tests/unwind/deferred_world.py``), half of them with mappings that change while
+Makes recordings of made-up machines (``tests/support/deferred_world.py``), half of them with mappings that change while
 samples wait for their chains, and prints each with both. perf has to know such chains (7.0 or later). Samples are
 equal, or perf shows one of three things that are not so: the cookie of a chain that never came as an address; no names
 and no mappings for a thread that ended before its sample was printed; mappings as they were when the chain came, not
@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.unwind.deferred_world import DEFERRED, Expected, World
+from tests.support.deferred_world import DEFERRED, Expected, World
 
 FIELDS = "comm,tid,time,event,ip,sym,dso"
 HEAD = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\.(\d+):")

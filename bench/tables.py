@@ -24,9 +24,9 @@ from undwarf.tables.model import UnwindTable
 from undwarf.tables.writers import write
 
 # The tests' comparisons, for whole libraries.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "tables"))
-cfi_compare = import_module("cfi_compare")
-sframe_compare = import_module("sframe_compare")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+cfi_compare = import_module("tests.support.tables.cfi_compare")
+sframe_compare = import_module("tests.support.tables.sframe_compare")
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 USUAL = (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import mutate
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "symbols"))
-from go_builder import GO_1_18, VERSIONS, Call, Function, Program
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.support.symbols.go_builder import GO_1_18, VERSIONS, Call, Function, Program
 
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions

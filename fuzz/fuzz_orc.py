@@ -7,9 +7,8 @@ from pathlib import Path
 
 import mutate
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "elf"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "tables"))
-from orc_builder import HEADER_4, HEADER_LOONGARCH, linked, module
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.support.tables.orc_builder import HEADER_4, HEADER_LOONGARCH, linked, module
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

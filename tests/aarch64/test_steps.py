@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.gdb_stub import Stub
+from tests.support.perfdata.build import PLAIN, REGS_USER, STACK_USER, Attr, Build
 
 import undwarf
-from aarch64.gdb_stub import Stub
-from perfdata.build import PLAIN, REGS_USER, STACK_USER, Attr, Build
 from undwarf.elf import ElfFile
 from undwarf.unwind.aarch64.calls import ends_with_call
 

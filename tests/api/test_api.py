@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.commands import recording
 
 import undwarf
-from cli.conftest import recording
 
 README = Path(__file__).parents[2] / "README.md"
 

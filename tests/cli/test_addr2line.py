@@ -8,11 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from cli.conftest import Run
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "elf"))
-from elf_builder import SHF_COMPRESSED, Elf, Section
+from tests.support.commands import Run
+from tests.support.elf_builder import SHF_COMPRESSED, Elf, Section
 
 SOURCE = """
 static inline int square(int x) { return x * x + 1; }

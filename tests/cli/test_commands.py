@@ -11,9 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-
-from cli.conftest import Run, recording, two_events
-from perfdata.build import IDENTIFIER, PLAIN, Attr, Build
+from tests.support.commands import Run, recording, two_events
+from tests.support.perfdata.build import IDENTIFIER, PLAIN, Attr, Build
 
 READERS = ["report", "script", "fold", "info"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cli.conftest import Run
+from tests.support.commands import Run
 
 
 def test_the_option_needs_a_server(undwarf: Run, perf_data: Path) -> None:

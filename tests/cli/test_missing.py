@@ -2,18 +2,14 @@
 
 import http.server
 import json
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from cli.conftest import CALLCHAIN, KERNEL, PLAIN, USER, Run
-from perfdata.build import Attr, Build
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "elf"))
-from elf_builder import BUILD_ID, program
+from tests.support.commands import KERNEL, USER, Run
+from tests.support.elf_builder import BUILD_ID, program
+from tests.support.perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 
 
 def write(path: Path, *mappings: tuple[str, int, bytes], samples: list[tuple[int, ...]]) -> Path:

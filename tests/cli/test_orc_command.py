@@ -4,14 +4,10 @@ import gzip
 import json
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
-from cli.conftest import Run
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "elf"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "tables"))
-from orc_builder import TEXT, file_of, linked, module, value
+from tests.support.commands import Run
+from tests.support.tables.orc_builder import TEXT, file_of, linked, module, value
 
 ROWS = [
     (TEXT, value(0x205, 8)), (TEXT + 4, value(0x215, 16, -16)), (TEXT + 16, 0), (TEXT + 32, value(0xB05)),

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-
-from cli.conftest import Run
-from perfdata.build import PLAIN, REGS_USER, STACK_USER, Attr, Build
+from tests.support.commands import Run
+from tests.support.perfdata.build import PLAIN, REGS_USER, STACK_USER, Attr, Build
 
 ARCH = 6
 """The header's feature that names the machine."""

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from cli.conftest import Run
+from tests.support.commands import Run
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "recording"
 OPTIONS = [FOLDER / "words.data", "--symfs", FOLDER]

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.perfdata import writing
+from tests.support.perfdata import writing
 
 from undwarf.cli.main import run
 

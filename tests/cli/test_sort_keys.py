@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.support.perfdata.build import PLAIN, Attr, Build
 
-from perfdata.build import PLAIN, Attr, Build
 from undwarf.cli.main import undwarf
 from undwarf.outputs.report import TITLES
 from undwarf.perfdata import SampleField

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.commands import Run
 
-from cli.conftest import Run
 from undwarf.cli.main import COMMANDS
 
 HEAVY = ("numpy", "rich", "zstandard", "textual", "duckdb", "importlib.metadata", "asyncio", "undwarf.api")

@@ -7,9 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
-from cli.conftest import Run
-from elf.elf_builder import Elf, Section
+from tests.support.commands import Run
+from tests.support.elf_builder import Elf, Section
 
 CODE = """
 int twice(int x) __attribute__((noinline));

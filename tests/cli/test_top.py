@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
+
 from undwarf.cli.top import View, keys_in
 from undwarf.column import zeros
 from undwarf.live.top import Picture

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tests.support.commands import Run, recording, two_events
 
-from cli.conftest import Run, recording, two_events
 from undwarf.cli.main import show_warning
 
 

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from elf_builder import SHF_COMPRESSED, Elf, Section, program
+from tests.support.elf_builder import SHF_COMPRESSED, Elf, Section, program
 
 from undwarf.elf import ElfFile
 from undwarf.mapped_files import MappedFile, cut_files, handle_truncation

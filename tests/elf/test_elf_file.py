@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from elf_builder import BUILD_ID, SHF_COMPRESSED, Elf, Section, Segment, program
+from tests.support.elf_builder import BUILD_ID, SHF_COMPRESSED, Elf, Section, Segment, program
 
 from undwarf.elf import ElfFile
 from undwarf.elf.background_inflate import DeferredBytes, prefetch_all

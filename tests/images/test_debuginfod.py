@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from elf_builder import BUILD_ID, program
+from tests.support.elf_builder import BUILD_ID, program
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from elf_builder import BUILD_ID, SHF_COMPRESSED, Section, program
+from tests.support.elf_builder import BUILD_ID, SHF_COMPRESSED, Section, program
 
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, Image, ImageKind, ImageStore

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from jitdump_builder import CODE, Dump, frames
+from tests.support.jitdump_builder import CODE, Dump, frames
 
 from undwarf.defects import Defects
 from undwarf.errors import ElfError

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from elf_builder import Elf, Section
+from tests.support.elf_builder import Elf, Section
 
 from undwarf.defects import Defects
 from undwarf.images import Finder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from elf_builder import BUILD_ID, program
+from tests.support.elf_builder import BUILD_ID, program
 
 from undwarf.elf.compression import CompressionError, unpack_file
 from undwarf.images import Finder

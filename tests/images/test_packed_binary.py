@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from elf_builder import BUILD_ID, program
+from tests.support.elf_builder import BUILD_ID, program
 
 from undwarf.elf.lz4 import unpack_block, unpack_legacy
 from undwarf.errors import ElfError

@@ -4,7 +4,7 @@ import os
 import struct
 
 import pytest
-from tests.perfdata import writing
+from tests.support.perfdata import writing
 
 from undwarf.images.finder import Finder
 from undwarf.live.sampling import live_unwinder

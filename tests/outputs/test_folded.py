@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.outputs.folded import write
 from undwarf.profile.model import Profile
 from undwarf.views import folded_stacks

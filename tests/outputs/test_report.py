@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.column import zeros
 from undwarf.outputs import report_json
 from undwarf.outputs.report import ReportOptions, percent, write

@@ -4,8 +4,8 @@ import io
 from dataclasses import dataclass
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.errors import UsageError
 from undwarf.outputs.script import ScriptOptions, fields_of_event, has_chain, parse_fields, write
 from undwarf.perfdata import SampleField

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-
-from perfdata.build import (
+from tests.support.perfdata.build import (
     ADDR,
     BRANCH_STACK,
     CALLCHAIN,
@@ -21,7 +20,8 @@ from perfdata.build import (
     Attr,
     Build,
 )
-from perfdata.tracepoints import format_file, raw
+from tests.support.perfdata.tracepoints import format_file, raw
+
 from undwarf.cli.script import command
 from undwarf.limits import DEFAULT
 from undwarf.outputs.script import fields_of_event, parse_fields

@@ -1,15 +1,14 @@
 """Recordings made from bytes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.perfdata.records import Opener
 
 from undwarf.defects import Defects
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import PerfData, open_perf_data
-
-Opener = Callable[..., PerfData]
 
 
 @pytest.fixture

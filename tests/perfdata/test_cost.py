@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
 
 
 def run(code: str, *arguments: str) -> str:

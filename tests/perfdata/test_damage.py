@@ -5,11 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
+from tests.support.perfdata.records import EVENTS, EVERYTHING, VALUES, some_records
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
-from perfdata.test_forms import EVENTS, some_records
-from perfdata.test_samples import EVERYTHING, VALUES
 from undwarf.errors import UndwarfError
 from undwarf.perfdata import Records
 

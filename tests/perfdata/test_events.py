@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
 from undwarf.perfdata.events import default_name, parse_attr
 
 

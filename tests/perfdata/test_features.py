@@ -1,8 +1,8 @@
 """Feature sections: their contents, and damaged ones."""
 
 import pytest
+from tests.support.perfdata.build import Attr, Build
 
-from perfdata.build import Attr, Build
 from undwarf.perfdata.features import BuildId
 
 

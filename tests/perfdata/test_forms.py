@@ -8,43 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
+from tests.support.perfdata.records import EVENTS, some_records
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT
 from undwarf.perfdata import FileIdentity, Records, open_perf_data
 from undwarf.perfdata import column_store as columns_module
-
-EVENTS = [
-    Attr(sample_type=b.IDENTIFIER | b.PLAIN | b.CALLCHAIN | b.REGS_USER | b.STACK_USER, regs=0b111, ids=[5, 6]),
-    Attr(type=0, sample_type=b.IDENTIFIER | b.PLAIN | b.CALLCHAIN, config=1, ids=[7]),
-]
-
-
-def some_records(make: Build) -> list[bytes]:
-    first, second = EVENTS
-    records = [make.comm(first, b"init", pid=1, tid=1), make.mmap2(first, b"/bin/a", build_id=b"\x01" * 20)]
-    records.append(make.mmap2(first, b"/bin/b", where=(8, 1, 99, 4), time=500, ident=5))
-    for number in range(200):
-        records.append(
-            make.sample(
-                first,
-                ident=5 + number % 2,
-                time=1000 + 7 * (number ^ 1),
-                ip=0x400000 + number,
-                chain=(2**64 - 512, 0x400000 + number),
-                regs=(number, 2, 3),
-                stack=bytes(range(256)),
-                dyn=200,
-            )
-        )
-        records.append(make.sample(second, ident=7, time=1003 + 7 * number, cpu=3, period=number))
-        if number % 50 == 49:
-            records.append(make.round())
-    records.append(make.task(first, 7, time=2000))
-    records.append(make.task(first, 4, time=2001))
-    return records
 
 
 def picture(records: Records) -> list[object]:

@@ -3,9 +3,9 @@
 import random
 
 import pytest
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
 from undwarf.column import zeros
 from undwarf.perfdata.ordering import take, time_order
 

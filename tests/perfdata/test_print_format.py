@@ -1,8 +1,8 @@
 """Records of tracepoints as text: what is expected is what perf 7 prints, but where that is said to be wrong."""
 
 import pytest
+from tests.support.perfdata.tracepoints import format_file, raw
 
-from perfdata.tracepoints import format_file, raw
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata.print_format import PrintFormat
 from undwarf.perfdata.tracing import Tracing, parse_format

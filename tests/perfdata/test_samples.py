@@ -4,27 +4,11 @@ import sys
 from dataclasses import replace
 
 import pytest
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
+from tests.support.perfdata.records import EVERYTHING, VALUES
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
 from undwarf.limits import DEFAULT
-
-EVERYTHING = Attr(
-    sample_type=(1 << 25) - 1 - b.WEIGHT_STRUCT,
-    read_format=0xF & ~8,
-    branch=1 << 17 | 1 << 19,
-    regs=0xFF0FFF,
-    intr=0b1011,
-    stack=512,
-    ids=[9],
-)
-VALUES = {
-    "ident": 9, "ip": 0xFFFF, "pid": 12, "tid": 13, "time": 5000, "addr": 0xADD0, "stream": 0x57, "cpu": 3,
-    "period": 99, "read": (1, 2, 3, 9), "chain": (2**64 - 512, 5, 6), "raw": b"12345678abcd",
-    "branches": ((1, 2, 0x1234_5), (3, 4, 2)), "hw_idx": 7, "counters": (8, 9), "regs": tuple(range(20)),
-    "stack": bytes(512), "dyn": 100, "weight": 0xDEADBEEF, "data_src": 0x1234567890, "transaction": 0x77,
-    "intr": (21, 22, 23), "phys": 0x9000, "cgroup": 0xC6, "data_page": 4096, "code_page": 8192, "aux": b"a" * 16,
-}  # fmt: skip
 
 
 def word(data, position: int, at: int, width: int = 8) -> int:

@@ -1,9 +1,9 @@
 """Records that are no samples: what they hold, when they count, and what is counted."""
 
 import pytest
+from tests.support.perfdata import build as b
+from tests.support.perfdata.build import Attr, Build
 
-from perfdata import build as b
-from perfdata.build import Attr, Build
 from undwarf.perfdata import FileIdentity, SidebandKind
 
 ATTR = Attr(sample_type=b.PLAIN, flags=b.SAMPLE_ID_ALL)

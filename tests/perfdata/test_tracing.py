@@ -1,10 +1,10 @@
 """Descriptions of tracepoints in a recording's header."""
 
 import pytest
+from tests.support.perfdata.build import Attr, Build
+from tests.support.perfdata.records import Opener
+from tests.support.perfdata.tracepoints import format_file
 
-from perfdata.build import Attr, Build
-from perfdata.conftest import Opener
-from perfdata.tracepoints import format_file
 from undwarf.defects import Defects
 from undwarf.limits import DEFAULT
 from undwarf.perfdata import feature_writer

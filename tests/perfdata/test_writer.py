@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.perfdata import writing
+from tests.support.perfdata import writing
 
 from undwarf.perfdata import RecordType, SidebandKind
 from undwarf.perfdata.events import encode_attr, parse_attr

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.perfdata import build as b
+from tests.support.perfdata import writing
+from tests.support.perfdata.build import Attr, Build
 
-from perfdata import build as b
-from perfdata import writing
-from perfdata.build import Attr, Build
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.perfdata import EventAttr, FileIdentity, PerfData, SidebandKind, open_perf_data

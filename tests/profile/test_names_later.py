@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.support.perfdata.build import PLAIN, Attr, Build
 
 import undwarf
-from perfdata.build import PLAIN, Attr, Build
 
 BASE = 0xFFFFFFFF81000000
 KALLSYMS = "".join(f"{BASE + 0x100 * k:x} T {name}\n" for k, name in enumerate(("_text", "read", "write", "_etext")))

@@ -5,15 +5,12 @@ import random
 import shutil
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-from go_builder import GO_1_2, GO_1_16, GO_1_18, GO_1_20, TEXT, VERSIONS, Call, Function, Program
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_go
 import mutate
+import pytest
+from tests.support.symbols.go_builder import GO_1_2, GO_1_16, GO_1_18, GO_1_20, TEXT, VERSIONS, Call, Function, Program
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile

@@ -1,16 +1,13 @@
 """Code of jitdump files in a recording: each sample finds what was at its address then."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.jitdump_builder import Dump
+from tests.support.perfdata.build import PLAIN, Attr, Build
 
 import undwarf
-from perfdata.build import PLAIN, Attr, Build
 from undwarf.profile.jit import Cover
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "images"))
-from jitdump_builder import Dump
 
 USE_CLOCK = 1 << 25
 PID = 7

@@ -3,10 +3,11 @@
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import fuzz_demangle
+import mutate
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +16,6 @@ from undwarf.limits import Limits
 from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.demangle import demangle, demangle_all, demangle_own
 from undwarf.symbols.languages import Language
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
-
-import fuzz_demangle
-import mutate
 
 MARKED = [
     ("_D3std5stdio__T7writelnTAyaZQnFNfQjZv", "std.stdio.writeln!(immutable(char)[]).writeln(immutable(char)[])"),

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 
 import undwarf
-from perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 from undwarf.elf import ElfFile
 from undwarf.elf.section_layout import text_offsets
 from undwarf.symbols.modules import first_code, read_bases, symbols_of_module

@@ -7,9 +7,9 @@ before.
 from pathlib import Path
 
 import pytest
+from tests.support.perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 
 import undwarf
-from perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 
 KERNEL, USER = (1 << 64) - 128, (1 << 64) - 512
 BASE = 0xFFFFFFFF81000000

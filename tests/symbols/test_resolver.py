@@ -4,39 +4,19 @@ import random
 import re
 import shutil
 import subprocess
-from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from elf_builder import BUILD_ID, Symbol, program
-from perf_recording import BASE, Mapping, write_recording
+from tests.support.elf_builder import BUILD_ID, Symbol, program
+from tests.support.symbols.perf_recording import BASE, Mapping, write_recording
+from tests.support.symbols.resolving import Identity, names, resolve, store_of
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Finder, ImageStore
-from undwarf.symbols import Functions, Resolver, ResolverOptions
+from undwarf.symbols import Resolver, ResolverOptions
 
-Identity = namedtuple("Identity", "build_id major minor inode generation", defaults=(b"", 0, 0, 0, 0))
 NONE = 0xFFFFFFFF
-
-
-def store_of(*paths: "Path | str", **options: object) -> ImageStore:
-    finder = Finder(debug_dirs=(), buildid_dir="", **options)  # type: ignore[arg-type]
-    store = ImageStore([str(path).encode() for path in paths], [Identity()], None, finder)
-    for i in range(len(paths)):
-        store.image((i, 0))
-    return store
-
-
-def resolve(resolver: Resolver, frames: list[tuple[int, int]]) -> Functions:
-    images, addresses = zeros("I", len(frames)), zeros("Q", len(frames))
-    for i, (image, address) in enumerate(frames):
-        images[i], addresses[i] = image, address
-    return resolver.resolve(images, addresses)
-
-
-def names(found: Functions) -> list[str]:
-    return [found.name[number] for number in found.number]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from elf_builder import Section, Symbol, program
+from tests.support.elf_builder import Section, Symbol, program
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits

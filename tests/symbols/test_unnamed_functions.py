@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_resolver import names, resolve, store_of
+from tests.support.symbols.resolving import names, resolve, store_of
 
 from undwarf.symbols import Resolver, ResolverOptions
 

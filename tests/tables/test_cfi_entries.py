@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from cfi_builder import CODE, CODE_END, USUAL, Compiled, Section, block, ranges, uleb
+from tests.support.tables.cfi_builder import CODE, CODE_END, USUAL, Compiled, Section, block, ranges, uleb
 
 from undwarf.tables.address_ranges import disjoint, fill_holes
 from undwarf.tables.cfi import entries as scanning

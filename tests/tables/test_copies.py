@@ -1,7 +1,7 @@
 """Tables of code that a runtime copies."""
 
 import pytest
-from elf_builder import Elf, Section, Segment, Symbol
+from tests.support.elf_builder import Elf, Section, Segment, Symbol
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

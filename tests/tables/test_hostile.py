@@ -1,15 +1,11 @@
 """Whatever the bytes are: a table that keeps its promises, in bounded time and memory."""
 
 import random
-import sys
-from pathlib import Path
 
-import pytest
-from cfi_builder import CODE, USUAL, Compiled, Section, uleb
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_cfi
 import mutate
+import pytest
+from tests.support.tables.cfi_builder import CODE, USUAL, Compiled, Section, uleb
 
 from undwarf.tables.cfi.entries import Entries
 

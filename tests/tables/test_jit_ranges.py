@@ -1,7 +1,7 @@
 """Sections that are given at run time for ranges of code."""
 
 import pytest
-from sframe_builder import AARCH64_BIG, SP, Function, SFrame
+from tests.support.tables.sframe_builder import AARCH64_BIG, SP, Function, SFrame
 
 from undwarf.errors import UsageError
 from undwarf.tables.sframe.jit_ranges import TextRanges

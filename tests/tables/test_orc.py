@@ -4,7 +4,7 @@ import random
 import struct
 
 import pytest
-from orc_builder import (
+from tests.support.tables.orc_builder import (
     HEADER_3,
     HEADER_4,
     HEADER_LOONGARCH,

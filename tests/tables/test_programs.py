@@ -1,7 +1,7 @@
 """Call frame programs and the rows they make."""
 
 import pytest
-from cfi_builder import CODE, USUAL, Compiled, Section, block, compiled, rules_of, sleb, uleb
+from tests.support.tables.cfi_builder import CODE, USUAL, Compiled, Section, block, compiled, rules_of, sleb, uleb
 
 from undwarf.limits import Limits
 from undwarf.tables.rule_set import RuleSet

@@ -4,18 +4,15 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-from sframe_builder import AARCH64, AARCH64_BIG, AMD64, FP, MACHINES, S390X, SP, Function, SFrame
-from sframe_compare import compare
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_sframe
 import mutate
+import pytest
+from tests.support.tables.sframe_builder import AARCH64, AARCH64_BIG, AMD64, FP, MACHINES, S390X, SP, Function, SFrame
+from tests.support.tables.sframe_compare import compare
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

@@ -2,13 +2,10 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
-from elf_builder import Elf, Section, Segment
+from tests.support.elf_builder import Elf, Section, Segment
 
 from undwarf.elf import ElfFile
 from undwarf.tables.model import UnwindTable

@@ -243,7 +243,7 @@ def test_entries_tell_what_is_there_and_clear_removes_it(tmp_path: Path) -> None
 WRITER = """
 import sys
 sys.path[:0] = {path!r}
-import test_table_cache
+from tests.tables import test_table_cache
 from undwarf.tables.disk.cache import Store
 store, rules = Store({directory!r}), test_table_cache.some_rules()
 for number in range(300):
@@ -252,7 +252,7 @@ for number in range(300):
 
 
 def test_processes_that_write_at_once_leave_whole_files(tmp_path: Path) -> None:
-    script = WRITER.format(path=[str(Path(__file__).parent), *sys.path], directory=str(tmp_path))
+    script = WRITER.format(path=sys.path, directory=str(tmp_path))
     store = Store(tmp_path)
     store.save(KEY, some_columns(), some_rules())
     writers = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]

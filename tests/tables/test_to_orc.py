@@ -3,16 +3,12 @@
 import random
 import shutil
 import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 
-import pytest
-from orc_builder import SLOTS, TEXT, entry_bytes, file_of, linked, module, value
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_orc
 import mutate
+import pytest
+from tests.support.tables.orc_builder import SLOTS, TEXT, entry_bytes, file_of, linked, module, value
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

@@ -5,19 +5,15 @@ import random
 import shutil
 import struct
 import subprocess
-import sys
 from array import array
 from pathlib import Path
 
-import pytest
-from sframe_builder import AARCH64, AARCH64_BIG, AMD64, FP, MACHINES, S390X, SP, Function, SFrame
-from sframe_compare import compare
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 import fuzz_tables
 import mutate
-from elf_builder import Elf, Section, Segment, program
+import pytest
+from tests.support.elf_builder import Elf, Section, Segment, program
+from tests.support.tables.sframe_builder import AARCH64, AARCH64_BIG, AMD64, FP, MACHINES, S390X, SP, Function, SFrame
+from tests.support.tables.sframe_compare import compare
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cfi_builder import CODE, CODE_END, Section, uleb
-from cfi_compare import compare
+from tests.support.tables.cfi_builder import CODE, CODE_END, Section, uleb
+from tests.support.tables.cfi_compare import compare
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

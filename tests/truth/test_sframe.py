@@ -1,18 +1,15 @@
 """Stacks walked by SFrame alone, and by SFrame with others behind it."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.tables.sframe_builder import SP, Function, SFrame
 
 import undwarf
 
 from .conftest import bare
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tables"))
-from sframe_builder import SP, Function, SFrame
 
 pytestmark = pytest.mark.records
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake
-from tests.types.btf_programs import built
-from tracked import Touched, touches
+from tests.support.types.btf_programs import built
+from tests.support.types.fakes import Fake
+from tests.support.types.tracked import Touched, touches
 
 
 @pytest.fixture

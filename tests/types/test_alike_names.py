@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from click.testing import CliRunner
-from test_recorded_memory import memory_recording
-from test_recorded_types import place
-from test_types_command import build
+from tests.support.types.programs import build
+from tests.support.types.recordings import memory_recording, place
 
 from undwarf.cli.main import undwarf
 

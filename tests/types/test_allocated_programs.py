@@ -4,7 +4,7 @@ kept until then."""
 from pathlib import Path
 
 import pytest
-from fakes import Fake, accesses, assemble, compiled
+from tests.support.types.fakes import Fake, accesses, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow

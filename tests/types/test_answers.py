@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_recorded_types import place, recording
-from test_types_command import LIST, build
+from tests.support.types.programs import LIST, build
+from tests.support.types.recordings import place, recording
 
 from undwarf.cli.main import undwarf
 from undwarf.defects import Defects

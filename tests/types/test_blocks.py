@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from fakes import assemble, compiled
+from tests.support.types.fakes import assemble, compiled
 
 from undwarf.column import zeros
 from undwarf.disasm import Flow, scan

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from btf_builder import BtfBuilder
+from tests.support.types.btf_builder import BtfBuilder
 
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, accesses, compiled
+from tests.support.types.fakes import Fake, accesses, compiled
 
 from undwarf.elf import ElfFile
 from undwarf.types.layouts.arrays import element_at

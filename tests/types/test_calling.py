@@ -1,7 +1,7 @@
 """Which registers and which places on the stack hold parameters."""
 
-from fakes import Fake
-from tracked import RDI, RSI
+from tests.support.types.fakes import Fake
+from tests.support.types.tracked import RDI, RSI
 
 from undwarf.types.sources.calling import argument_registers, stack_arguments
 

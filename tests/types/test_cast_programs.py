@@ -4,7 +4,7 @@ objects in arenas; and of pointers to what lies beside, before and behind others
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from tests.support.types.fakes import accesses, compiled
 
 SOURCE = r"""
 #include <stddef.h>

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from tests.support.types.fakes import accesses, compiled
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, accesses, assemble, compiled
+from tests.support.types.fakes import Fake, accesses, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.binary import Binary

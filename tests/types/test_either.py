@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble
-from tracked import RDI
+from tests.support.types.fakes import Fake, assemble
+from tests.support.types.tracked import RDI
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.binary import Binary

@@ -1,7 +1,7 @@
 """Whether what is done behind a pointer fits a structure, and which one it fits."""
 
 import pytest
-from tests.types.fakes import Fake
+from tests.support.types.fakes import Fake
 
 from undwarf.types.inference.structure_matching import only_one
 from undwarf.types.layouts.fitting import Done, fits, nothing_done

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from fakes import compiled, resolver_of
+from tests.support.types.fakes import compiled, resolver_of
 
 SOURCE = """
 struct node { struct node *next; long key; };

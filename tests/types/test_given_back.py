@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes import accesses, assemble, compiled
+from tests.support.types.fakes import accesses, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.given_back import given_back

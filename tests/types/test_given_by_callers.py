@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, accesses, assemble, compiled
-from tracked import RDI
+from tests.support.types.fakes import Fake, accesses, assemble, compiled
+from tests.support.types.tracked import RDI
 
 from undwarf.disasm.references import ADDRESS, CALL
 from undwarf.disasm.x86_64 import MACHINE

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow

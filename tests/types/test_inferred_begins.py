@@ -3,7 +3,7 @@ and of what functions return that end in others."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers
+from tests.support.types.btf_programs import answers
 
 SOURCE = r"""
 #include <stdlib.h>

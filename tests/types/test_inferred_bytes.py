@@ -3,7 +3,7 @@ bytes."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers, spilled
+from tests.support.types.btf_programs import answers, spilled
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

@@ -3,7 +3,7 @@ is put into bytes."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers, spilled, touched
+from tests.support.types.btf_programs import answers, spilled, touched
 
 SOURCE = r"""
 #include <stdarg.h>

@@ -3,7 +3,7 @@ and rows that are taken for something else."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers, touched
+from tests.support.types.btf_programs import answers, touched
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -3,7 +3,7 @@ that is done with it."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers
+from tests.support.types.btf_programs import answers
 
 from undwarf.types.inference.copies import Copies
 from undwarf.types.inference.nodes import Node, added

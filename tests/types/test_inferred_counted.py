@@ -3,7 +3,7 @@ that are one of several."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import accesses, answers, built
+from tests.support.types.btf_programs import accesses, answers, built
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

@@ -3,7 +3,7 @@ frame."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers
+from tests.support.types.btf_programs import answers
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.types.btf_programs import touched
+from tests.support.types.btf_programs import touched
 
 SOURCE = r"""
 #include <stdlib.h>

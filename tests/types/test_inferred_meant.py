@@ -4,7 +4,7 @@ to, and the object or its first member."""
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built
+from tests.support.types.btf_programs import answers, built
 
 SOURCE = r"""
 #include <stdlib.h>

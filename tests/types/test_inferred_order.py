@@ -4,7 +4,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import accesses, accesses_of, built
+from tests.support.types.btf_programs import accesses, accesses_of, built
 
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT

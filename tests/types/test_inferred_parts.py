@@ -4,7 +4,7 @@ a member that is copied, numbers with a point that are passed by value."""
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built, touched
+from tests.support.types.btf_programs import answers, built, touched
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import accesses, built
+from tests.support.types.btf_programs import accesses, built
 
 from undwarf.types.sources.formats import general_arguments, unsigned_size
 

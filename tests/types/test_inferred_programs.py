@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built
+from tests.support.types.btf_programs import answers, built
 
 SOURCE = r"""
 #include <stdlib.h>

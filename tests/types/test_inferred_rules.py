@@ -4,7 +4,7 @@ the caller's, of text, and of variants of a union."""
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built, spilled
+from tests.support.types.btf_programs import answers, built, spilled
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.types.btf_programs import accesses, answers, built
+from tests.support.types.btf_programs import accesses, answers, built
 
 from undwarf.types.inference.frame_webs import FrameAccess, webs_of
 

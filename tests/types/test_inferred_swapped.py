@@ -4,7 +4,7 @@ and numbers whose sums and differences are compared otherwise than they are retu
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built, spilled
+from tests.support.types.btf_programs import answers, built, spilled
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

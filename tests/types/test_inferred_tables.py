@@ -3,7 +3,7 @@ variables inside of functions, which nothing describes."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import accesses_of, answers
+from tests.support.types.btf_programs import accesses_of, answers
 
 from undwarf.elf import ElfFile
 from undwarf.types.opening import open_resolver

@@ -3,7 +3,7 @@ only one structure of a program can be."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import answers, spilled, touched
+from tests.support.types.btf_programs import answers, spilled, touched
 
 SOURCE = r"""
 #include <stdlib.h>

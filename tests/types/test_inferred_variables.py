@@ -3,7 +3,7 @@ there that are passed as anything, with their sizes."""
 
 from pathlib import Path
 
-from tests.types.btf_programs import accesses, answers, spilled, touched
+from tests.support.types.btf_programs import accesses, answers, spilled, touched
 
 SOURCE = r"""
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.types.btf_programs import answers, built, touched
+from tests.support.types.btf_programs import answers, built, touched
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noipa))

@@ -5,7 +5,7 @@ import weakref
 from pathlib import Path
 
 import pytest
-from fakes import compiled, resolver_of
+from tests.support.types.fakes import compiled, resolver_of
 
 from undwarf.types.resolve import Access, Resolver
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_types_command import build
+from tests.support.types.programs import build
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble
 
 from undwarf.column import zeros
 from undwarf.disasm import Flow

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_types_command import answers, build
+from tests.support.types.programs import answers, build
 
 PROGRAM = """
 struct flags {

@@ -4,8 +4,8 @@ where the compiler counts from the begin of the bytes."""
 from pathlib import Path
 
 import pytest
-from fakes import Fake, accesses, assemble, compiled
-from tracked import RAX, RBX, RDI
+from tests.support.types.fakes import Fake, accesses, assemble, compiled
+from tests.support.types.tracked import RAX, RBX, RDI
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow

@@ -4,7 +4,7 @@ cleared by stores as wide as they may be."""
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from tests.support.types.fakes import accesses, compiled
 
 SOURCE = r"""
 #include <string.h>

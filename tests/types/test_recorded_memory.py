@@ -5,71 +5,26 @@ import json
 import re
 import shutil
 import subprocess
-from itertools import product
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_recorded_types import BASE, WIDE, place
-from test_types_command import build
-
-from perfdata.build import (
-    ADDR,
-    CODE_PAGE_SIZE,
-    DATA_PAGE_SIZE,
-    DATA_SRC,
-    IDENTIFIER,
-    PHYS_ADDR,
+from tests.support.perfdata.build import (
     PLAIN,
-    SAMPLE_ID_ALL,
-    WEIGHT_STRUCT,
     Attr,
     Build,
 )
+from tests.support.types.programs import WIDE, build
+from tests.support.types.recordings import BASE, memory_recording, place
+
 from undwarf.cli.main import undwarf
-from undwarf.elf import ElfFile
 from undwarf.views.flat_profile import parse_keys
 
 HIT_L1 = 2 | (2 | 8) << 5 | 2 << 19 | 26 << 26 | 1 << 40
 MISS_L3 = 2 | (4 | 0x40) << 5 | 16 << 19 | 18 << 26 | 1 << 40
 RAM = 2 | 2 << 5 | 13 << 33 | 2 << 19 | 0x24 << 26 | 1 << 40
 STORED = 4 | (2 | 8) << 5 | 2 << 24 | 1 << 19 | 1 << 26
-EVERYTHING = PLAIN | ADDR | WEIGHT_STRUCT | DATA_SRC | PHYS_ADDR | DATA_PAGE_SIZE | CODE_PAGE_SIZE | IDENTIFIER
 SCRIPT = "ip,addr,data_src,weight,ins_lat,phys_addr,data_page_size,code_page_size"
-# Precise, so that nothing skids; as old as perf 6.1.
-EXACT = Attr(sample_type=EVERYTHING, type=4, config=0x1CD, flags=SAMPLE_ID_ALL | 2 << 15, ids=[7], size=128)
-
-
-def memory_recording(
-    folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT, second: Attr | None = None,
-    line_size: int = 0,
-) -> Path:  # fmt: skip
-    """A recording with these samples, whose ``ip`` is an address in the binary that each process has mapped; ``ident``
-    says which event's they are, the second's if it is another one than the first's. The recorder says the size of the
-    machine's cache lines if it is not 0.
-    """
-    b = Build()
-    elf = ElfFile.open(binary)
-    pids = sorted({one.get("pid", 10) for one in samples})
-    records = [b.comm(attr, b"program", pid=pid, tid=pid, ident=7) for pid in pids]
-    for pid, segment in product(pids, elf.loads):
-        if segment.flags & 1:
-            start = BASE + segment.address - segment.offset % 4096
-            records.append(
-                b.mmap2(
-                    attr, str(binary).encode(), pid=pid, tid=pid, start=start, length=0x10000,
-                    pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id), ident=7,
-                )
-            )  # fmt: skip
-    for time, one in enumerate(samples, 1000):
-        values = {"pid": 10, "tid": 10, "time": time, "period": 1000, "ident": 7, "misc": 2 | 1 << 14, **one}
-        values["ip"] += BASE
-        of = second if second is not None and values["ident"] in second.ids else attr
-        records.append(b.sample(of, **values))
-    path = folder / "memory.data"
-    features = {34: b.pack("I", line_size)} if line_size else {}
-    path.write_bytes(b.file([attr, second] if second is not None else [attr], records, features))
-    return path
 
 
 def access(at: int, source: int, cycles: int, **more: int) -> dict[str, int]:

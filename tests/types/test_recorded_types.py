@@ -10,50 +10,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_types_command import LIST, answers, build, guarded
+from tests.support.types.programs import LIST, WIDE, answers, build, guarded
+from tests.support.types.recordings import place, recording
 
-from perfdata.build import PLAIN, SAMPLE_ID_ALL, Attr, Build
 from undwarf import fork_pool
 from undwarf.cli.main import undwarf
-from undwarf.elf import ElfFile
 from undwarf.elf.background_inflate import DeferredBytes
 
-BASE = 0x5555_0000_0000
-WIDE = """
-struct wide { long hot; char gap[120]; long far; struct { int in; } inner; };
-struct wide one; int done;
-__attribute__((noinline)) void work(struct wide *w, long k) { w->hot += k; w->far += w->inner.in; done = 1; }
-int main(int argc, char **argv) { work(&one, argc); return 0; }
-"""
-
 Run = Callable[..., Any]
-
-
-def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]], precise: int = 0, misc: int = 2) -> Path:
-    """A recording of a timer with samples (address in the binary, cpu, how many)."""
-    b, attr = Build(), Attr(sample_type=PLAIN, type=1, config=0, period=1000, flags=SAMPLE_ID_ALL | precise << 15)
-    elf = ElfFile.open(binary)
-    records = [b.comm(attr, b"program")]
-    for segment in elf.loads:
-        if segment.flags & 1:
-            start = BASE + segment.address - segment.offset
-            records.append(
-                b.mmap2(
-                    attr, str(binary).encode(), start=start + segment.offset // 4096 * 4096,
-                    length=(segment.offset % 4096 + segment.file_size + 4095) // 4096 * 4096,
-                    pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id),
-                )
-            )  # fmt: skip
-    time = 1000
-    for address, cpu, count in samples:
-        for _ in range(count):
-            time += 1
-            records.append(
-                b.sample(attr, ip=BASE + address, pid=10, tid=10, time=time, cpu=cpu, period=1000, misc=misc)
-            )
-    path = folder / "perf.data"
-    path.write_bytes(b.file([attr], records))
-    return path
 
 
 @pytest.fixture
@@ -64,14 +28,6 @@ def run() -> Run:
         return json.loads(result.stdout) if "--json" in arguments else result.stdout
 
     return call
-
-
-def place(binary: Path, function: str, t: str, member: str, access: str) -> int:
-    """The address of the first instruction of a function that touches a member."""
-    for one in answers(binary, function):
-        if one["type"] == t and one["field"] == member and set(access) <= set(one["access"]):
-            return int(one["address"], 16)
-    pytest.skip("the compiler made something else of it")
 
 
 def test_members_have_the_weight_of_their_instructions(tmp_path: Path, run: Run) -> None:

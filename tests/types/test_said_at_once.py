@@ -4,7 +4,7 @@ say where they are for no addresses at all, but which of several views of one.""
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from tests.support.types.fakes import accesses, compiled
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble
-from tracked import RAX, RBX
+from tests.support.types.fakes import Fake, assemble
+from tests.support.types.tracked import RAX, RBX
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_recorded_memory import memory_recording
-from test_recorded_types import place
-from test_types_command import build
+from tests.support.perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REGS_USER, Attr
+from tests.support.types.programs import build
+from tests.support.types.recordings import memory_recording, place
 
-from perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REGS_USER, Attr
 from undwarf.cli.main import undwarf
 
 PAIR = """

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
-from test_recorded_types import place, recording
-from test_types_command import build
+from tests.support.types.programs import build
+from tests.support.types.recordings import place, recording
 
 from undwarf.cli.main import undwarf
 from undwarf.errors import UndwarfError, UsageError

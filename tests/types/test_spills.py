@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.binary import Binary

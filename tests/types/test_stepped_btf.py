@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 from stepped_btf import write_btf
 
 sys.path.pop(0)

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_recorded_memory import memory_recording
-from test_recorded_types import place
-from test_types_command import build, function_of
+from tests.support.perfdata.build import IDENTIFIER, PLAIN, Attr, Build
+from tests.support.types.programs import build, function_of
+from tests.support.types.recordings import memory_recording, place
 
-from perfdata.build import IDENTIFIER, PLAIN, Attr, Build
 from undwarf.api import open_recording
 from undwarf.cli.main import undwarf
 

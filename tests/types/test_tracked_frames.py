@@ -4,8 +4,8 @@ of it, and of room that is made."""
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble
-from tracked import RDI, RSI, RSP, Touched
+from tests.support.types.fakes import Fake, assemble
+from tests.support.types.tracked import RDI, RSI, RSP, Touched
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from fakes import Fake, assemble, in_union
-from tracked import RAX, RBX, RCX, RDI, RDX, RSI, Touched
+from tests.support.types.fakes import Fake, assemble, in_union
+from tests.support.types.tracked import RAX, RBX, RCX, RDI, RDX, RSI, Touched
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.flow import FunctionFlow

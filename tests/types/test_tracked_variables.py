@@ -2,8 +2,8 @@
 which of several types."""
 
 import pytest
-from fakes import Fake, in_union
-from tracked import RAX, RBP, RBX, RDI, RDX, RSI, Touched
+from tests.support.types.fakes import Fake, in_union
+from tests.support.types.tracked import RAX, RBP, RBX, RDI, RDX, RSI, Touched
 
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.sources.places import Place, PlaceKind, Prototype

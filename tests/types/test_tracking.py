@@ -1,8 +1,8 @@
 """What the data flow knows of registers: through loads and calls, at joins and in loops."""
 
 import pytest
-from fakes import Fake, in_union
-from tracked import RAX, RCX, RDI, RDX, RSI, Touched
+from tests.support.types.fakes import Fake, in_union
+from tests.support.types.tracked import RAX, RCX, RDI, RDX, RSI, Touched
 
 from undwarf.types.layouts.model import Kind, TypeRecord
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from test_recorded_memory import memory_recording
-from test_recorded_types import place
-from test_types_command import build
+from tests.support.types.programs import build
+from tests.support.types.recordings import memory_recording, place
 
 import undwarf
 

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fakes import accesses
+from tests.support.types.fakes import accesses
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

@@ -4,7 +4,7 @@ walked through and met from both ends."""
 from pathlib import Path
 
 import pytest
-from fakes import accesses, compiled
+from tests.support.types.fakes import accesses, compiled
 
 from undwarf.disasm import Flow
 from undwarf.elf import ElfFile

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from test_recorded_memory import memory_recording
-from test_types_command import answers, build
+from tests.support.types.programs import answers, build
+from tests.support.types.recordings import memory_recording
 
 from undwarf.cli.main import undwarf
 

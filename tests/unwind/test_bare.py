@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from tests.support.perfdata.build import PLAIN, Attr, Build
+
 import undwarf
-from perfdata.build import PLAIN, Attr, Build
 from undwarf.perfdata import SampleField
 
 ATTR = Attr(ids=[])

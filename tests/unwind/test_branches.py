@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from tests.support.perfdata.build import BRANCH_STACK, CALLCHAIN, PLAIN, Attr, Build
+
 import undwarf
-from perfdata.build import BRANCH_STACK, CALLCHAIN, PLAIN, Attr, Build
 from undwarf.limits import DEFAULT
 from undwarf.views.branch_profiles import branch_pairs, name_places
 

@@ -5,8 +5,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from tests.perfdata import writing
-from tests.unwind.deferred_world import World
+from tests.support.deferred_world import World
+from tests.support.perfdata import writing
 
 import undwarf
 from undwarf.perfdata import EventAttr, SampleField

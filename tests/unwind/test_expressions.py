@@ -5,7 +5,7 @@ import struct
 import subprocess
 
 import pytest
-from tests.perfdata import build
+from tests.support.perfdata import build
 
 import undwarf
 from undwarf import StopReason

@@ -5,8 +5,8 @@ import struct
 from pathlib import Path
 
 import pytest
-from orc_builder import HEADER_4, linked
-from tests.perfdata import build
+from tests.support.perfdata import build
+from tests.support.tables.orc_builder import HEADER_4, linked
 
 import undwarf
 from undwarf import StopReason

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.perfdata import build
+from tests.support.perfdata import build
 
 import undwarf
 from undwarf import Provenance, StopReason

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.perfdata import build
+from tests.support.perfdata import build
 
 import undwarf
 from undwarf import StopReason

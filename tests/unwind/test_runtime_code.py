@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from tests.perfdata import build, writing
+from tests.support.perfdata import build, writing
 
 import undwarf
 from undwarf import StopReason

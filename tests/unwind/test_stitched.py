@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.perfdata import build, writing
+from tests.support.perfdata import build, writing
 
 import undwarf
 from undwarf.column import zeros

@@ -1,6 +1,7 @@
 """Call trees."""
 
-from outputs.synthetic import S, make_profile
+from tests.support.profiles import S, make_profile
+
 from undwarf.views.call_tree import TreeNode, call_tree, callers
 
 SAMPLES = [

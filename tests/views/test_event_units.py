@@ -1,8 +1,8 @@
 """What may be added of events, and what numbers of samples are worth."""
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.views.call_tree import call_tree
 from undwarf.views.event_units import measures, samples_differ, unit_of_event
 from undwarf.views.sample_selection import sections

@@ -1,8 +1,8 @@
 """Weights by thread, file and function."""
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.errors import UsageError
 from undwarf.views.flat_profile import NO_FRAME, Row, flat_profile, parse_keys
 

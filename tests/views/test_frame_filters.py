@@ -1,8 +1,8 @@
 """Samples chosen by what is on their stacks."""
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.errors import NothingUsable
 from undwarf.profile.filters import Filters
 from undwarf.views.frame_filters import passing, split_names

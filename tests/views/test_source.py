@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.profiles import S, make_profile
 
-from outputs.synthetic import S, make_profile
 from undwarf.errors import NothingUsable
 from undwarf.views.source import Line, Listing, _add_source, find_function, plain_name, without_parameters
 

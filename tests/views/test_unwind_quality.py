@@ -1,8 +1,8 @@
 """How whole the stacks are."""
 
 import pytest
+from tests.support.profiles import IMAGES, S, make_profile
 
-from outputs.synthetic import IMAGES, S, make_profile
 from undwarf.profile.model import ImageInfo
 from undwarf.views.unwind_quality import LARGEST_DUMP, advice, larger_dump, missing, unwind_quality
 from undwarf.unwind.provenance import Provenance

@@ -8,7 +8,7 @@ follows from the world at the time of the sample, which is kept here as plain di
 import random
 from dataclasses import dataclass, field
 
-from tests.perfdata.build import CALLCHAIN, FREQ, IDENTIFIER, PLAIN, SAMPLE_ID_ALL, Attr, Build
+from tests.support.perfdata.build import CALLCHAIN, FREQ, IDENTIFIER, PLAIN, SAMPLE_ID_ALL, Attr, Build
 
 KERNEL, USER, DEFERRED = 2**64 - 128, 2**64 - 512, 2**64 - 640
 KERNEL_PART = (0xFFFFFFFF81000100, 0xFFFFFFFF81001100)

@@ -1,13 +1,10 @@
 """Makes tables of functions as Go's linker does, of each version of the format, and programs with them."""
 
 import struct
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "elf"))
-from elf_builder import Elf, Section, Segment
+from tests.support.elf_builder import Elf, Section, Segment
 
 GO_1_2, GO_1_16, GO_1_18, GO_1_20 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 VERSIONS = (GO_1_2, GO_1_16, GO_1_18, GO_1_20)

@@ -2,7 +2,7 @@
 
 import struct
 
-from elf_builder import Elf, Section, Segment, Symbol
+from tests.support.elf_builder import Elf, Section, Segment, Symbol
 
 from undwarf.elf import ElfFile
 

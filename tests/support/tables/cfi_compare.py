@@ -1,6 +1,6 @@
 """Holds unwind tables against readelf's, address by address.
 
-By hand, for large files: ``python tests/tables/cfi_compare.py FILE...``
+By hand, for large files: ``python -m tests.support.tables.cfi_compare FILE...``
 """
 
 import sys
@@ -8,9 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cfi_readelf import frames, plain
+from tests.support.tables.cfi_readelf import frames, plain
 
 from undwarf.tables.model import NO_RULE, UnwindTable
 

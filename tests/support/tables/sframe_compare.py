@@ -1,16 +1,14 @@
 """Holds rules from SFrame sections against what readelf prints of them.
 
-By hand: ``python tests/tables/sframe_compare.py READELF FILE...``
+By hand: ``python -m tests.support.tables.sframe_compare READELF FILE...``
 """
 
 import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cfi_compare import Outcome
-from cfi_readelf import sframe_rows
+from tests.support.tables.cfi_compare import Outcome
+from tests.support.tables.cfi_readelf import sframe_rows
 
 from undwarf.elf import ElfFile
 from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble
 
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
