@@ -88,6 +88,7 @@ def test_what_is_called_back_gets_elements_or_what_goes_with_it(
 def test_what_is_called_for_several_things_or_by_others_is_not_known(program: Path, function: str) -> None:
     # A number may be told by what it is read as.
     assert told(program, function) <= {None, "int."}
+    assert "struct item.key" in told(program, "by_key")
 
 
 def test_what_an_optimizer_passes_of_a_union_is_told_by_how_it_is_used(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
 
 def test_callers_that_pass_different_things(program: Path) -> None:
     assert answers(program, "anything") == {"?"}
+    assert answers(program, "only_nodes") == {"struct node.key", "struct node.hits"}
 
 
 def test_what_a_function_is_called_with_that_is_passed_on(program: Path) -> None:
@@ -107,16 +108,19 @@ def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
 def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
     limits = DEFAULT._replace(call_scan_bytes=16)
     assert answers(program, "by_key", limits) == {"?"}
+    assert answers(program, "by_key") == {"struct node.key"}
 
 
 def test_large_functions_are_only_followed(program: Path) -> None:
     limits = DEFAULT._replace(inferred_instructions=4)
     assert answers(program, "by_key", limits) == {"?"}
+    assert answers(program, "by_key") == {"struct node.key"}
 
 
 def test_so_many_callers_are_looked_into(program: Path) -> None:
     limits = DEFAULT._replace(callers_followed=0)
     assert answers(program, "by_key", limits) == {"?"}
+    assert answers(program, "by_key") == {"struct node.key"}
 
 
 def test_functions_in_a_range_of_data_however_long_it_is() -> None:

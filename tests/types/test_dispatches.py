@@ -34,4 +34,5 @@ def test_what_is_called_through_is_the_table_of_what_is_only_declared(program: P
 
 
 def test_a_word_that_nothing_is_called_through_is_none(program: Path) -> None:
+    assert any("_vptr" in one.field for one in accesses(program, "given"))
     assert all("_vptr" not in one.field for one in accesses(program, "word"))

@@ -52,6 +52,7 @@ def test_a_function_is_not_followed_where_nothing_in_memory_is_asked_about(progr
 
 
 def test_what_is_expected_does_not_change_what_is_answered(program: Path) -> None:
+    found: set[str | None] = set()
     for name in ("sum", "none", "main", "first"):
         code = code_of(program, name)
         whole = resolver_of(program)
@@ -60,7 +61,9 @@ def test_what_is_expected_does_not_change_what_is_answered(program: Path) -> Non
         late.expect((address for address, _touches in code), late=True)
         for address, _touches in code:
             expected = whole.sampled(address)
+            found.add(expected.type)
             assert resolver.sampled(address) == late.sampled(address) == expected
+    assert "struct node" in found
 
 
 def test_a_branch_that_is_one_with_a_comparison_in_memory_is_followed(program: Path) -> None:

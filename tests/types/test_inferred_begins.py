@@ -49,6 +49,7 @@ def test_what_begins_with_a_pointer_to_the_same_table_of_functions(optimized: Pa
 
 def test_what_is_one_of_several_that_begin_so_is_no_array(optimized: Path) -> None:
     assert answers(optimized, "copy_many") == {"?"}
+    assert "struct text.lines" in answers(optimized, "text_drop")
 
 
 def test_what_a_function_returns_that_ends_in_another_one(optimized: Path) -> None:
@@ -58,3 +59,4 @@ def test_what_a_function_returns_that_ends_in_another_one(optimized: Path) -> No
 
 def test_bytes_that_are_returned_as_a_pointer_to_anything_are_room_for_that(optimized: Path) -> None:
     assert answers(optimized, "far") == {"?"}
+    assert "struct order.parts" in answers(optimized, "count")

@@ -167,6 +167,7 @@ def test_structures_on_the_stack_are_told_by_who_is_called(optimized: Path) -> N
 def test_characters_that_are_copied_at_once_are_no_structure(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert not {one for one in answers(program, "copied", "frame") if one.startswith("struct label.")}
+    assert "char" in answers(plain, "copied", "frame")
 
 
 def test_elements_that_are_sorted_have_the_size_that_is_said(plain: Path, optimized: Path) -> None:
@@ -204,6 +205,7 @@ def test_sums_that_are_compared_with_sign_are_of_numbers_with_sign(plain: Path) 
 def test_of_several_functions_each_may_go_with_what_is_kept(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert not {one for one in answers(program, "hash_text") if "dropped" in one}
+    assert "long unsigned int" in answers(plain, "hash_text")
 
 
 def test_what_is_allocated_in_rows_is_told_by_how_far_its_objects_are_apart(plain: Path, optimized: Path) -> None:
@@ -281,6 +283,7 @@ def test_members_that_may_be_anything_are_the_only_structure_with_all_that_is_us
 def test_objects_do_not_have_addresses_where_they_have_numbers(optimized: Path) -> None:
     told = answers(optimized, "shared", "frame")
     assert "struct rope_.room" not in told or "struct town.roads.room" in told
+    assert "struct token.kind" in answers(optimized, "scan", "frame")
 
 
 def test_what_is_passed_by_value_is_loaded_from_where_it_is(plain: Path) -> None:

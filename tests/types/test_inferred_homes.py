@@ -38,6 +38,7 @@ def test_a_parameter_that_is_put_into_the_frame_is_a_variable_there(optimized: P
 
 
 def test_what_is_changed_where_it_is_kept_is_not_known_as_the_parameter(optimized: Path) -> None:
+    assert "int" in answers(optimized, "searched", "frame")
     assert not answers(optimized, "changed", "frame")
 
 

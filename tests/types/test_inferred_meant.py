@@ -57,7 +57,9 @@ def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_one_of_several_types_with_small_members_is_not_copied_as_a_whole(plain: Path) -> None:
-    assert not {one for one in answers(plain, "named", "frame") if one.startswith("struct cell.")}
+    told = answers(plain, "named", "frame")
+    assert {"struct cell*", "struct machine*"} <= told
+    assert not {one for one in told if one.startswith("struct cell.")}
 
 
 def test_what_a_pointer_of_a_union_leads_to_has_members_as_large_as_what_is_read(optimized: Path) -> None:
@@ -75,7 +77,9 @@ def test_a_copy_of_a_parameter_leads_to_its_first_member_if_no_more_is_used(plai
 
 
 def test_what_is_stored_more_than_once_is_not_cast_each_time(plain: Path) -> None:
-    assert "struct slab*" not in answers(plain, "walked", "frame")
+    told = answers(plain, "walked", "frame")
+    assert "struct pool*" in told
+    assert "struct slab*" not in told
 
 
 def test_bytes_behind_an_object_are_those_of_the_array_it_ends_in(plain: Path) -> None:

@@ -75,7 +75,8 @@ def test_answers_on_functions_that_call_each_other_do_not_depend_on_the_order(ar
         assert isinstance(resolver, Resolver)
         told = {(one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name)}
         answers.add(frozenset(told))
-    assert len(answers) == 1
+    (same,) = answers
+    assert any(name for _address, name, _field in same)
 
 
 # Functions that pass on what they are given: one to the other and back, and through more than are looked into deeply.
@@ -136,4 +137,5 @@ def test_what_functions_are_does_not_depend_on_what_was_asked_before(passed: Pat
             answers.add(
                 frozenset((one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name))
             )
-        assert len(answers) == 1
+        (told,) = answers
+        assert any(name for _address, name, _field in told)

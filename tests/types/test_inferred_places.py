@@ -57,8 +57,11 @@ def test_arguments_of_several_calls_are_in_one_place_on_the_stack(plain: Path) -
 
 
 def test_who_else_is_given_an_address_may_put_another_object_there(optimized: Path) -> None:
-    assert not any(one.startswith("struct") for one in answers(optimized, "parsed"))
+    told = answers(optimized, "parsed")
+    assert "double" in told
+    assert not any(one.startswith("struct") for one in told)
 
 
 def test_an_index_from_before_an_object_tells_no_array_that_begins_there(optimized: Path) -> None:
     assert "int[]" not in answers(optimized, "last_shade")
+    assert "double" in answers(optimized, "parsed")

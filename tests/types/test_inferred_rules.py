@@ -55,10 +55,12 @@ def test_functions_of_a_table_take_what_those_give_who_go_through_it(optimized: 
 
 
 def test_text_is_also_read_before_where_a_variable_leads(plain: Path) -> None:
+    assert {"char", "char*"} <= answers(plain, "word")
     assert not spilled(plain, "word")
 
 
 def test_text_is_what_goes_into_a_variable_that_is_returned_as_such(plain: Path) -> None:
+    assert "char*" in answers(plain, "kept")
     assert not spilled(plain, "kept")
 
 
