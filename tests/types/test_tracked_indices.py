@@ -32,6 +32,7 @@ def test_an_index_multiplied_piece_by_piece(fake: Fake, touched: Touched) -> Non
 def test_a_step_that_no_array_explains(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("mov (%rdi,%rsi),%rax; mov (%rdi,%rsi,8),%rax; ret") == ["?", "?"]
+    assert touched("shl $5,%rsi; mov (%rdi,%rsi),%rax; ret") == ["node.next"]
 
 
 def test_an_array_inside(fake: Fake, touched: Touched) -> None:
@@ -728,6 +729,7 @@ def test_numbers_that_go_on_below_zero_come_to_an_end(fake: Fake, touched: Touch
     fake.takes((RDI, fake.table))
     down = "mov $-1,%eax; 1: dec %eax; cmp %esi,%eax; jne 1b; movslq %eax,%rdx; mov 80(%rdi,%rdx,8),%rbx; ret"
     assert touched(down)[-1] != "table.n"
+    assert touched("mov (%rdi),%rbx; ret") == ["table.n"]
     assert not list(fake.graph.defects)
 
 

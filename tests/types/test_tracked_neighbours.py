@@ -20,7 +20,7 @@ from undwarf.types.uses.touched import used_in_parts
 
 def test_a_negative_offset_is_not_guessed(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.link))
-    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; ret") == ["?", "?"]
+    assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "?", "link.prev"]
 
 
 def test_the_only_aggregate_it_can_be_a_part_of(fake: Fake, touched: Touched) -> None:

@@ -337,7 +337,10 @@ def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touche
 
 def test_a_variable_says_nothing_of_what_an_address_was_made_on_another_way(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 8, 100)]
-    assert touched("test %esi, %esi\n je 1f\n lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret") == ["?"]
+    code = "test %esi, %esi\n {} lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret"
+    assert touched(code.format("je 1f\n")) == ["?"]
+    fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 6, 100)]
+    assert touched(code.format("")) == ["node.key"]
 
 
 @pytest.mark.parametrize(

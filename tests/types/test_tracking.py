@@ -30,6 +30,7 @@ def test_a_loop_keeps_what_all_its_turns_agree_on(fake: Fake, touched: Touched) 
 def test_a_loop_that_changes_the_type_is_not_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("1: mov 24(%rdi),%rdi; test %rdi,%rdi; jne 1b; ret") == ["?"]
+    assert touched("1: mov (%rdi),%rdi; test %rdi,%rdi; jne 1b; ret") == ["node.next"]
 
 
 def test_a_null_on_one_way_does_not_matter(fake: Fake, touched: Touched) -> None:
@@ -68,12 +69,13 @@ def test_a_half_register_written_is_no_pointer(fake: Fake, touched: Touched) -> 
     fake.takes((RDI, fake.node))
     assert touched("mov %edi,%edi; mov 8(%rdi),%rax; ret") == ["?"]
     assert touched("mov $1,%dil; mov 8(%rdi),%rax; ret") == ["?"]
+    assert touched("mov $1,%sil; mov 8(%rdi),%rax; ret") == ["node.key"]
 
 
 @pytest.mark.parametrize("writer", ["bswap %rdi", "not %rdi", "rdtsc; mov %rax,%rdi", "pop %rdi"])
 def test_what_is_not_understood_is_forgotten(fake: Fake, touched: Touched, writer: str) -> None:
     fake.takes((RDI, fake.node))
-    assert touched(f"{writer}; mov 8(%rdi),%rax; ret") == ["?"]
+    assert touched(f"mov %rdi,%rbx; {writer}; mov 8(%rdi),%rax; mov 8(%rbx),%rax; ret") == ["?", "node.key"]
 
 
 def pair_of(fake: Fake) -> int:
@@ -124,7 +126,7 @@ def test_two_numbers_that_are_loaded_at_once_are_not_the_same(fake: Fake, touche
     fake.takes((RDI, fake.node))
     code = "movups -24(%rsp),%xmm0; movq %xmm0,%rax; movhlps %xmm0,%xmm1; movq %xmm1,%rdx"
     code += "; shl $3,%rax; shl $3,%rdx; sub %rdx,%rax"
-    assert touched(f"{code}; mov 8(%rdi,%rax),%rcx; ret")[-1:] == ["?"]
+    assert touched(f"{code}; mov 8(%rdi,%rax),%rcx; mov 8(%rdi),%rcx; ret")[-2:] == ["?", "node.key"]
 
 
 def test_calls_clobber_and_return(fake: Fake, touched: Touched) -> None:
@@ -181,7 +183,8 @@ def test_exchange(fake: Fake, touched: Touched) -> None:
 
 def test_the_difference_of_two_pointers_leads_nowhere(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.double))
-    assert touched("sub %rsi,%rdi; mov (%rsi,%rdi),%rax; ret") == ["?"]
+    code = "mov %rdi,%rbx; sub %rsi,%rdi; mov (%rsi,%rdi),%rax; mov 8(%rbx),%rax; ret"
+    assert touched(code) == ["?", "node.key"]
 
 
 def test_a_difference_counts_elements_whichever_pointer_is_constant(fake: Fake, touched: Touched) -> None:
@@ -203,14 +206,16 @@ def test_code_that_nothing_leads_to_begins_with_nothing(fake: Fake, touched: Tou
 
 def test_an_unresolved_jump_may_lead_anywhere(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
-    text = "test %esi,%esi; je 1f; movslq (%rcx,%rax,4),%rax; add %rcx,%rax; jmp *%rax; 1: mov 8(%rdi),%rax; ret"
-    assert touched(text)[-1] == "?"
+    text = "test %esi,%esi; je 1f; movslq (%rcx,%rax,4),%rax; add %rcx,%rax; {}; 1: mov 8(%rdi),%rax; ret"
+    assert touched(text.format("jmp *%rax"))[-1] == "?"
+    assert touched(text.format("ret"))[-1] == "node.key"
 
 
 def test_absurd_arithmetic_stays_bounded(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     lines = ["1: imul $0x7fffffff,%rsi,%rsi; add %rsi,%rdi; shl $31,%rsi; mov 8(%rdi),%rax", "jne 1b", "ret"]
     assert touched("; ".join(lines)) == ["?"]
+    assert touched(f"mov 8(%rdi),%rcx; {'; '.join(lines)}") == ["node.key", "?"]
 
 
 def test_padding_between_parts_of_a_loop_leads_nowhere(fake: Fake, touched: Touched) -> None:
@@ -307,6 +312,8 @@ def test_what_rusts_allocators_return_is_nothing_yet(fake: Fake, touched: Touche
     room = graph.add(TypeRecord(Kind.POINTER, "*mut u8", 8, character))
     fake.prototypes[0x100] = Prototype("alloc", room, (), 0x100)
     assert touched("call .+0x100; movups %xmm0,(%rax); ret") == ["?"]
+    fake.returns(0x100, fake.node)
+    assert touched("call .+0x100; mov 8(%rax),%rcx; ret") == ["node.key"]
 
 
 def test_a_register_that_was_tested_is_nothing_where_it_was_none(fake: Fake, touched: Touched) -> None:

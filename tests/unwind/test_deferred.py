@@ -103,6 +103,7 @@ def test_another_cookie_means_that_the_chain_was_lost(tmp_path):
 def test_a_cookie_is_no_address(tmp_path):
     stacks, profile = unwound(tmp_path, *start(), sample(100, 0x400555))
     assert stacks == [[]]
+    assert [frame.runtime for frame in profile.samples[0].stack] == [KERNEL_ADDRESS]
     assert profile.later["open"] == 1
 
 
@@ -116,6 +117,7 @@ def test_a_thread_that_ends_first_leaves_the_kernel_part(tmp_path):
 def test_an_empty_chain_is_a_chain(tmp_path):
     stacks, profile = unwound(tmp_path, *start(), sample(100, 7), RECORDS.deferred(7, [], 10, 10, time=120))
     assert stacks == [[]]
+    assert [frame.runtime for frame in profile.samples[0].stack] == [KERNEL_ADDRESS]
     assert profile.later["merged"] == 1
 
 

@@ -20,7 +20,9 @@ def stacks(limit: int | None) -> Stacks:
 
 @pytest.fixture(scope="module")
 def whole() -> Stacks:
-    return stacks(None)
+    found = stacks(None)
+    assert sum(len(names) > 12 for _stop, names in found) > 100
+    return found
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 7, 8, 12])
