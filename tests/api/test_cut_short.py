@@ -62,7 +62,7 @@ def test_what_was_read_of_a_program_that_was_cut_short_is_not_kept(
     assert depths[0] != depths[1] == depths[2]
 
 
-def test_a_recording_that_is_cut_short_after_it_was_opened_has_fewer_samples(copy: Path) -> None:
+def test_a_recording_truncated_after_opening_has_fewer_samples(copy: Path) -> None:
     path = copy / "words.data"
     with undwarf.open(path, symfs=copy, cache=False) as recording:
         whole = len(recording.profile().samples)

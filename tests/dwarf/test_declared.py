@@ -44,7 +44,7 @@ def enumeration(sibling: int, children: bytes) -> bytes:
     return b"\3" + struct.pack("<I", sibling) + b"e\0" + children + b"\0"
 
 
-def test_what_is_in_an_enumeration_is_stepped_over_where_it_says_where_it_ends() -> None:
+def test_children_of_an_enumeration_are_skipped_by_its_sibling() -> None:
     # The enumerator has an abbreviation that there is none of.
     entry = enumeration(FIRST + 9, b"\x7f")
     info = DebugInfo(unit(ROOT + entry + variable(0x4000) + b"\0"), ABBREVIATIONS)
@@ -192,7 +192,7 @@ def test_members_that_every_object_has_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 1021, 1022, 1023, 2000])
-def test_variables_in_blocks_of_a_function_are_in_that_and_those_behind_it_are_not(blocks: int) -> None:
+def test_variables_in_lexical_blocks_belong_to_the_function(blocks: int) -> None:
     abbreviations = table(
         (1, COMPILE_UNIT, True, []),
         (2, SUBPROGRAM, True, [(NAME, STRING)]),
@@ -211,7 +211,7 @@ def test_variables_in_blocks_of_a_function_are_in_that_and_those_behind_it_are_n
     assert info.damaged == (2 if deep else 0)
 
 
-def test_functions_and_declarations_of_one_name_are_outlined_once_however_many_there_are() -> None:
+def test_functions_and_declarations_of_one_name_are_outlined_once() -> None:
     abbreviations = table(
         (1, COMPILE_UNIT, True, []),
         (2, SUBPROGRAM, False, [(NAME, STRP)]),

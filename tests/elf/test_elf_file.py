@@ -468,7 +468,7 @@ def bombs(count: int, size: int) -> bytes:
     return made.build()
 
 
-def test_compressed_sections_of_a_file_may_not_add_up_to_more_than_the_limit() -> None:
+def test_compressed_sections_of_a_file_share_one_limit() -> None:
     size = 1 << 20
     data = bombs(5, size)
     elf = ElfFile.from_bytes(data, limits=Limits(file_ratio=0, file_unpacked_bytes=3 * size))

@@ -194,7 +194,7 @@ int main(void) {
 """
 
 
-def test_a_crash_through_a_pointer_to_nowhere_is_followed_from_the_signal_stack(tmp_path: Path):
+def test_a_call_of_a_bad_pointer_is_unwound_from_the_signal_stack(tmp_path: Path):
     (tmp_path / "c.c").write_text(CRASH)
     subprocess.run(["gcc", "-g", "-O1", "c.c", "-o", "c"], cwd=tmp_path, check=True)
     with subprocess.Popen([str(tmp_path / "c")], stdout=subprocess.PIPE) as running:

@@ -27,7 +27,7 @@ def test_what_is_killed_leaves_nothing(tmp_path: Path, way: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_a_file_takes_the_place_of_another_with_the_permissions_of_a_new_one(tmp_path: Path) -> None:
+def test_a_replaced_file_has_the_permissions_of_a_new_one(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     target.write_bytes(b"old")
     before = os.umask(0o027)

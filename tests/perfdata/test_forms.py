@@ -95,7 +95,7 @@ def test_compressed_without_the_feature_that_announces_it(opened, expected):
     assert picture(data.records()) == expected
 
 
-def test_rounds_between_compressed_records_are_not_put_into_straddling_records(opened):
+def test_rounds_between_compressed_records_do_not_split_a_record(opened):
     make = Build()
     stream = b"".join(make.sample(EVENTS[0], ident=5, time=100 + n, regs=(1, 2, 3)) for n in range(50))
     mixed = []

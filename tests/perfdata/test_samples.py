@@ -260,7 +260,7 @@ def test_inherited_counters_go_on_for_each_thread(opened):
     assert [period for _event, _id, period, _time in found][2:] == [(40 - 100) % 2**64, (3 - 7) % 2**64, 100, 5]
 
 
-def test_counters_that_did_not_move_are_no_samples_and_leave_nothing_behind(opened):
+def test_counters_that_did_not_move_give_no_samples(opened):
     make = Build()
     other = Attr(sample_type=b.PLAIN | b.IDENTIFIER, ids=[9])
     records = [
@@ -280,7 +280,7 @@ def test_a_counter_read_alone(opened):
     assert list(samples.period) == [30, 40]
 
 
-def test_an_id_nobody_has_is_counted_and_a_group_is_no_longer_than_there_are_events(opened):
+def test_unknown_ids_are_counted_and_groups_are_bounded_by_the_events(opened):
     assert group_samples(opened, (100, 77, 7, 3)) == [(1, 3, 7, 1)]
     assert len(group_samples(opened, (1, 1, 2, 1, 3, 1, 4, 1, 5, 1))) == 2
 

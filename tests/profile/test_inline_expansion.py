@@ -60,7 +60,7 @@ def test_a_frame_becomes_one_for_each_function_of_its_chain() -> None:
     assert made["first"].tolist() == [0, 3, 4, 5]
 
 
-def test_a_function_without_a_symbol_gets_the_name_that_its_debugging_information_has() -> None:
+def test_a_function_without_a_symbol_has_the_name_that_dwarf_gives() -> None:
     made, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), b"\0\1", 2, True)
     assert added == [(0, 11), (0, 12), (1, 10)]
     assert made["function"].tolist() == [2, 3, 0, 0, 4]

@@ -223,7 +223,7 @@ def test_stubs_as_objdump_labels_them(compiled: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")
 @pytest.mark.parametrize("option", ["", "-fcf-protection -Wl,-z,ibtplt"], ids=["plain", "ibt"])
-def test_stubs_of_a_static_program_have_the_names_of_their_indirect_functions(tmp_path: Path, option: str) -> None:
+def test_plt_stubs_of_a_static_program_have_the_names_of_its_ifuncs(tmp_path: Path, option: str) -> None:
     source = tmp_path / "a.c"
     source.write_text("#include <string.h>\nint main(int n, char **v) { return memcmp(v[0], v[1], n); }\n")
     program = tmp_path / "a"

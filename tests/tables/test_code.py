@@ -362,7 +362,7 @@ long first(long n) { long (*stage)(long) = hidden; __asm__("" : "+r"(stage)); re
 """ + "\n".join(f"long f{n}(long n) {{ long (*to)(long) = kept; return to(n) * {n}; }}" for n in range(12))
 
 
-def test_functions_that_only_pointers_lead_to_are_found_beside_exported_ones(tmp_path: Path) -> None:
+def test_functions_reached_through_pointers_only_are_found(tmp_path: Path) -> None:
     flags = (
         "-O2",
         "-shared",
@@ -470,7 +470,7 @@ def test_a_call_that_ends_a_function_does_not_lead_into_the_next(jumping: tuple[
     assert UnwindTable.from_elf(path, "cfi,code").rule_at(labels["alone"]) is None
 
 
-def test_who_clears_the_frame_pointer_and_then_ends_the_thread_is_the_outermost(
+def test_who_clears_the_frame_pointer_and_exits_is_outermost(
     jumping: tuple[Path, dict[str, int]],
 ) -> None:
     path, labels = jumping

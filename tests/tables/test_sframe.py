@@ -351,7 +351,7 @@ def test_limits() -> None:
     assert Read(blocks, limits=Limits(cfi_rows=100)).words() == [(0x1001, "", "", "")]
 
 
-def test_functions_that_share_rows_do_not_cost_more_than_the_section_is_worth() -> None:
+def test_functions_that_share_rows_are_bounded_by_the_section_size() -> None:
     """A hundred thousand functions, all with the same ten thousand rows: a budget ends it."""
     one = SFrame(functions=[Function(0x1000, 1 << 20, [(i, SP, (8 * (i & 1),)) for i in range(10_000)], width=4)])
     data = bytearray(one.build())

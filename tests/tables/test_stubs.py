@@ -59,7 +59,7 @@ def test_a_large_static_program_has_rules_for_its_stubs(tmp_path: Path) -> None:
     assert table.rule_at(elf.entry + 1) is not None
 
 
-def test_what_signal_handlers_return_to_has_a_rule_where_nothing_describes_it() -> None:
+def test_undescribed_signal_return_code_has_a_rule() -> None:
     """As musl has it: two of them, the byte before is padding."""
     code = b"\xc3\x90" + signals_x86_64.RETURN + b"\xc3" * 5 + signals_x86_64.RETURN
     elf = Elf(kind=2, sections=[Section(".text", code, 1, 6, 0x401000)])

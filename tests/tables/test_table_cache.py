@@ -280,7 +280,7 @@ def test_without_a_build_id_the_file_itself_is_the_key(tmp_path: Path) -> None:
 
 
 @needs_gcc
-def test_a_stripped_file_of_the_same_build_id_has_a_key_of_its_own_if_it_has_other_information(tmp_path: Path) -> None:
+def test_a_stripped_file_with_other_unwind_information_has_its_own_key(tmp_path: Path) -> None:
     path = program(tmp_path)
     bare = tmp_path / "bare"
     subprocess.run(["objcopy", "--strip-all", "--remove-section=.eh_frame_hdr", path, bare], check=True)

@@ -176,7 +176,7 @@ def test_a_row_of_pointers_is_told_by_what_is_stored_there(tmp_path: Path, then:
     assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if told else {})
 
 
-def test_a_row_of_pointers_is_told_by_what_comes_to_a_loop_that_stores_them(tmp_path: Path) -> None:
+def test_an_array_of_pointers_is_typed_by_the_loop_that_fills_it(tmp_path: Path) -> None:
     fake = Fake()
     loop = "1: mov %rbp,(%rbx,%rdx,8); mov 8(%rbx),%rbp; dec %rdx; jnz 1b"
     code = assemble(f"mov $64,%edi; call 2f; mov %rax,%rbx; mov %rcx,%rbp; nop; {loop}; ret; 2: ret", tmp_path)

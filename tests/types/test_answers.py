@@ -53,7 +53,7 @@ def test_what_was_kept_comes_back() -> None:
     assert all(same(found[address], one) for address, one in SOME.items())
 
 
-def test_what_goes_to_another_process_comes_back_but_for_the_number_of_its_type() -> None:
+def test_an_answer_survives_another_process_except_its_type_number() -> None:
     for one in SOME.values():
         plain = marshal.loads(marshal.dumps(packed(replace(one.access, type_number=7))))
         assert same(one._replace(access=unpacked(plain)), one)

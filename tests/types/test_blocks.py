@@ -108,7 +108,7 @@ def test_nothing_has_no_blocks() -> None:
     assert len(flow.blocks) == 0 and not list(flow.order)
 
 
-def test_a_switch_goes_on_where_the_table_that_comes_to_it_says_and_where_that_ends(tmp_path: Path) -> None:
+def test_a_switch_has_the_targets_of_its_jump_table_and_no_more(tmp_path: Path) -> None:
     text = """
     lea t1(%rip), %rcx; mov %edi, %edi; movslq (%rcx,%rdi,4), %rax; add %rcx, %rax; jmp *%rax
     a: mov %esi, %esi; lea t2(%rip), %rdx; mov %rdx, %rcx
@@ -212,7 +212,7 @@ def test_what_ends_functions_ends_blocks_if_something_else_leads_behind(tmp_path
     assert len(flow.blocks.predecessors(flow.block_of(load))) == led_to and asked == [last]
 
 
-def test_calls_that_are_the_last_thing_in_functions_are_found_by_their_ends(tmp_path: Path) -> None:
+def test_calls_that_end_functions_are_found_by_the_function_ends(tmp_path: Path) -> None:
     code = assemble("f: ret; g: push %rbx; call f; h: mov $1,%eax; call g+1; i: call i; ret", tmp_path)
     ends = [1, 7, 17, len(code)]
     starts, until = _column([0, 1, 7, 17]), _column(ends)
@@ -266,9 +266,7 @@ def test_a_function_that_is_said_not_to_come_back_may_not_return(tmp_path: Path,
         ("call 9f; call *%rax; 9: ret", False),
     ],
 )
-def test_what_ends_with_what_never_returns_never_does_if_nothing_before_leaves(
-    tmp_path: Path, text: str, endless: bool
-) -> None:
+def test_a_function_that_can_only_end_in_noreturn_is_noreturn(tmp_path: Path, text: str, endless: bool) -> None:
     code = assemble(text, tmp_path)[:-1]
     assert is_endless(MACHINE.listing(code, BASE), lambda target: target == BASE + len(code)) is endless
 

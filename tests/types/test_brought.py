@@ -57,7 +57,7 @@ def told(fake: Fake, text: str, where: Path, t: int = 0) -> str:
         ("mov (%rdi),%rax", "mov 24(%rdi),%rax", "mov 40(%rax),%rax; mov (%rax),%ecx", "?"),
     ],
 )
-def test_of_the_types_that_come_along_the_only_one_with_such_a_member_is_meant(
+def test_of_the_types_on_all_paths_the_only_one_with_the_member_counts(
     fake: Fake, tmp_path: Path, first: str, second: str, access: str, expected: str
 ) -> None:
     assert told(fake, WAYS.format(first, second, access), tmp_path) == expected

@@ -86,7 +86,7 @@ def told(program: Path, function: str) -> set[str]:
     }
 
 
-def test_an_object_before_another_is_one_of_an_array_even_if_pairs_of_them_exist(program: Path) -> None:
+def test_an_object_before_another_is_an_element_even_if_pairs_exist(program: Path) -> None:
     assert told(program, "add") <= {"struct vm.top", "struct val.t", "struct val.i", "?"}
     assert "struct val.i" in told(program, "add")
 
@@ -99,7 +99,7 @@ def test_what_is_put_into_plain_bytes_is_what_a_variable_says(request: pytest.Fi
     assert not any(one.startswith("char") for one in told(program, "fill"))
 
 
-def test_what_is_before_a_pointer_to_anything_is_told_by_the_variable_that_leads_there(program: Path) -> None:
+def test_memory_before_a_void_pointer_is_typed_by_the_variable(program: Path) -> None:
     assert "struct blk.next" in told(program, "release")
     assert told(program, "release") <= {"struct blk.size", "struct blk.next", "struct blk*", "?"}
 

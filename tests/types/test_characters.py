@@ -213,7 +213,7 @@ def test_members_of_what_is_kept_in_bytes_are_no_bytes(program: Path) -> None:
     assert told(program, "before", 4) == told(program, "header", 4) == {None}
 
 
-def test_members_behind_what_a_register_held_before_say_nothing_of_the_bytes_behind_it(program: Path) -> None:
+def test_members_after_a_registers_old_value_do_not_type_its_bytes(program: Path) -> None:
     assert told(program, "cleared", 4) == {"unsigned char", "struct page"}
 
 
@@ -221,7 +221,7 @@ def test_what_leads_on_where_it_is_not_nothing_is_no_bytes(program: Path) -> Non
     assert told(program, "kept", 8) == {"struct page", None}
 
 
-def test_a_pointer_that_is_stored_behind_what_a_register_holds_later_says_nothing_of_bytes(program: Path) -> None:
+def test_a_pointer_stored_after_a_later_value_does_not_type_bytes(program: Path) -> None:
     assert told(program, "answered", 2) == {"unsigned char"}
 
 
@@ -256,7 +256,7 @@ def test_an_object_may_be_put_into_bytes() -> None:
     assert join(both, (OBJECT, number, 0, 0, 0), graph) == both
 
 
-def test_numbers_of_two_sizes_in_characters_are_what_variables_say_is_there(tmp_path: Path) -> None:
+def test_numbers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) -> None:
     fake = Fake()
     byte = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     loop = "jmp 2f; 1: mov (%rdi),%rax; add $8,%rdi; 2: cmp %rdi,%rsi; jne 1b"
@@ -274,7 +274,7 @@ def test_numbers_of_two_sizes_in_characters_are_what_variables_say_is_there(tmp_
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_number_that_waits_on_the_stack_to_be_compared_with_bytes_is_bytes(tmp_path: Path, named: bool) -> None:
+def test_a_spilled_number_that_is_compared_with_bytes_is_bytes(tmp_path: Path, named: bool) -> None:
     fake = Fake()
     char = fake.graph.pointer_to(fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True)))
     fake.variables = [Place(name, char, PlaceKind.REGISTER, 4 + at, 0, 0, 99) for at, name in enumerate("pq")]
@@ -306,7 +306,7 @@ def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, n
     assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == told
 
 
-def test_what_is_counted_backwards_from_where_bytes_begin_is_something_else(fake: Fake) -> None:
+def test_memory_before_the_begin_of_bytes_is_something_else(fake: Fake) -> None:
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
     assert isinstance(locate(fake.graph, byte, 32, 0, 16), Located)
     assert isinstance(locate(fake.graph, byte, -16, 0, 16), Located)

@@ -123,9 +123,7 @@ def test_what_lies_behind_an_object_with_links_is_in_what_holds_it(program: Path
     assert any(one.startswith("struct counter.changed") for one in told)
 
 
-def test_a_number_that_is_put_together_from_characters_is_where_its_variable_says(
-    request: pytest.FixtureRequest, program: Path
-) -> None:
+def test_a_number_assembled_from_bytes_is_where_its_variable_is(request: pytest.FixtureRequest, program: Path) -> None:
     told = answers(program, "first")
     assert {"struct pages.data", "unsigned char"} <= told
     if request.node.callspec.params["program"][0] == "gcc":
@@ -143,7 +141,7 @@ def test_an_array_of_one_at_the_end_of_a_structure_goes_on_behind_it(program: Pa
     assert found == {("length", 16), ("each[]", 32), ("each[]", 40)}
 
 
-def test_what_a_variable_says_lies_before_an_object_is_not_what_has_that_as_a_part(program: Path) -> None:
+def test_a_variable_before_an_object_is_not_its_container(program: Path) -> None:
     told = answers(program, "forgotten")
     assert {"struct collected.next", "struct collected.previous", "struct row.length"} <= told
     assert "?" not in told

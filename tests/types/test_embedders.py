@@ -101,7 +101,7 @@ def test_what_lies_around_a_part_does_not_depend_on_when_units_were_read() -> No
     assert at_once.wholes(6, bases_only=True) == {5: [0]} and not at_once.wholes(1, bases_only=True)
 
 
-def test_what_only_its_use_tells_of_an_object_is_nothing_that_others_are_in() -> None:
+def test_a_type_inferred_from_uses_alone_is_no_container() -> None:
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "int", 4))
     link = aggregate(graph, "link", Member("n", 0, 4, 0, 0, number))

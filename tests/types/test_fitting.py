@@ -69,9 +69,7 @@ def test_a_pointer_in_a_union_leads_where_one_of_its_members_does(fake: Fake) ->
     assert not fits(graph, union, followed)
 
 
-def test_several_members_at_once_tell_a_structure_only_where_nobody_copies_it(
-    fake: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_members_accessed_together_type_a_structure_unless_copied(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
     known = [fake.node, fake.link, fake.table]
     monkeypatch.setattr("undwarf.types.inference.structure_matching.structures", lambda _graph: known)
     accessed = done((0, 16), (16, 4), (24, 8))

@@ -57,6 +57,6 @@ def test_what_a_function_returns_that_ends_in_another_one(optimized: Path) -> No
     assert not {one for one in answers(optimized, "fill") if one.startswith("struct slot")}
 
 
-def test_bytes_that_are_returned_as_a_pointer_to_anything_are_room_for_that(optimized: Path) -> None:
+def test_bytes_returned_as_a_void_pointer_are_a_buffer(optimized: Path) -> None:
     assert answers(optimized, "far") == {"?"}
     assert "struct order.parts" in answers(optimized, "count")

@@ -36,7 +36,7 @@ def test_a_place_in_bytes_that_is_used_as_one_structure_only_is_that(plain: Path
     assert {"struct frame.kind", "struct head.inner", "struct track.number"} <= answers(plain, "written")
 
 
-def test_a_place_in_bytes_that_is_used_as_several_structures_may_be_is_not_known(plain: Path) -> None:
+def test_bytes_that_several_structures_fit_have_no_type(plain: Path) -> None:
     assert "struct ports*" not in answers(plain, "written", "frame")
     assert any("-0x" in insn for insn in spilled(plain, "written"))
 

@@ -77,7 +77,7 @@ def test_what_is_put_into_bytes_is_what_the_pointer_to_it_is_passed_as(plain: Pa
         assert "struct chunk.data[]" not in told
 
 
-def test_what_an_index_finds_in_room_is_no_character_where_members_of_several_sizes_are_put(optimized: Path) -> None:
+def test_indexed_memory_with_members_of_several_sizes_is_no_text(optimized: Path) -> None:
     told = answers(optimized, "noted")
     assert {"struct chunk.used", "struct chunk.room"} <= told
     assert "struct chunk.data[]" not in told
@@ -106,7 +106,7 @@ def test_an_element_of_an_array_may_be_meant_for_its_first_member(plain: Path) -
     assert not spilled(plain, "heavy") or "struct spot*" not in told
 
 
-def test_who_compares_eight_bytes_with_a_number_without_a_sign_tells_what_they_are(plain: Path) -> None:
+def test_eight_bytes_compared_with_an_unsigned_number_are_typed(plain: Path) -> None:
     assert "long unsigned int" in answers(plain, "cut", "frame")
 
 

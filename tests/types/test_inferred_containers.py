@@ -86,7 +86,7 @@ def test_what_is_freed_is_no_link_alone(plain: Path) -> None:
     assert answers(plain, "emptied") == {"struct cache*", "struct cache.full.next"}
 
 
-def test_an_address_in_one_structure_is_not_that_of_another_one_it_goes_together_with(plain: Path) -> None:
+def test_an_address_in_one_structure_is_not_of_the_one_used_with_it(plain: Path) -> None:
     told = touched(plain, "added")
     assert told.count("struct node**") > told.count("struct root*") > 0
 
@@ -97,7 +97,7 @@ def test_what_goes_where_more_than_bytes_is_accessed_leads_to_no_bytes(plain: Pa
     assert "unsigned char*" not in told
 
 
-def test_a_cast_to_what_others_begin_with_too_is_not_told_by_what_lies_behind_that(plain: Path) -> None:
+def test_a_cast_to_a_common_base_is_not_typed_by_what_follows_it(plain: Path) -> None:
     told = answers(plain, "begun")
     assert {"struct page*", "struct page.number"} <= told
     assert not {one for one in told if "leaf" in one}

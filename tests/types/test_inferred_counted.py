@@ -44,7 +44,7 @@ def test_a_number_that_is_compared_with_sign_is_none_of_several_without(plain: P
     assert "struct book.halves[].side" in answers(plain, "opened")
 
 
-def test_a_pointer_that_goes_over_the_parts_of_an_object_is_not_known_to_lead_to_it(plain: Path) -> None:
+def test_a_pointer_over_an_objects_parts_does_not_point_to_the_object(plain: Path) -> None:
     assert answers(plain, "named", "frame") == {"struct app*", "char*"}
     assert [one.type for one in accesses(plain, "hash") if one.how == "frame"].count("struct key*") <= 3
 

@@ -208,7 +208,7 @@ def test_of_several_functions_each_may_go_with_what_is_kept(plain: Path, optimiz
     assert "long unsigned int" in answers(plain, "hash_text")
 
 
-def test_what_is_allocated_in_rows_is_told_by_how_far_its_objects_are_apart(plain: Path, optimized: Path) -> None:
+def test_an_allocated_array_is_typed_by_its_stride(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "customers")
         assert {"struct customer.id", "struct customer.rank", "struct customer.arrived"} <= told
@@ -273,9 +273,7 @@ def test_an_element_of_an_array_is_not_what_the_array_is_a_part_of(plain: Path, 
     assert "struct entry_*" in answers(plain, "noted")
 
 
-def test_members_that_may_be_anything_are_the_only_structure_with_all_that_is_used(
-    plain: Path, optimized: Path
-) -> None:
+def test_an_untyped_member_is_the_only_structure_with_all_used_members(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct feeder.left", "struct feeder.level", "struct feeder.to"} <= answers(program, "fed")
 

@@ -37,9 +37,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_is_taken_from_its_link_is_told_by_all_that_is_done_a_copied_structure_among_it(
-    plain: Path, optimized: Path
-) -> None:
+def test_a_container_of_a_link_is_typed_by_all_its_uses(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = touched(program, "unmake")
         assert {"struct step.mover", "struct step.victim", "struct step.key", "struct piece.moves"} <= set(told)

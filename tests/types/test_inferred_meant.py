@@ -62,13 +62,13 @@ def test_one_of_several_types_with_small_members_is_not_copied_as_a_whole(plain:
     assert not {one for one in told if one.startswith("struct cell.")}
 
 
-def test_what_a_pointer_of_a_union_leads_to_has_members_as_large_as_what_is_read(optimized: Path) -> None:
+def test_a_unions_pointer_is_chosen_by_the_size_of_the_members_read(optimized: Path) -> None:
     told = answers(optimized, "behind")
     assert not {one for one in told if one.startswith("struct work")}
     assert "struct cell.tag" in told
 
 
-def test_a_copy_of_a_parameter_leads_to_its_first_member_if_no_more_is_used(plain: Path) -> None:
+def test_a_parameters_copy_points_to_its_first_member_if_only_that_is_used(plain: Path) -> None:
     told = answers(plain, "played", "frame")
     assert "struct board*" in told
     assert "struct match*" in told

@@ -77,7 +77,7 @@ def test_a_variable_of_which_a_part_further_on_is_given_away_is_larger(plain: Pa
     assert touched(plain, "summed", "frame").count("struct sink*") == 2
 
 
-def test_code_that_saves_registers_and_forgets_what_it_stored_is_not_optimized(plain: Path) -> None:
+def test_code_that_saves_registers_and_reloads_is_not_optimized(plain: Path) -> None:
     assert "object*" not in answers(plain, "defined", "frame")
     assert {"native.call", "native.arity"} <= answers(plain, "defined")
 
@@ -98,7 +98,7 @@ def test_bit_fields_that_are_returned_are_an_aggregate(plain: Path) -> None:
     assert {one.partition(".")[0] for one in touched(plain, "date_of", "frame")} == {"int", "date"}
 
 
-def test_the_address_of_a_pointer_that_goes_as_one_of_a_union_is_told_by_neither(plain: Path) -> None:
+def test_a_union_pointers_address_is_typed_by_neither_member(plain: Path) -> None:
     assert touched(plain, "open_hole", "frame").count("object**") == 2
 
 

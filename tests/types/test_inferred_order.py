@@ -68,7 +68,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("around"), "-O1", AROUND)
 
 
-def test_answers_on_functions_that_call_each_other_do_not_depend_on_the_order(around: Path) -> None:
+def test_answers_in_mutual_recursion_do_not_depend_on_the_order(around: Path) -> None:
     answers = set()
     for order in permutations(("inner", "outer", "main")):
         resolver = open_resolver(ElfFile.open(around))

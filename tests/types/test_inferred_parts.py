@@ -86,7 +86,7 @@ def test_what_has_no_name_is_called_by_its_typedef_wherever_it_was_come_by(optim
     assert "struct (anonymous).calls" not in told
 
 
-def test_numbers_with_a_point_that_are_returned_by_value_are_no_larger_ones(plain: Path) -> None:
+def test_floats_returned_by_value_are_no_doubles(plain: Path) -> None:
     members = {f"colour.{name}" for name in "rgba"}
     assert set(touched(plain, "scaled", "frame")) == {*members, "float"}
     assert members <= answers(plain, "mixed", "frame")

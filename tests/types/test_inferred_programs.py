@@ -259,7 +259,7 @@ def test_functions_of_a_table_get_objects_that_have_that_table(called_back: Path
     assert {"struct slab.width", "struct slab.turned"} <= answers(called_back, "slab_grow")
 
 
-def test_numbers_that_are_stored_at_once_and_pointers_tell_structures_of_one_size_apart(called_back: Path) -> None:
+def test_stores_and_pointers_distinguish_structures_of_one_size(called_back: Path) -> None:
     told = answers(called_back, "new_limits")
     assert {"struct limits.low", "struct limits.counter"} <= told
     assert not {one for one in told if one.startswith("struct counter")}

@@ -64,5 +64,5 @@ def test_text_is_what_goes_into_a_variable_that_is_returned_as_such(plain: Path)
     assert not spilled(plain, "kept")
 
 
-def test_a_variable_leads_to_the_part_of_a_union_that_has_all_that_is_accessed(plain: Path) -> None:
+def test_a_variable_points_to_the_union_member_with_all_that_is_accessed(plain: Path) -> None:
     assert "affine*" in answers(plain, "moved", "frame")

@@ -61,7 +61,7 @@ def test_objects_that_have_one_place_after_each_other_are_told_apart(program: Pa
     assert {"struct one.a", "struct one.b", "struct two.x", "struct two.y", "struct two.name[]"} <= told
 
 
-def test_an_object_in_the_place_of_a_larger_one_that_begins_with_such_is_told_apart(program: Path) -> None:
+def test_an_object_in_the_slot_of_a_larger_one_is_distinguished(program: Path) -> None:
     told = answers(program, "begins", "frame")
     assert {"piece.right", "struct pair.first.right"} <= told
 

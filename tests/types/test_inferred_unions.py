@@ -52,13 +52,13 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_number_that_is_one_of_several_members_of_a_union_is_no_copy_of_it(plain: Path) -> None:
+def test_a_number_in_a_union_is_no_copy_of_the_union(plain: Path) -> None:
     for function in ("lists", "pairs"):
         assert not {one for one in answers(plain, function, "frame") if one.startswith("union")}
         assert "?" not in answers(plain, function)
 
 
-def test_what_a_pointer_and_a_number_share_does_not_tell_what_it_is_compared_with(plain: Path) -> None:
+def test_a_slot_of_pointer_and_number_does_not_type_its_comparisons(plain: Path) -> None:
     told = answers(plain, "lists", "frame")
     assert {"long unsigned int", "struct shelf*"} <= told
     assert "struct pair*" not in told
@@ -70,7 +70,7 @@ def test_a_structure_without_a_name_is_known_by_its_typedef(plain: Path, optimiz
         assert {"extremes.least", "extremes.most", "extremes.sum", "extremes.n"} <= answers(program, "extreme")
 
 
-def test_an_index_that_is_no_known_number_leads_through_an_array_all_the_same(optimized: Path) -> None:
+def test_an_unknown_index_still_goes_through_an_array(optimized: Path) -> None:
     assert {"struct context.first", "struct context.counts[]"} <= answers(optimized, "counted")
 
 
@@ -103,6 +103,6 @@ def test_a_small_structure_is_copied_as_a_whole(plain: Path) -> None:
     assert not spilled(plain, "follow")
 
 
-def test_of_a_few_bytes_that_are_passed_with_their_number_the_structure_is_told(plain: Path) -> None:
+def test_bytes_passed_with_their_size_are_typed_as_the_structure(plain: Path) -> None:
     told = answers(plain, "packed", "frame")
     assert {"struct packet.size", "struct packet.kind", "struct packet.flags", "struct packet.stream"} <= told

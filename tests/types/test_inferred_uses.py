@@ -47,7 +47,7 @@ def test_numbers_made_of_those_with_a_point_have_a_sign(plain: Path) -> None:
     assert "int" in answers(plain, "corner", "frame")
 
 
-def test_what_a_number_that_was_made_larger_with_its_sign_is_added_to_may_have_none(plain: Path) -> None:
+def test_what_a_sign_extended_number_is_added_to_may_be_unsigned(plain: Path) -> None:
     assert answers(plain, "behind") == {"char*", "int"}
     assert answers(plain, "apart") == {"int", "long unsigned int"}
     assert answers(plain, "total", "frame") == {"int", "struct plate*"}

@@ -98,7 +98,7 @@ def test_text_is_what_is_found_in_text_and_compared_with_it(plain: Path) -> None
         assert not spilled(plain, function)
 
 
-def test_a_variable_that_is_returned_on_one_of_two_ways_is_what_is_returned(plain: Path) -> None:
+def test_a_variable_returned_on_one_of_two_paths_has_the_return_type(plain: Path) -> None:
     assert answers(plain, "taken", "frame") == {"unsigned int", "struct lines*"}
     assert not spilled(plain, "taken")
 
@@ -107,7 +107,7 @@ def test_the_list_of_parameters_is_told_by_what_is_kept_in_it(plain: Path) -> No
     assert {"struct __va_list_tag.gp_offset", "struct __va_list_tag.reg_save_area"} <= answers(plain, "said")
 
 
-def test_an_object_is_the_only_structure_of_the_size_that_is_passed_with_it(plain: Path, optimized: Path) -> None:
+def test_an_object_is_the_only_structure_of_the_size_passed_with_it(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct name.number", "struct name.length", "struct name.type"} <= answers(program, "put")
         assert {"struct name.number", "struct name.length"} <= answers(program, "got")
@@ -120,7 +120,7 @@ def test_a_pointer_may_lead_to_several_objects(plain: Path) -> None:
     assert not spilled(plain, "behind")
 
 
-def test_what_lies_in_rows_behind_a_pointer_to_anything_is_told_by_its_members(plain: Path, optimized: Path) -> None:
+def test_array_elements_behind_a_void_pointer_are_typed_by_members(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "walked")
         assert {"struct edge.from", "struct edge.to", "struct edge.weight"} <= told
@@ -148,7 +148,7 @@ def test_nobody_accesses_a_part_of_an_address(plain: Path, optimized: Path) -> N
         assert "struct link" not in {one.type for one in small}
 
 
-def test_what_is_put_into_an_object_in_the_frame_is_what_its_member_leads_to(plain: Path, optimized: Path) -> None:
+def test_a_value_stored_into_a_frame_object_has_its_members_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "rooms")
         assert {"struct lamp.at", "struct lamp.next"} <= told

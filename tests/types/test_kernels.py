@@ -113,11 +113,11 @@ def test_a_pointer_to_a_per_cpu_object_leads_to_this_cpus_copy(module: Path) -> 
     assert ("struct copy", "left") in {(one["type"], one["field"]) for one in every_access(module)}
 
 
-def test_a_pointer_to_a_per_cpu_object_and_a_cpus_offset_lead_to_that_cpus_copy(module: Path) -> None:
+def test_a_per_cpu_pointer_plus_a_cpus_offset_is_that_cpus_copy(module: Path) -> None:
     assert ("struct copy", "right") in {(one["type"], one["field"]) for one in every_access(module)}
 
 
-def test_the_address_of_a_per_cpu_variable_and_a_cpus_offset_lead_to_that_cpus_copy(module: Path) -> None:
+def test_a_per_cpu_address_plus_a_cpus_offset_is_that_cpus_copy(module: Path) -> None:
     assert ("struct rq", "cpu") in {(one["type"], one["field"]) for one in every_access(module)}
 
 

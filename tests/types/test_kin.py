@@ -122,7 +122,7 @@ def test_several_members_at_once_begin_with_a_whole_one() -> None:
     assert kin.locate(base, 12, 8) is None
 
 
-def test_several_members_at_once_are_meant_only_where_no_other_class_has_one_of_that_size() -> None:
+def test_wide_accesses_mean_members_unless_another_class_has_that_size() -> None:
     graph, base, node, other, _further = build()
     number = graph.members(node)[1].type
     pair = Member("first", 8, -1, 64, 0, number), Member("second", 12, -1, 96, 0, number)

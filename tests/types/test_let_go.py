@@ -63,7 +63,7 @@ def test_a_function_is_kept_while_something_of_it_is_expected(program: Path) -> 
     assert list(resolver._functions.values())[-6:] == followed
 
 
-def test_nothing_of_a_function_that_is_let_go_waits_for_cycles_to_be_looked_for(program: Path) -> None:
+def test_a_released_function_is_freed_without_the_cycle_collector(program: Path) -> None:
     resolver, functions = opened(program)
     resolver.expect(address for addresses in functions for address in addresses)
     gc.disable()

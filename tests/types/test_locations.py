@@ -69,7 +69,7 @@ def test_of_two_pieces_in_one_register_neither_is_believed() -> None:
     assert without_doubles([pointer, end]) == [pointer, end]
 
 
-def test_a_list_of_the_units_table_is_looked_for_inside_of_the_section_only() -> None:
+def test_a_location_list_is_read_inside_its_section_only() -> None:
     # Two numbers at 8, which count from there; a list at 16.
     data = bytes(8) + (8).to_bytes(4, "little") + (1 << 31).to_bytes(4, "little") + b"\4\x10\x20\1\x50\0"
     lists = Lists(data, version=5, base=0x1000, address_size=8, order="little", table=8, width=4)

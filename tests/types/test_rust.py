@@ -127,7 +127,7 @@ def test_a_closures_captured_variables_are_parts_of_one_structure(tmp_path: Path
     assert not [one for one in said if one["type"] == "usize" and one["how"] != "variable"]
 
 
-def test_one_captured_variable_is_a_part_of_a_structure_as_well_wherever_that_is(tmp_path: Path) -> None:
+def test_a_single_captured_variable_is_a_member_of_its_closure(tmp_path: Path) -> None:
     said = answers(tmp_path, "0", "found", "closure")
     captured = [one for one in said if str(one["type"]).endswith("::{closure_env#0}")]
     assert [(one["type"], one["field"]) for one in captured] == [("made::found::{closure_env#0}", "_ref__id")]

@@ -53,7 +53,7 @@ def said(fake: Fake, register: int, low: int, high: int = 99, t: int = 0) -> Non
         ("movups %xmm0,(%rax); nop; nop; ret", RAX, 4, "node.next"),
     ],
 )
-def test_a_register_holds_before_what_a_variable_says_as_long_as_nothing_is_put_there(
+def test_a_register_has_a_later_variables_type_until_it_is_overwritten(
     fake: Fake, tmp_path: Path, text: str, register: int, low: int, expected: str
 ) -> None:
     said(fake, register, low)

@@ -53,7 +53,7 @@ def members(event: dict[str, Any]) -> list[tuple[str, str, int, int]]:
     ]
 
 
-def test_samples_of_a_breakpoint_and_of_a_timer_at_one_instruction_are_told_apart(
+def test_breakpoint_and_timer_samples_at_one_address_are_distinguished(
     behind: tuple[Path, int], tmp_path: Path
 ) -> None:
     binary, after = behind
@@ -97,9 +97,7 @@ def shown(data: Path, *options: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("options", [(), ("--skid",)])
-def test_what_the_instruction_behind_a_breakpoint_touches_is_not_what_was_watched(
-    tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_the_instruction_after_a_breakpoint_is_not_what_was_watched(tmp_path: Path, options: tuple[str, ...]) -> None:
     # Not optimised, so that each line begins with a load from the frame.
     binary = build(tmp_path, SERVE, "serve.c", "-O0")
     store = place(binary, "serve", "struct stats", "count", "w")
@@ -113,9 +111,7 @@ def test_what_the_instruction_behind_a_breakpoint_touches_is_not_what_was_watche
 
 
 @pytest.mark.parametrize("options", [(), ("--skid",)])
-def test_where_nothing_is_known_before_a_breakpoints_sample_nothing_is_told(
-    tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_a_breakpoint_sample_at_a_functions_start_has_no_type(tmp_path: Path, options: tuple[str, ...]) -> None:
     binary = build(tmp_path, SERVE, "serve.c", "-O1")
     watching = Attr(sample_type=PLAIN | IDENTIFIER, type=5, ids=[7], size=128)
     samples = [{"ip": function_of(binary, "serve")[0], "ident": 7, "misc": 2}]

@@ -114,7 +114,7 @@ def test_what_may_be_a_pointer_to_the_frame_changes_what_is_there(fake: Fake, to
 
 
 @pytest.mark.parametrize(("base", "told"), [("lea -56(%rsp), %rsi", "node.key"), ("lea -96(%rsp), %rsi", "?")])
-def test_what_is_stored_by_an_index_into_a_variable_leaves_the_others_alone(
+def test_an_indexed_store_into_a_variable_leaves_the_others_alone(
     fake: Fake, touched: Touched, base: str, told: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
@@ -133,7 +133,7 @@ def test_what_is_stored_by_an_index_into_a_variable_leaves_the_others_alone(
         ("lea -71(%rsp,%rcx), %rsi\n mov %rax, -16(%rsi,%rdx)", "?"),
     ],
 )
-def test_what_would_be_stored_partly_into_a_variable_is_stored_by_an_index_into_it(
+def test_a_store_across_a_variables_end_is_indexed_into_it(
     fake: Fake, touched: Touched, stored: str, told: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
@@ -239,9 +239,7 @@ def test_an_address_in_the_frame_or_none_leads_to_the_frame(
     assert touched(code) == [told]
 
 
-def test_what_finds_the_address_of_a_pointer_in_a_member_may_change_it_to_another_one(
-    fake: Fake, touched: Touched
-) -> None:
+def test_an_escaped_pointer_in_a_member_may_be_changed(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     code = "sub $24,%rsp; mov %rsi,8(%rsp); lea 8(%rsp),%rax; mov %rax,(%rdi); call .+99; mov 8(%rsp),%rax"
     for kept, told in ((fake.node, "node.key"), (fake.item, "?")):
@@ -280,7 +278,7 @@ def test_what_is_called_changes_as_much_as_it_takes_to_be_there(
         ("other", "lea 8(%rsp),%rdx; mov $24,%edi", "?"),
     ],
 )
-def test_what_copies_changes_as_much_as_it_copies_and_what_is_not_passed_nothing(
+def test_a_copy_changes_its_size_and_nothing_that_is_not_passed(
     fake: Fake, touched: Touched, name: str, code: str, told: str
 ) -> None:
     graph = fake.graph
@@ -340,7 +338,7 @@ def test_an_address_by_which_arguments_are_stored_goes_nowhere(
         ("item", "lea 8(%rdi), %rax", "?"),
     ],
 )
-def test_a_place_without_a_name_holds_what_the_pointer_to_it_leads_to_otherwise(
+def test_an_unnamed_slot_holds_what_other_pointers_to_it_point_to(
     fake: Fake, touched: Touched, kept: str, other: str, told: str
 ) -> None:
     """If that is a number or pointer; what an object begins with may be meant for the whole of it."""
@@ -370,7 +368,7 @@ def test_what_the_caller_put_on_the_stack_is_there_until_it_is_changed(
 
 
 @pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?")])
-def test_what_is_called_changes_as_much_as_it_takes_to_be_there_on_the_stack(
+def test_a_callee_changes_the_size_of_its_parameters_on_the_stack(
     fake: Fake, touched: Touched, taken: str, told: str
 ) -> None:
     graph = fake.graph
@@ -413,9 +411,7 @@ def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
         ("movups %xmm0,(%rax); mov %rax,%rdi; call .+99", "?"),
     ],
 )
-def test_what_is_put_where_the_stack_ends_for_a_call_is_no_address_that_it_gets(
-    fake: Fake, touched: Touched, used: str, known: str
-) -> None:
+def test_a_stack_argument_is_no_escaped_address(fake: Fake, touched: Touched, used: str, known: str) -> None:
     """The result's register leads nowhere that what is called could know of."""
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rax; {used}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"

@@ -114,9 +114,7 @@ def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touch
     assert touched(code)[-1] == "node.key"
 
 
-def test_what_is_loaded_by_an_index_is_what_the_only_one_with_such_an_array_leads_to(
-    fake: Fake, touched: Touched
-) -> None:
+def test_an_indexed_load_is_of_the_only_type_with_such_an_array(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     array = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node)))
     members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 0, array))
@@ -127,7 +125,7 @@ def test_what_is_loaded_by_an_index_is_what_the_only_one_with_such_an_array_lead
     assert touched("mov (%rdi),%rax; mov 8(%rax,%rsi,8),%rcx; mov 16(%rcx),%edx; ret")[-1] == "?"
 
 
-def test_an_index_that_is_one_of_several_numbers_is_into_the_array_that_is_named(fake: Fake, touched: Touched) -> None:
+def test_an_index_of_several_constants_is_into_the_named_array(fake: Fake, touched: Touched) -> None:
     five = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=5))
     members = (fake.member("n", 0, 8, fake.long), fake.member("a", 8, 40, five), fake.member("b", 48, 40, five))
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "tree", 88, keyword="struct", members=members))))
@@ -204,7 +202,7 @@ def test_what_is_copied_up_to_an_index_is_the_array_at_the_pointer(fake: Fake, t
     assert touched("add $8,%rdi; mov -1(%rdi,%rsi),%al; ret") == ["?"]
 
 
-def test_a_pointer_behind_its_element_is_used_for_elements_counted_from_one(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_past_its_element_is_used_for_one_based_indices(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
     items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
@@ -215,9 +213,7 @@ def test_a_pointer_behind_its_element_is_used_for_elements_counted_from_one(fake
     assert touched(loop) == ["both.at[].value", "both.at[].value"]
 
 
-def test_a_members_offset_and_an_index_of_which_nothing_is_known_are_of_some_element(
-    fake: Fake, touched: Touched
-) -> None:
+def test_a_member_offset_plus_an_unknown_index_is_of_some_element(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     assert touched("mov 24(%rdi,%rsi),%rax; ret") == ["item.value"]
     assert touched("mov 4(%rdi,%rsi),%eax; ret") == ["item.flags"]
@@ -258,7 +254,7 @@ def test_characters_behind_an_object_are_counted_from_its_end(fake: Fake, touche
     assert touched("mov 31(%rdi,%rsi),%al; ret") == ["?"]
 
 
-def test_an_index_that_is_first_below_zero_is_in_the_array_of_the_displacement(fake: Fake, touched: Touched) -> None:
+def test_an_index_that_starts_below_zero_is_in_the_displacements_array(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     few = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
     members = (fake.member("n", 0, 8, fake.long), fake.member("m", 8, 8, fake.long), fake.member("of", 16, 32, few))
@@ -281,7 +277,7 @@ def test_an_index_that_is_first_below_zero_is_in_the_array_of_the_displacement(f
         (1, 16, "-8(%rdi,%rsi),%rax", "?"),
     ],
 )  # fmt: skip
-def test_objects_that_end_in_as_many_bytes_as_there_are_lie_one_behind_the_other(
+def test_objects_with_a_flexible_array_follow_each_other(
     fake: Fake, touched: Touched, count: int, size: int, read: str, told: str
 ) -> None:
     graph = fake.graph
@@ -297,7 +293,7 @@ def test_objects_that_end_in_as_many_bytes_as_there_are_lie_one_behind_the_other
 
 
 @pytest.mark.parametrize(("count", "told"), [(2, "?"), (1, "either.tab[]"), (0, "?")])
-def test_steps_through_a_union_are_through_the_only_array_that_explains_them(
+def test_strides_in_a_union_are_of_the_only_array_that_explains_them(
     fake: Fake, touched: Touched, count: int, told: str
 ) -> None:
     """As several elements at once are copied."""
@@ -372,7 +368,7 @@ def test_what_steps_of_a_variable_s_size_lead_to_is_no_next_one_of_it(fake: Fake
 
 
 @pytest.mark.parametrize(("way", "told"), [("jne 2f", "item.value"), ("jne 3f", "?")])
-def test_what_is_loaded_by_an_index_that_is_a_number_at_first_is_known_behind_a_branch(
+def test_a_load_by_an_initially_constant_index_is_typed_after_a_branch(
     fake: Fake, touched: Touched, way: str, told: str
 ) -> None:
     """What lies behind an object is nothing; where another way leads there as well, something else may be there."""
@@ -400,7 +396,7 @@ def test_steps_lead_through_no_array_that_is_shorter_than_they_are(
     assert touched(f"add ${23 + room},%rdi; 1: mov -27(%rdi),%al; add $40,%rdi; cmp %rdi,%rsi; jne 1b; ret") == [told]
 
 
-def test_steps_that_take_many_small_elements_at_once_are_those_of_the_array_behind(fake: Fake) -> None:
+def test_strides_of_many_small_elements_are_of_the_array_that_follows(fake: Fake) -> None:
     graph = fake.graph
     numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
     items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
@@ -452,9 +448,7 @@ def test_a_distance_of_elements_may_be_shifted(fake: Fake, touched: Touched) -> 
     assert touched("sub %rdi,%rsi; sar $4,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["?"]
 
 
-def test_what_is_left_of_a_multiple_by_a_mask_or_in_a_byte_is_one_of_the_lower_power_of_two(
-    fake: Fake, touched: Touched
-) -> None:
+def test_a_masked_multiple_is_one_of_the_lower_power_of_two(fake: Fake, touched: Touched) -> None:
     row = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.link, count=32))
     member = fake.member("of", 8, 512, row)
     wheel = fake.graph.add(TypeRecord(Kind.STRUCT, "wheel", 520, keyword="struct", members=(member,)))
@@ -478,7 +472,7 @@ def test_an_index_that_is_a_condition_is_not_of_the_array_behind(fake: Fake, tou
     assert touched("mov %esi,%eax; mov (%rdi,%rax,8),%rcx; ret") == ["tree.of[]"]
 
 
-def test_steps_from_object_to_object_and_on_by_one_are_of_the_array_in_each(fake: Fake) -> None:
+def test_strides_between_objects_and_by_one_are_of_the_array_in_each(fake: Fake) -> None:
     graph = fake.graph
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))
     text = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
@@ -540,7 +534,7 @@ def test_characters_are_not_stepped_over_by_the_size_of_something_else(fake: Fak
     assert locate(graph, character, 80, 0, 1) == "unresolved array index"
 
 
-def test_a_pointer_beside_an_arrays_elements_stays_where_it_is_counted_from(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_before_an_arrays_elements_keeps_its_base(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     rows = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))
     members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 128, rows))
@@ -670,7 +664,7 @@ def test_nobody_goes_where_a_number_is_another_one(fake: Fake, touched: Touched)
     assert touched(code.format(3)) == ["?"]
 
 
-def test_of_a_pointer_to_bytes_and_one_that_is_added_to_it_the_other_is_an_index(fake: Fake, touched: Touched) -> None:
+def test_of_a_byte_pointer_and_a_pointer_one_is_the_index(fake: Fake, touched: Touched) -> None:
     """As where a length shares its place in a union with a pointer."""
     graph, member = fake.graph, fake.member
     text = graph.pointer_to(graph.add(TypeRecord(Kind.INT, "char", 1)))

@@ -208,7 +208,7 @@ def test_only_a_register_that_leads_to_an_object_is_used_for_the_next(fake: Fake
     assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["?", "node.key"]
 
 
-def test_a_pointer_behind_its_element_is_not_used_for_what_lies_before_the_array(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_past_its_element_is_not_used_before_the_array(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     two = graph.add(
         TypeRecord(
@@ -259,7 +259,7 @@ def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touch
     assert one_of_two(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
 
 
-def test_a_part_of_the_element_before_an_iterator_leaves_the_iterator_known(fake: Fake, touched: Touched) -> None:
+def test_an_access_to_the_element_before_leaves_the_iterator_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 3, 99)]
     classes = Embedders(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
@@ -307,9 +307,7 @@ def test_behind_an_object_is_the_next_one_where_a_variable_says_so(fake: Fake, t
     assert touched(text, embedders=Embedders(graph, lambda: [around])) == ["link.prev"]
 
 
-def test_beside_a_variable_further_on_lie_characters_where_another_one_is_said_to_be(
-    fake: Fake, touched: Touched
-) -> None:
+def test_bytes_past_a_variable_are_text_where_another_variable_says_so(fake: Fake, touched: Touched) -> None:
     classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     byte = fake.graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
@@ -320,7 +318,7 @@ def test_beside_a_variable_further_on_lie_characters_where_another_one_is_said_t
     assert touched(code, embedders=classes)[0] == "unsigned char."
 
 
-def test_steps_are_of_the_only_one_of_a_unions_structures_that_ends_in_such_an_array(fake: Fake) -> None:
+def test_strides_are_of_the_unions_only_structure_with_such_an_array(fake: Fake) -> None:
     graph = fake.graph
 
     def ending(name: str, element: int) -> int:
@@ -343,9 +341,7 @@ def test_steps_are_of_the_only_one_of_a_unions_structures_that_ends_in_such_an_a
     )
 
 
-def test_an_index_from_where_a_variable_is_said_to_lead_is_of_the_characters_there(
-    fake: Fake, touched: Touched
-) -> None:
+def test_an_index_from_a_variables_target_is_of_the_characters_there(fake: Fake, touched: Touched) -> None:
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100))
     codes = ("movb $0,32(%rdi,%rsi); ret", "lea 32(%rdi),%rax; movzbl (%rax,%rsi),%ecx; ret")

@@ -74,7 +74,7 @@ def test_a_variable_whose_scope_has_ended_does_not_say_what_is_meant(
     assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if astray else "page.index"]
 
 
-def test_a_variable_whose_scope_has_ended_says_what_is_in_room_for_anything(fake: Fake, touched: Touched) -> None:
+def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))
     room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=32))
@@ -136,9 +136,7 @@ def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake,
     assert touched(code) == ["item.value"]
 
 
-def test_a_first_member_of_the_element_before_is_in_the_array_that_is_gone_through(
-    fake: Fake, touched: Touched
-) -> None:
+def test_the_previous_elements_first_member_is_in_the_iterated_array(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     members = (member("link", 0, 16, fake.link), member("refs", 16, 4, fake.int))
     page = graph.add(TypeRecord(Kind.STRUCT, "page", 24, keyword="struct", members=members))
@@ -173,7 +171,7 @@ def test_variables_that_are_not_followed_count_where_nothing_else_is_known(fake:
     assert touched(f"{first}; {rest}") == ["node.owner", "node.next", "node.key", "item.value"]
 
 
-def test_a_variable_counts_from_the_frame_pointer_s_register_where_that_is_none(fake: Fake, touched: Touched) -> None:
+def test_a_variable_is_relative_to_the_register_of_the_frame_base(fake: Fake, touched: Touched) -> None:
     pointer = fake.graph.pointer_to(fake.link)
     fake.variables = [
         Place("n", fake.int, PlaceKind.MEMORY, RBP, 16, 0, 1),
@@ -239,7 +237,7 @@ def test_a_variable_left_at_a_member_of_a_further_element_does_not_count(fake: F
     assert touched(f"lea 64(%rdi),%rsi; {loop}") == ["item.id"]
 
 
-def test_of_two_variables_of_one_register_the_one_that_holds_the_place_counts(fake: Fake, touched: Touched) -> None:
+def test_of_two_variables_in_one_register_the_defining_one_counts(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     fake.variables = [
         Place("whole", graph.pointer_to(fake.item), PlaceKind.VALUE, RBX, -16, 0, 99),
@@ -254,9 +252,7 @@ def test_what_is_stored_to_a_pointer_is_what_it_leads_to(fake: Fake, touched: To
     assert touched("mov %rsi,8(%rdi); mov 24(%rsi),%rax; ret") == ["node.key", "?"]
 
 
-def test_what_is_read_before_an_object_that_stands_alone_is_in_what_a_variable_says(
-    fake: Fake, touched: Touched
-) -> None:
+def test_a_read_before_a_lone_object_is_in_the_variables_type(fake: Fake, touched: Touched) -> None:
     # struct behind { item *to; node *rest[1]; }, which follows a node.
     graph = fake.graph
     rest = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node), count=1))
@@ -281,16 +277,14 @@ def test_what_is_stored_behind_an_object_is_so_in_copies_as_well(fake: Fake, tou
     assert touched(code.replace("32(%rdi)", "16(%rdi)"))[1] == "?"
 
 
-def test_a_list_whose_begin_is_in_the_frame_is_changed_through_pointers_to_its_links(
-    fake: Fake, touched: Touched
-) -> None:
+def test_a_list_head_in_the_frame_is_changed_through_its_links(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("l", fake.graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1)]
     code = "nop; sub $24,%rsp; mov %rdi,8(%rsp); lea 8(%rsp),%rdx; 1: mov 8(%rdi),%rdi; mov %rdi,(%rdx)\n"
     code += "lea 8(%rdi),%rdx; test %rdi,%rdi; jne 1b; mov 8(%rsp),%rcx; mov 8(%rcx),%rax; ret"
     assert touched(code)[-1] == "link.prev"
 
 
-def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_does(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_cast_at_its_store_has_the_variables_type(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     rows = Place("rows", graph.pointer_to(fake.double), PlaceKind.REGISTER, RDI, 0, 0, 99)
     rest = Place("rest", graph.pointer_to(fake.int), PlaceKind.CFA, -1, -16, 0, 99)
@@ -305,7 +299,7 @@ def test_a_pointer_that_is_cast_when_it_is_stored_leads_to_what_the_variable_doe
     assert touched("lea (%rdi,%rsi,8),%rax; mov %rax,-8(%rsp); mov (%rax),%rdx; ret") == ["frame-16", "double."]
 
 
-def test_a_register_that_is_multiplied_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: Touched) -> None:
+def test_a_multiplied_register_is_no_pointer_despite_its_variable(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     fake.variables = [
         Place("it", fake.graph.pointer_to(fake.double), PlaceKind.REGISTER, RSI, 0, 0, 99),
@@ -335,7 +329,7 @@ def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touche
     assert touched("lea -8(%rdi), %rax\n mov (%rdi), %rcx\n mov (%rax), %rdx\n ret") == ["node.key", "node.next"]
 
 
-def test_a_variable_says_nothing_of_what_an_address_was_made_on_another_way(fake: Fake, touched: Touched) -> None:
+def test_a_variable_does_not_type_an_address_of_another_path(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 8, 100)]
     code = "test %esi, %esi\n {} lea -8(%rdi), %rax\n 1: mov (%rdi), %rcx\n ret"
     assert touched(code.format("je 1f\n")) == ["?"]
@@ -400,9 +394,7 @@ def test_what_a_variable_says_of_a_copy_holds_for_what_was_copied(fake: Fake, to
 
 
 @pytest.mark.parametrize("given", ["void", "long"])
-def test_what_is_loaded_or_given_as_a_pointer_to_void_is_what_it_is_otherwise(
-    fake: Fake, touched: Touched, given: str
-) -> None:
+def test_a_void_pointer_has_the_type_known_otherwise(fake: Fake, touched: Touched, given: str) -> None:
     graph = fake.graph
     t = graph.pointer_to(graph.add(TypeRecord(Kind.VOID))) if given == "void" else fake.long
     told = "node.key" if given == "void" else "?"

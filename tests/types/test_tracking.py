@@ -291,9 +291,7 @@ def test_pointers_into_two_things_lead_to_what_both_have_there(fake: Fake, touch
     ]
 
 
-def test_an_element_of_an_array_that_is_gone_through_counts_before_what_that_is_counted_from(
-    fake: Fake, touched: Touched
-) -> None:
+def test_an_iterated_element_counts_before_its_base_object(fake: Fake, touched: Touched) -> None:
     """As where an index counts from one: `rows` has a pointer to a `struct link` before them, as `struct link` has."""
     graph, member = fake.graph, fake.member
     to_link = graph.pointer_to(fake.link)
@@ -329,9 +327,7 @@ def test_a_register_that_was_tested_is_nothing_where_it_was_none(fake: Fake, tou
     assert touched(code.replace("mov %rdi,%rcx", "and %rdi,%rcx") + "; 3: ret")[-1] == "?"
 
 
-def test_a_pointer_that_is_nothing_on_one_way_does_not_matter_where_it_meets_another(
-    fake: Fake, touched: Touched
-) -> None:
+def test_a_null_pointer_on_one_path_does_not_matter_at_a_join(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
     code = "mov %rsi,%rcx; test %rcx,%rcx; je 1f; mov %rdi,%rcx; 1: mov 8(%rcx),%rdx; ret"
     assert touched(code) == ["node.key"]
@@ -374,7 +370,7 @@ def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touche
     assert touched(code.format("nop"))[0] == "?"
 
 
-def test_a_number_of_few_bytes_that_is_loaded_is_one_to_which_others_are_added(fake: Fake, touched: Touched) -> None:
+def test_a_loaded_small_number_is_an_index_others_are_added_to(fake: Fake, touched: Touched) -> None:
     members = (fake.member("first", 0, 64, fake.doubles), fake.member("second", 64, 64, fake.doubles))
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "both", 128, keyword="struct", members=members))))
     for load in ("movzbl 16(%rsi),%edx", "mov 16(%rsi),%edx", "movzwl -8(%rsp,%rcx,2),%edx"):
@@ -382,9 +378,7 @@ def test_a_number_of_few_bytes_that_is_loaded_is_one_to_which_others_are_added(f
         assert touched(code)[-1] == "both.second[]"
 
 
-def test_what_is_only_accessed_where_it_is_something_is_known_in_a_loop_that_begins_with_nothing(
-    fake: Fake, touched: Touched
-) -> None:
+def test_a_checked_pointer_is_known_in_a_loop_that_starts_with_null(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     # Where two ways meet, what was not known on one of them at first stays unknown.
     code = (

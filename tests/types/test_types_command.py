@@ -183,7 +183,7 @@ def test_a_kernel_is_told_by_its_per_cpu_variables(tmp_path: Path) -> None:
     assert "canary" not in {one["how"] for one in answers(plain, "guard")}
 
 
-def test_a_kernels_canary_is_a_member_of_the_per_cpu_variable_that_its_symbol_names(tmp_path: Path) -> None:
+def test_a_kernels_canary_is_a_member_of_its_per_cpu_variable(tmp_path: Path) -> None:
     kernel = guarded(tmp_path)
     found = answers(kernel, "guard")
     told = [(one["type"], one["field"], one["offset"]) for one in found if one["how"] == "canary"]

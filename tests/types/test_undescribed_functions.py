@@ -74,7 +74,7 @@ def test_the_order_in_which_functions_are_asked_for_does_not_matter(program: Pat
     assert {"struct board.w", "way.from.x"} <= answers(program, "drawn") - {"?"} <= told
 
 
-def test_what_is_copied_as_a_whole_to_where_a_function_returns_it_is_what_it_returns(program: Path) -> None:
+def test_an_object_copied_to_the_return_buffer_has_the_return_type(program: Path) -> None:
     told = answers(program, "seen", "tracking")
     assert {"point.x", "point.z"} <= told
     assert "double" not in told

@@ -66,7 +66,7 @@ def told(program: Path, function: str) -> set[str]:
     return {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed and one.type_size > 8}
 
 
-def test_a_copy_of_a_member_and_what_is_behind_it_is_no_copy_of_two_members(program: Path) -> None:
+def test_a_copy_past_a_member_is_no_copy_of_two_members(program: Path) -> None:
     assert "struct pair.head.tag" in told(program, "head")
     assert "struct pair.tail.tag" in told(program, "tail")
     for function in ("head", "tail"):

@@ -71,7 +71,7 @@ def test_the_members_of_what_a_call_returns_are_no_others(program: Path) -> None
     assert found.count("struct one+16") == 1
 
 
-def test_the_inner_of_two_variables_in_one_register_holds_where_something_is_put_there(program: Path) -> None:
+def test_of_two_variables_in_one_register_the_inner_counts_at_stores(program: Path) -> None:
     found = told(program, "inner")
     assert {"struct one+0", "struct one+16"} <= set(found)
     assert {"struct two+24", "struct two+8"} <= set(found)

@@ -298,7 +298,7 @@ def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Pat
     assert told(fake, text, tmp_path) == []
 
 
-def test_elements_are_those_with_all_that_is_there_and_seldom_held_in_lists(fake: Fake, tmp_path: Path) -> None:
+def test_elements_have_all_that_is_accessed_and_are_seldom_linked(fake: Fake, tmp_path: Path) -> None:
     graph, member = fake.graph, fake.member
     entry, leading, plain = (graph.add(TypeRecord(Kind.STRUCT, name, 16, keyword="struct")) for name in "elp")
     graph.record(entry).members = (member("n", 0, 8, fake.long), member("next", 8, 8, graph.pointer_to(entry)))

@@ -286,9 +286,7 @@ def test_haskell_code_called_back_has_both_schedulers(program: Path, at: dict[st
     assert {one.stop for one in found[:2]} == {StopReason.INFERRED_ROOT}
 
 
-def test_described_haskell_code_has_its_scheduler_where_its_stack_is_not_there(
-    program: Path, at: dict[str, int]
-) -> None:
+def test_described_haskell_code_has_its_scheduler_without_its_stack(program: Path, at: dict[str, int]) -> None:
     (found,) = walked(program, [(at["second_block"], TOP - FRAME, above(at))])
     assert (names(found)[1:], found.stop) == (SCHEDULED, StopReason.ROOT)
     assert found.stack[0].provenance is Provenance.DEBUG_FRAME

@@ -135,7 +135,7 @@ def test_filters_leave_samples_out(shrunk):
     assert recording.records.samples.time.tolist() == [110]
 
 
-def test_a_kernel_s_caller_shows_its_call_where_perf_would_name_the_next_function():
+def test_a_kernel_callers_address_is_its_call_at_a_function_end():
     columns = {name: zeros("Q", 4) for name in ("address", "runtime", "provenance")}
     for frame, (address, runtime, kind) in enumerate([(9, 10, 16), (10, 10, 16), (9, 10, 17), (10, 11, 16)]):
         columns["address"][frame], columns["runtime"][frame], columns["provenance"][frame] = address, runtime, kind

@@ -77,7 +77,7 @@ def test_commas_within_brackets_part_no_names() -> None:
     assert split_names("f<int, char>(a, b), g,") == ["f<int, char>(a, b)", "g"]
 
 
-def test_a_function_that_holds_what_is_inlined_is_where_the_sample_was_taken() -> None:
+def test_the_sampled_function_is_the_outer_one_of_its_inlines() -> None:
     profile = make_profile([S("main@app outer@app inner@app", period=3)])
     profile.frames.inline_depth = memoryview(bytes([0, 0, 1]))
     assert list(passing(profile, Filters(symbols=("outer",))).period) == [3]
