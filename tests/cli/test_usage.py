@@ -129,18 +129,20 @@ def test_threads_of_large_recordings_are_not_completed(
     undwarf: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    import click
+    from click.shell_completion import BashComplete
 
     from undwarf import limits
     from undwarf.cli.main import undwarf as root
-    from undwarf.cli.values import _comms
+    from undwarf.cli.report import command
+    from undwarf.cli.values import complete_values
 
     (tmp_path / "large").write_bytes(recording(samples=100))
-    context = click.Context(root, info_name="report")
-    context.params["file"] = str(tmp_path / "large")
-    assert _comms(context) == ["prog"]
+    complete_values(command)
+    completion = BashComplete(root, {}, "undwarf", "_UNDWARF_COMPLETE")
+    typed = ["report", str(tmp_path / "large"), "--comms"]
+    assert [one.value for one in completion.get_completions(typed, "")] == ["prog"]
     monkeypatch.setattr(limits, "DEFAULT", limits.DEFAULT._replace(completion_bytes=1000))
-    assert _comms(context) == []
+    assert completion.get_completions(typed, "") == []
 
 
 def test_help_shows_examples_before_options(undwarf: Run) -> None:

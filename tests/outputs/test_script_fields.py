@@ -1,12 +1,12 @@
 """Fields of `script` beside the plain ones: expected texts are perf 7's on the same recordings, byte for byte."""
 
-import re
 import struct
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from tests.support.perfdata.build import (
     ADDR,
@@ -280,11 +280,15 @@ def test_a_type_that_is_not_known_is_refused() -> None:
 
 
 def test_names_in_the_help_are_all_there_are() -> None:
-    from undwarf.cli.script import _NAMES, _complete
+    from undwarf.cli.main import undwarf
     from undwarf.outputs.script import NAMES
 
-    assert sorted(_NAMES) == sorted(NAMES)
-    assert _complete(None, None, "comm,brstacks") == ["comm,brstacksym"]  # type: ignore[arg-type]
-    assert _complete(None, None, "trace:+tr") == ["trace:+trace"]  # type: ignore[arg-type]
-    assert _complete(None, None, "bpf-o") == ["bpf-output"]  # type: ignore[arg-type]
-    assert re.match("comm", _complete(None, None, "")[0])  # type: ignore[arg-type]
+    completion = BashComplete(undwarf, {}, "undwarf", "_UNDWARF_COMPLETE")
+
+    def completed(given: str) -> list[str]:
+        return [one.value for one in completion.get_completions(["script", "-F"], given)]
+
+    assert sorted(completed("")) == sorted(NAMES)
+    assert completed("comm,brstacks") == ["comm,brstacksym"]
+    assert completed("trace:+tr") == ["trace:+trace"]
+    assert completed("bpf-o") == ["bpf-output"]

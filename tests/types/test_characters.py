@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import Fake, accesses, assemble, compiled
+from tests.support.types.fakes import Fake, accesses, assemble, compiled, operands_of
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
@@ -14,7 +13,6 @@ from undwarf.types.dataflow.values import OBJECT, join
 from undwarf.types.layouts.locate import locate
 from undwarf.types.layouts.located import Located
 from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.operands import Operands
 from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
 from undwarf.types.uses.characters import in_a_row
 
@@ -221,7 +219,7 @@ def test_what_leads_on_where_it_is_not_nothing_is_no_bytes(program: Path) -> Non
     assert told(program, "kept", 8) == {"struct page", None}
 
 
-def test_a_pointer_stored_after_a_later_value_does_not_type_bytes(program: Path) -> None:
+def test_a_later_store_of_a_pointer_leaves_bytes_bytes(program: Path) -> None:
     assert told(program, "answered", 2) == {"unsigned char"}
 
 
@@ -263,7 +261,7 @@ def test_numbers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) ->
     code = assemble(f"{loop}; mov (%rdi),%eax; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     fake.variables = [Place("from", fake.graph.pointer_to(byte), PlaceKind.REGISTER, 5, 0, 0, 1)]
-    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    operands = operands_of(fake)
     made = flow.instructions[5]
     for said in (None, "int"):
         tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
@@ -302,7 +300,7 @@ def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, n
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
     made = flow.instructions[1]
     tracker.before(1)
-    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    operands = operands_of(fake)
     assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == told
 
 

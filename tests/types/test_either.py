@@ -3,15 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble, operands_of
 from tests.support.types.tracked import RDI
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.operands import Operands
 from undwarf.types.sources.places import Place, PlaceKind
 
 CHOSEN = "test %esi,%esi; cmove %rdi,%rax; mov (%rax),%rcx; ret"
@@ -28,7 +26,7 @@ def told(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
     )
     tracker.before(k)
     made = flow.instructions[k]
-    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    operands = operands_of(fake)
     found = operands.resolve(tracker, k, made, 0, made.memory[0])
     return (f"{found.type}.{found.field}" if found.type else "?"), found.candidates
 

@@ -96,7 +96,9 @@ def test_slots_have_addresses_or_names(library: Path) -> None:
     table = OffsetTable(elf)
     source = DwarfSource.open(elf)
     assert source is not None
-    by_name = {table.name(slot): slot for slot in table._slots}
+    tables = [one for one in elf.sections if one.name.startswith(".got")]
+    slots = [slot for one in tables for slot in range(one.address, one.address + one.size, 8)]
+    by_name = {table.name(slot): slot for slot in slots}
     assert table.get(by_name["head"]) == source.symbols.variables["head"][0]
     assert table.get(by_name["pick"]) is None
     assert table.function(by_name["pick"]) == by_name["pick"]

@@ -3,15 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble, operands_of
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
 from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.operands import Operands
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.homes import array_above, array_below, is_extended, just_as_large
 
@@ -187,7 +185,7 @@ def test_a_store_that_ends_what_is_said_of_memory_is_of_something_else(
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
     tracker.before(k)
     made = flow.instructions[k]
-    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    operands = operands_of(fake)
     assert operands.resolve(tracker, k, made, 0, made.memory[0]).type == said
 
 
@@ -199,5 +197,5 @@ def test_an_object_is_at_home_where_a_store_ends_what_is_said_of_it(tmp_path: Pa
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
     tracker.before(0)
     made = flow.instructions[0]
-    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    operands = operands_of(fake)
     assert operands.resolve(tracker, 0, made, 0, made.memory[0]).type == "struct node"

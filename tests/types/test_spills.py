@@ -3,14 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import Fake, assemble
+from tests.support.types.fakes import Fake, assemble, operands_of
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.binary import Binary
 from undwarf.types.dataflow.flow import FunctionFlow
 from undwarf.types.dataflow.program import Program
 from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.operands import Operands
 from undwarf.types.sources.places import Place, PlaceKind
 from undwarf.types.uses.spills import put_aside
 
@@ -58,7 +56,7 @@ def test_the_variable_in_the_register_says_it_first(fake: Fake, tmp_path: Path) 
 
 def test_what_tries_out_the_stack_is_no_access_of_a_variable(fake: Fake, tmp_path: Path) -> None:
     fake.variables = [Place("room", fake.table, PlaceKind.CFA, -1, -72, 0, 99)]
-    operands = Operands(Binary.__new__(Binary), fake, kernel=False, linked=True)
+    operands = operands_of(fake)
     code = assemble("orq $0,-8(%rsp); lock orq $0,-8(%rsp); lock addl $0,-8(%rsp); orq $1,-8(%rsp); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))

@@ -411,7 +411,7 @@ def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
         ("movups %xmm0,(%rax); mov %rax,%rdi; call .+99", "?"),
     ],
 )
-def test_a_stack_argument_is_no_escaped_address(fake: Fake, touched: Touched, used: str, known: str) -> None:
+def test_the_stack_end_at_a_call_is_no_address_it_gets(fake: Fake, touched: Touched, used: str, known: str) -> None:
     """The result's register leads nowhere that what is called could know of."""
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rax; {used}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"

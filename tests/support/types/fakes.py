@@ -5,10 +5,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.elf_builder import program
 
+from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
+from undwarf.types.binary import Binary
 from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.opening import open_resolver
+from undwarf.types.operands import Operands
 from undwarf.types.resolve import Access, Resolver
 from undwarf.types.sources.places import GlobalVariable, Place, Prototype
 
@@ -136,6 +140,12 @@ def assemble(text: str, folder: Path) -> bytes:
         pytest.skip("the assembler is for another machine")
     data = elf.section_data(".text")
     return bytes(data) if data is not None else b""
+
+
+def operands_of(fake: Fake) -> Operands:
+    """What is asked of the operands of code whose file has nothing but the types."""
+    binary = Binary(ElfFile.from_bytes(program().build()), fake, MACHINE)
+    return Operands(binary, fake, kernel=False, linked=True)
 
 
 def compiled(source: str, compiler: str, level: str, folder: Path) -> Path:
