@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 from tests.support.profiles import S, make_profile
 
-
 from undwarf.cli.top import View, keys_in
 from undwarf.column import zeros
 from undwarf.live.top import Picture

@@ -14,9 +14,9 @@ from undwarf.outputs import report_json
 from undwarf.outputs.report import ReportOptions, percent, write
 from undwarf.outputs.terminal.style import Paint, cells, fit
 from undwarf.profile.model import Profile
+from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.data.access_labels import SampleLabels
 from undwarf.views.report import Graph, Report, compute_report
-from undwarf.unwind.stop_reason import StopReason
 
 Snapshot = Callable[[str], None]
 LONG = "std::vector<std::pair<int,int>,std::allocator<std::pair<int,int>>>::push_back(std::pair<int,int>const&)"

@@ -4,9 +4,9 @@ import pytest
 from tests.support.profiles import IMAGES, S, make_profile
 
 from undwarf.profile.model import ImageInfo
-from undwarf.views.unwind_quality import LARGEST_DUMP, advice, larger_dump, missing, unwind_quality
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
+from undwarf.views.unwind_quality import LARGEST_DUMP, advice, larger_dump, missing, unwind_quality
 
 R = StopReason
 

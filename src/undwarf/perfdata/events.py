@@ -6,7 +6,6 @@ Source: ``struct perf_event_attr`` in ``include/uapi/linux/perf_event.h``.
 import struct
 from dataclasses import dataclass, replace
 
-
 from undwarf.perfdata.header import ByteOrder, order_mark
 
 SMALLEST = 64

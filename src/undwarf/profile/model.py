@@ -5,9 +5,8 @@ use 0xffffffff for "none".
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Self, overload
 from dataclasses import dataclass, field
-from typing import NamedTuple, overload
+from typing import NamedTuple, Self, overload
 
 from undwarf.perfdata.features import LINE
 from undwarf.unwind.provenance import Provenance

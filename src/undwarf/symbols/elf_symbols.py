@@ -20,7 +20,6 @@ from undwarf.elf.headers import (
 from undwarf.elf.section_layout import section_addresses
 from undwarf.images import Image
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.ranks import RANK_STRONG, RANK_TYPED
 from undwarf.symbols.elf_symtab import (
     SECTION_CODE,
     SECTION_LABELS,
@@ -28,6 +27,7 @@ from undwarf.symbols.elf_symtab import (
     columns_for,
     read_symbols,
 )
+from undwarf.symbols.ranks import RANK_STRONG, RANK_TYPED
 from undwarf.symbols.symbol_table import SOURCE_SHIFT, SymbolTable
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
 
 import re
-from dataclasses import dataclass, field
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,10 @@ from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
-from undwarf.symbols.unnamed_frames import fill_unnamed, unnamed_within
 from undwarf.symbols.languages import has_code_of
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
-from undwarf.symbols.unnamed_frames import fill_unnamed, has_unnamed, unnamed_within
+from undwarf.symbols.unnamed_frames import fill_unnamed, unnamed_within
 
 if TYPE_CHECKING:
     from undwarf.symbols.kernel import KernelSymbol, KernelTable

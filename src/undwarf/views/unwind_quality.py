@@ -6,11 +6,11 @@ from typing import NamedTuple
 from undwarf.elf.headers import NOT_ELF
 from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.profile.model import NONE, ImageInfo, Profile
-from undwarf.views.jit_runtimes import walking
-from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop import DESCRIPTIONS, WHOLE
 from undwarf.unwind.stop_reason import StopReason
+from undwarf.views.jit_runtimes import walking
+from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.views.labels import UNKNOWN, dso
 
 LARGEST_DUMP = 65528

@@ -2,8 +2,8 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import compress, count
 from struct import iter_unpack
 

@@ -27,7 +27,6 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.disk_cache import DiskCache, cache_directory, maker
 from undwarf.elf import ElfFile, go_functions
-
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.disk import packed_rows, packed_rules
 from undwarf.tables.model import UnwindTable
