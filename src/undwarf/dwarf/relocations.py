@@ -77,8 +77,8 @@ class ObjectSections:
     """The debugging sections of a file that is not linked, as they would be after linking it alone.
 
     Sections of one name, such as the type units that each have a section of their own, are joined in the file's order.
-    Loaded sections are at the addresses of :func:`undwarf.elf.section_layout.section_addresses`. Places whose relocation
-    is not known are counted and keep their value.
+    Loaded sections are at the addresses of :func:`undwarf.elf.section_layout.section_addresses`. Places whose
+    relocation is not known are counted and keep their value.
     """
 
     def __init__(self, elf: ElfFile, defects: "Defects | None" = None) -> None:
