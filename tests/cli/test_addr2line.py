@@ -88,7 +88,7 @@ def test_json_has_all_frames(program: Path) -> None:
 
 def test_errors_say_what_and_how_it_ends(program: Path) -> None:
     bad = run("-e", program, "xyz")
-    assert bad.returncode == 2 and "'xyz' is no address" in bad.stderr
+    assert bad.returncode == 2 and "'xyz' is not an address" in bad.stderr
     none = run("-e", "/nowhere", "0")
     assert none.returncode == 3 and "cannot read /nowhere" in none.stderr
 

@@ -121,7 +121,7 @@ def test_stacks_deeper_than_their_dump_are_followed_in_the_process(program: str,
     path = tmp_path / "perf.data"
     command = ["record", "-e", "cpu-clock", "--stack-size", "4096", "-o", str(path), "--", program, "40", "6000"]
     assert run(command) == 0
-    assert "followed to their root in the running process" in capsys.readouterr().err
+    assert "read to their root from the running process" in capsys.readouterr().err
     with undwarf.open(path) as recording:
         whole = [sample for sample in recording.profile().samples if names(sample).count("deep") == 41]
         # While the leaf runs, nothing of what lies above it changes.
@@ -199,7 +199,7 @@ def stays(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_inferred_callers_are_marked_in_the_recording(stays: str, tmp_path: Path, capsys):
     path = tmp_path / "perf.data"
     assert run(["record", "-e", "cpu-clock", "--stack-size", "8192", "-o", str(path), "--", stays]) == 0
-    assert "are inferred" in capsys.readouterr().err
+    assert "callers inferred" in capsys.readouterr().err
     with undwarf.open(path) as recording:
         found = recording.profile()
         inferred = [sample for sample in found.samples if sample.stop == StopReason.INFERRED_ROOT]
@@ -601,7 +601,7 @@ def test_an_earlier_recording_is_kept_beside_the_new_one(program: str, tmp_path:
         assert recorded_to(path, "--", program, "3") == 0
         assert (tmp_path / "perf.data.old").read_bytes() == before
         assert path.read_bytes().startswith(b"PERFILE2")
-    assert f"the recording that was there is now {path}.old" in capsys.readouterr().err
+    assert f"the previous recording is now {path}.old" in capsys.readouterr().err
 
 
 def test_an_earlier_recording_keeps_its_name_where_a_script_cannot_run(tmp_path: Path):

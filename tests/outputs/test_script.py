@@ -162,7 +162,7 @@ def test_why_marks_frames_of_another_dump() -> None:
     profile.frames.provenance = memoryview(bytes([Provenance.OTHER_DUMP, Provenance.EH_FRAME]))
     shown = script(profile, "ip,sym", why=True).splitlines()
     assert shown[1:3] == ["\t    7f0000002010 f", "\t    7f0000001010 main # inferred"]
-    assert shown[3].startswith("\t# the stack dump ended; its outer callers are those of the thread")
+    assert shown[3].startswith("\t# the stack dump ended; outer callers are inferred")
 
 
 def test_why_marks_frames_in_copied_code() -> None:

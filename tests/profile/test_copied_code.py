@@ -17,7 +17,13 @@ def test_only_so_many_parents_are_gone_through(monkeypatch, parents: int, found:
     """Process 1 maps a file; each process forks the next one."""
     kind = [SidebandKind.MMAP] + [SidebandKind.FORK] * 3
     side = SimpleNamespace(
-        kind=kind, pid=[1, 2, 3, 4], a=[0, 1, 2, 3], d=[EXEC, 0, 0, 0], misc=[USER] * 4, name=[0] * 4, identity=[0] * 4
+        kind=kind,
+        pid=[1, 2, 3, 4],
+        misc=[USER] * 4,
+        name=[0] * 4,
+        identity=[0] * 4,
+        mmaps=SimpleNamespace(protection=[EXEC, 0, 0, 0]),
+        forks=SimpleNamespace(parent_pid=[0, 1, 2, 3]),
     )
     store = SimpleNamespace(image=lambda _key: SimpleNamespace(elf=b"elf", kind=ImageKind.FILE))
     monkeypatch.setattr("undwarf.tables.from_copies.template_of", lambda _elf, _limits: b"template")

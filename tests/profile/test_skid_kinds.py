@@ -1,6 +1,6 @@
 """Frames are made to be of one kind of skid, in a profile of their own."""
 
-from outputs.synthetic import S, make_profile
+from tests.support.profiles import S, make_profile
 
 from undwarf.profile.skid_kinds import StopKind, part_by_kind
 

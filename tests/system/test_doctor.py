@@ -6,7 +6,9 @@ from undwarf.system import doctor
 
 
 def test_every_kernel_is_known() -> None:
-    assert {"perfdata.decoder", "unwind.walk", "views.grouping", "outputs.script_text"} <= set(doctor.kernels())
+    assert {"perfdata.decoder", "unwind.walk", "profile.grouping", "outputs.kernels.script_text"} <= set(
+        doctor.kernels()
+    )
 
 
 def test_code_that_is_not_compiled_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
