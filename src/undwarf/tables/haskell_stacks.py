@@ -1,6 +1,6 @@
 """Unwind rules of code that GHC compiles on x86-64: how a stack continues on the C stack.
 
-Haskell's own stack lies in the heap and is kept in rbp. The stack pointer stays where `StgRun` of the run time left it
+The Haskell stack is in the heap; rbp points to it. The stack pointer stays where `StgRun` of the run time left it
 when it jumped into Haskell code, below what C's functions may take and below the registers that `StgRun` saved, so
 that its caller, the scheduler, is at one distance from all Haskell code. Only calls of C move the stack pointer, by
 what they add back right behind the call. Sources: StgCRun.c and includes/rts/Constants.h of GHC
@@ -135,7 +135,7 @@ class HaskellSource:
         for section in sorted(elf.sections, key=lambda one: one.address):
             low, high = max(section.address, at), section.address + min(section.size, len(elf.data))
             if section.flags & SHF_EXECINSTR and section.name.startswith(".text") and low < high:
-                # A program's first instructions are called by nobody, and are no part of what lies around them.
+                # Nothing calls a program's first instructions, and they belong to no function around them.
                 ends = {*range(low, high, _BLOCK), elf.entry, elf.entry + _ENTRY, high}
                 inside = sorted(end for end in ends if low <= end <= high)
                 parts += [(start, end, low, high) for start, end in pairwise(inside)]

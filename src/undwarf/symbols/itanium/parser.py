@@ -688,7 +688,7 @@ class Parser:
             if index >= len(self.substitutions):
                 raise Malformed
             found = self.substitutions[index]
-            return self.rebind(found, 0) if self.may_rebind else found  # type: ignore[return-value]
+            return self.rebind(found, 0) if self.may_rebind else found  # type: ignore[return-value]  # of a node: a node
         standard = STANDARD_NAMES.get(c)
         if standard is None:
             raise Malformed

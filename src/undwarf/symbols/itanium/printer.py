@@ -58,7 +58,7 @@ class Printer:
         """The text before and after the declared name, remembered in the node."""
         self.budget.step()
         if node.printed is not None and not self.in_lambda:
-            return node.printed  # type: ignore[no-any-return]
+            return node.printed  # type: ignore[no-any-return]  # a tuple by now
         self.depth += 1
         if self.depth > DEPTH:
             raise Malformed

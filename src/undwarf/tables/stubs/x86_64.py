@@ -9,7 +9,6 @@ AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
-from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stubs.common import StubTables
@@ -43,31 +42,6 @@ _LARGEST = 1 << 20
 def _sections(elf: ElfFile) -> list[Section]:
     found = [section for section in (elf.section(name) for name in _NAMES) if section is not None and section.size]
     return sorted(found, key=lambda section: section.address)
-
-
-def are_undescribed(elf: ElfFile) -> bool:
-    """Whether a program has linkage tables that the search table of its `.eh_frame` knows nothing of."""
-    header = find_header(elf)
-    if header is None or not header.is_usual:
-        return False
-    sections = _sections(elf)
-    if not sections:
-        return False
-    size = min(header.count * 8, (len(header.data) - header.table) & -8)
-    starts = header.data[header.table : header.table + size].cast("i")[::2]
-    wanted = {section.address - header.address for section in sections}
-    return not all(_has(starts, start) for start in wanted)
-
-
-def _has(starts: memoryview, wanted: int) -> bool:
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        if starts[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(starts) and int(starts[low]) == wanted
 
 
 def depths(code: bytes) -> list[tuple[int, int]]:
