@@ -21,7 +21,7 @@ JUMPED = 2
 TAKEN = 3
 """By `lea`, or as a constant."""
 RETURNED = 4
-"""A near return; it leads to the address behind it, where a function may begin."""
+"""A near return. A function may start at the address after it."""
 
 _LONGEST = 15
 

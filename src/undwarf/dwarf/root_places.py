@@ -1,11 +1,11 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Columns of what is kept of a unit's root entry."""
+"""Columns of the attributes kept for a unit's root DIE."""
 
 from enum import IntEnum
 
 
 class Root(IntEnum):
-    """Columns of what is kept of a unit's root entry; there are ``PLACES`` of them."""
+    """Columns of the attributes kept for a unit's root DIE; there are ``PLACES`` of them."""
 
     NAME = 0
     COMP_DIR = 1

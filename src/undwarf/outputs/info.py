@@ -141,7 +141,7 @@ def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]
     if len(files) > entries:
         yield _more("files", len(files) - entries, paint)
     if any(one["problem"] != NOT_ELF for one in files):
-        yield paint.dim(f"{'':10}  → undwarf info --missing says how to get them")
+        yield paint.dim(f"{'':10}  → undwarf info --missing lists commands that fetch them")
 
 
 def _processes(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:

@@ -242,7 +242,7 @@ class Dumps:
             if self.log.steps[at] == END:
                 at = self.log.goes_on(at)
             else:
-                # That of the outermost frame leads to no other.
+                # The step of the outermost frame has no caller.
                 found += step
                 step = self.log.steps[at]
                 at += 1
@@ -285,7 +285,7 @@ class Dumps:
         outer: cython.uint
         while self.seen_count and self.edge[self.seen[self.seen_count - 1]] <= self.edge[n]:
             self.seen_count -= 1
-        # A dump with one frame says nothing but where the stack pointer was.
+        # A dump with one frame only gives the stack pointer.
         if self.seen_count and self.edge[n] != self.log.pointer[self.number[n]]:
             outer = self.seen[self.seen_count - 1]
             if self.holds(outer, self.edge[n], self.edge_frame[n]):

@@ -661,7 +661,7 @@ class Steps(Expressions):
                 and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
                 and self.rules.found_rule != rule
             ):
-                # The instruction itself: what lies behind is no part of its function.
+                # The instruction itself: the code after it belongs to another function.
                 rule = self.rules.found_rule
                 self.rules.find(pc - 2, pc - 2)
                 self.rules.found_rule = rule

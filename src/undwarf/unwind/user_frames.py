@@ -184,7 +184,7 @@ class UserFrames(Steps):
                 if rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL:
                     self.see_signal_frame(sp)
                 self.regs[RIP] &= self.address_bits
-                # Where Haskell code returns to is no part of what lies before.
+                # The address that Haskell code returns to does not belong to the function before it.
                 exact = (rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL) != 0 or (
                     self.odd and self.keeps_stack(rule_at(self.rules.words, rule))
                 )
@@ -282,7 +282,7 @@ class UserFrames(Steps):
     def begins_fiber(self, callee: cython.uint) -> cython.bint:
         """Whether the return address found last, to which frame ``callee`` returns (all ones: none), is the root of a
         fiber: code that is known as one, or the start of a function in a place that unwind information gave. Nothing
-        calls just before a function, so that somebody has put it there by hand."""
+        calls just before a function, so the program itself stored the address there."""
         proof: cython.int
         if self.rules.found_rule == RULE_UNMAPPED or (
             self.rules.found_rule < RULE_LIMIT

@@ -319,7 +319,7 @@ class DeepStacks:
             watch = Watch(self._watch(tid, slot), slot, value)
         except OSError:
             return
-        # What lies below may be of another call meanwhile.
+        # The frames below may belong to another call by now.
         block = block[:at] + self._read(pid, slot, BLOCK)
         if int.from_bytes(block[at : at + 8], "little") != value or not watch.look(0, self._now()):
             watch.close()

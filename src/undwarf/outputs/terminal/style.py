@@ -1,4 +1,4 @@
-"""Colours and column widths for the terminal. Colour only repeats what the text says, and is off where it is not
+"""Colours and column widths for the terminal. Colour only repeats the text, and is off where it is not
 seen."""
 
 import os

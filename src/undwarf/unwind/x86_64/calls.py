@@ -118,5 +118,5 @@ def system_call_number(code: bytes) -> int:
 
 
 def behind_system_call(code: bytes) -> int:
-    """Never: rcx says that here."""
+    """Never: on this machine rcx has the address."""
     return 0
