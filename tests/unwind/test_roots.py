@@ -1,11 +1,10 @@
 """Roots of stacks that are not a thread's first function, and callers of code that waits in system calls."""
 
-import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.assembled import assemble, labels
 from tests.support.perfdata import build
 
 import undwarf
@@ -208,33 +207,12 @@ CODE = CODE.replace(
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which("gcc"):
-        pytest.skip("gcc is not installed")
-    folder = tmp_path_factory.mktemp("roots")
-    (folder / "code.S").write_text(CODE)
-    line = [
-        "gcc",
-        "-nostdlib",
-        "-static",
-        "-no-pie",
-        "-Wl,--eh-frame-hdr",
-        str(folder / "code.S"),
-        "-o",
-        str(folder / "program"),
-    ]
-    done = subprocess.run(line, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"gcc cannot assemble for x86-64 here: {done.stderr.splitlines()[-1]}")
-    return folder / "program"
+    return assemble(tmp_path_factory.mktemp("roots"), CODE, "", "-no-pie")
 
 
 @pytest.fixture(scope="module")
 def at(program: Path) -> dict[str, int]:
-    """Addresses by name; those inside of functions are no symbols afterwards."""
-    named = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
-    inside = [f"--strip-symbol={prefix}_*" for prefix in ("at", "in", "behind")]
-    subprocess.run(["objcopy", "--wildcard", *inside, str(program)], check=True)
-    return {name: int(address, 16) for address, _kind, name in (line.split() for line in named.splitlines())}
+    return labels(program)
 
 
 def walked(

@@ -1,11 +1,10 @@
 """Roots of stacks and system calls of AArch64, as far as they are not those of x86-64."""
 
-import shutil
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests.support.assembled import assemble, labels
 from tests.support.perfdata import build
 
 import undwarf
@@ -14,7 +13,6 @@ from undwarf.elf import ElfFile
 from undwarf.unwind.aarch64.calls import behind_system_call, is_fiber_root, returns_from_signal
 
 BUILD = build.Build()
-COMPILER = "aarch64-linux-gnu-gcc"
 ARCH = 6
 STACK = 0x7FFF00000000
 KERNEL, USER = 1, 2
@@ -138,32 +136,12 @@ label in_start
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which(COMPILER):
-        pytest.skip(f"{COMPILER} is not installed")
-    folder = tmp_path_factory.mktemp("roots")
-    (folder / "code.S").write_text(CODE)
-    line = [
-        COMPILER,
-        "-nostdlib",
-        "-static",
-        "-Wl,--eh-frame-hdr",
-        str(folder / "code.S"),
-        "-o",
-        str(folder / "program"),
-    ]
-    done = subprocess.run(line, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"{COMPILER} cannot assemble this: {done.stderr.splitlines()[-1]}")
-    return folder / "program"
+    return assemble(tmp_path_factory.mktemp("roots"), CODE, "aarch64-linux-gnu-")
 
 
 @pytest.fixture(scope="module")
 def at(program: Path) -> dict[str, int]:
-    """Addresses by name; those inside of functions are no symbols afterwards."""
-    named = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout
-    inside = [f"--strip-symbol={prefix}_*" for prefix in ("at", "in", "behind")]
-    subprocess.run(["aarch64-linux-gnu-objcopy", "--wildcard", *inside, str(program)], check=True)
-    return {name: int(address, 16) for address, _kind, name in (line.split() for line in named.splitlines())}
+    return labels(program, "aarch64-linux-gnu-")
 
 
 def walked(
