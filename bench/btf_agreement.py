@@ -19,7 +19,7 @@ from pathlib import Path
 
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.types.opening import open_resolver
+from undwarf.types.open_resolver import open_resolver
 
 KINDS = ("same", "nested", "other", "no data", "DWARF unknown")
 

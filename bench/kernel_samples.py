@@ -16,7 +16,7 @@ from made_recordings import write_samples
 
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.types.opening import open_resolver
+from undwarf.types.open_resolver import open_resolver
 
 
 def accesses(elf: ElfFile, only: list[str], count: int, each: int, chance: random.Random) -> Iterator[int]:

@@ -9,7 +9,7 @@ from mutate import main
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import Limits
-from undwarf.types.opening import open_resolver
+from undwarf.types.open_resolver import open_resolver
 from undwarf.types.sources.btf import BtfFile, BtfTypes
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.from_btf import BtfSource

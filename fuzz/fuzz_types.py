@@ -11,9 +11,9 @@ from mutate import main
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
-from undwarf.types.resolve import Resolver
-from undwarf.types.sources.definitions import Definitions
+from undwarf.types.resolver import Resolver
 from undwarf.types.sources.from_dwarf import DwarfSource
+from undwarf.types.sources.type_definitions import Definitions
 
 LIMITS = Limits(types=20_000, dwarf_bytes=1 << 20, section_bytes=1 << 22, type_steps=512)
 SECTIONS = (".debug_info", ".debug_abbrev", ".debug_loclists", ".debug_loc", ".debug_types", ".debug_addr", ".text")

@@ -15,15 +15,15 @@ import pytest
 
 import undwarf
 from undwarf.perfdata.sample_layout import EventLayout, FieldStep
-from undwarf.types.dataflow import values
-from undwarf.types.sources.place_table import WORDS
-from undwarf.types.sources.places import PlaceKind
+from undwarf.types.dataflow import abstract_values
+from undwarf.types.sources.location_table import WORDS
+from undwarf.types.sources.type_source import PlaceKind
 
 ROOT = Path(undwarf.__file__).parent
 ENUMERATED = re.compile(r"^    ([A-Z][A-Z_0-9]*) = (\w+)$", re.MULTILINE)
 DECLARED = re.compile(r"^([A-Z][A-Z_0-9]*) = cython\.declare\((.*)\)$", re.MULTILINE)
 _BASES = ("NUMBER", "FRAME", "OBJECT", "ADDRESS", "PERCPU", "THREAD", "POISON", "VIRTUAL")
-BASES = {name: getattr(values, name) for name in _BASES}
+BASES = {name: getattr(abstract_values, name) for name in _BASES}
 ARITHMETIC = re.compile(r"[0-9a-fA-FxX<>|+*() -]+")
 
 

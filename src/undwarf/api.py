@@ -23,8 +23,8 @@ from undwarf.profile.code_extents import code_extents
 from undwarf.profile.filters import Filters, select
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
-from undwarf.unwind.machines import AARCH64, Machine, machine_of
-from undwarf.unwind.places import Places
+from undwarf.unwind.arch import AARCH64, Machine, machine_of
+from undwarf.unwind.image_table import Places
 from undwarf.unwind.unwinder import Walking, walk_samples
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
     from undwarf.types.access import Access
-    from undwarf.types.images import ImageTypes
-    from undwarf.unwind.sources import Sources
-    from undwarf.unwind.stitched import Stitched
+    from undwarf.types.resolvers_by_image import ImageTypes
+    from undwarf.unwind.chain_rewriter import Stitched
+    from undwarf.unwind.unwind_tables import Sources
     from undwarf.views.call_tree import CallTree
     from undwarf.views.data.addresses import DataAddresses
     from undwarf.views.data.types import DataTypes
@@ -216,11 +216,11 @@ class Recording:
     def types(self) -> "ImageTypes":
         """Data types by image: what instructions touch."""
         # Few commands need types, and their modules take a third of all loading.
-        from undwarf.types.images import ImageTypes
+        from undwarf.types.resolvers_by_image import ImageTypes
 
         kept = None
         if self._cache:
-            from undwarf.types.answers import answer_files
+            from undwarf.types.answer_cache import answer_files
 
             kept = answer_files(self._limits)
         return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
@@ -247,7 +247,7 @@ class Recording:
         # Where callers are left out no tables are needed, and their modules are a tenth of all that are loaded.
         from undwarf.profile.jit_text import image_name
         from undwarf.tables.disk.cache import Store
-        from undwarf.unwind.sources import Sources
+        from undwarf.unwind.unwind_tables import Sources
 
         given = {image_name(pid): ranges for pid, ranges in self._given.items()}
         keys = self.spaces.replay.keys()
@@ -460,7 +460,7 @@ class Recording:
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
         selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
         from undwarf import __version__
-        from undwarf.unwind.stitched import at_their_calls, names_of_the_late, write_stitched
+        from undwarf.unwind.chain_rewriter import at_their_calls, names_of_the_late, write_stitched
 
         def step(what: str) -> Callable[[int, int], None] | None:
             return (lambda done, total: progress(what, done, total)) if progress is not None else None
@@ -518,7 +518,7 @@ def accesses(binary: str | os.PathLike[str], addresses: Iterable[int], *, btf: s
     why. ``btf`` is a file that tells types instead of the binary's own debugging information. Raises NothingUsable
     where nothing tells any.
     """
-    from undwarf.types.opening import open_path
+    from undwarf.types.open_resolver import open_path
 
     resolver = open_path(os.fspath(binary), btf=btf)
     return [one for address in addresses for one in resolver.at(address)]

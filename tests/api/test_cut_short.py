@@ -9,7 +9,7 @@ import pytest
 import undwarf
 from undwarf.defects import CUT_SHORT, OWN_DEFECT
 from undwarf.images import Finder
-from undwarf.unwind.sources import Sources as UnwindSources
+from undwarf.unwind.unwind_tables import Sources as UnwindSources
 
 RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
 

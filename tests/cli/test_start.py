@@ -30,10 +30,11 @@ RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
 UNUSED = {
     "types --json": (
         "undwarf.outputs.types.text", "undwarf.profile.jit", "undwarf.tables.disk.cache",
-        "undwarf.types.dataflow.ways", "undwarf.types.skid", "undwarf.unwind.aarch64", "undwarf.unwind.sources",
+        "undwarf.types.dataflow.kernel_control_flow", "undwarf.types.skid_attribution", "undwarf.unwind.aarch64",
+        "undwarf.unwind.unwind_tables",
     ),
-    "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.sources"),
-    "report": ("undwarf.types.resolve", "undwarf.unwind.aarch64"),
+    "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.unwind_tables"),
+    "report": ("undwarf.types.resolver", "undwarf.unwind.aarch64"),
     "fold": ("undwarf.types", "undwarf.unwind.aarch64"),
 }  # fmt: skip
 

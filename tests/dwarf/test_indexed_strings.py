@@ -8,7 +8,7 @@ import pytest
 
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.elf import ElfFile
-from undwarf.types.sources.entries import NAME, Spaces
+from undwarf.types.sources.dwarf_entries import NAME, Spaces
 
 
 @pytest.fixture

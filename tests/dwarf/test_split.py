@@ -15,7 +15,7 @@ from undwarf.dwarf.split import Package
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
-from undwarf.types.sources.entries import SIGNATURE, TYPE, Spaces, tags_of
+from undwarf.types.sources.dwarf_entries import SIGNATURE, TYPE, Spaces, tags_of
 
 from .conftest import CPP_SOURCE
 

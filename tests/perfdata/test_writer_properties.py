@@ -22,7 +22,7 @@ from undwarf.perfdata.events import encode_attr, parse_attr
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
-from undwarf.unwind.stitched import stitched_event
+from undwarf.unwind.chain_rewriter import stitched_event
 
 MAKE = Build("<")
 IDENT = 7

@@ -6,7 +6,7 @@ from undwarf.system import doctor
 
 
 def test_every_kernel_is_known() -> None:
-    assert {"perfdata.decoder", "unwind.walk", "profile.grouping", "outputs.kernels.script_text"} <= set(
+    assert {"perfdata.decoder", "unwind.walker", "profile.grouping", "outputs.kernels.script_text"} <= set(
         doctor.kernels()
     )
 

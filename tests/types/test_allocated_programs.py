@@ -7,11 +7,11 @@ import pytest
 from tests.support.types.fakes import Fake, accesses, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.sources.places import Place, PlaceKind, Prototype
-from undwarf.types.uses.allocations import allocated
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.allocation_types import allocated
+from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 SOURCE = r"""
 #include <stdlib.h>

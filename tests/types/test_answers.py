@@ -18,9 +18,9 @@ from undwarf.defects import Defects
 from undwarf.disasm import Memory
 from undwarf.disk_cache import DiskCache
 from undwarf.limits import Limits
-from undwarf.types import answers, opening
+from undwarf.types import answer_cache, open_resolver
 from undwarf.types.access import Access, packed, unpacked
-from undwarf.types.answers import Answer, KeptAnswers, decode, encode
+from undwarf.types.answer_cache import Answer, KeptAnswers, decode, encode
 
 KEY = bytes(range(16))
 KEPT_OF_OPERANDS = [name for name in dir(Memory) if not name.startswith("_") and name not in ("pre", "writeback")]
@@ -77,7 +77,7 @@ def test_what_unpacks_to_too_much_is_a_miss() -> None:
 
 def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> KeptAnswers:
     return KeptAnswers(
-        DiskCache(folder, answers.SUFFIX, 1 << 20), f"a{answers.SUFFIX}", KEY, limits or Limits(), defects
+        DiskCache(folder, answer_cache.SUFFIX, 1 << 20), f"a{answer_cache.SUFFIX}", KEY, limits or Limits(), defects
     )
 
 
@@ -114,13 +114,13 @@ def types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Types:
     """Runs `undwarf types --json`: what it says of the events, and how many binaries it read types of."""
     monkeypatch.setenv("UNDWARF_CACHE_DIR", str(tmp_path / "cache"))
     opened = []
-    really = opening.open_resolver
+    really = open_resolver.open_resolver
 
     def counting(*arguments: Any, **options: Any) -> Any:
         opened.append(arguments)
         return really(*arguments, **options)
 
-    monkeypatch.setattr(opening, "open_resolver", counting)
+    monkeypatch.setattr(open_resolver, "open_resolver", counting)
 
     def run(*arguments: object) -> tuple[list[Any], int]:
         opened.clear()
@@ -172,7 +172,7 @@ def test_a_binary_that_changed_is_read_again(types: Types, sampled: Path, tmp_pa
 
 def test_another_build_of_undwarf_answers_itself(types: Types, sampled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     types(sampled)
-    monkeypatch.setattr(answers, "maker", lambda *_parts: b"another")
+    monkeypatch.setattr(answer_cache, "maker", lambda *_parts: b"another")
     assert types(sampled)[1] == 1
 
 

@@ -11,11 +11,11 @@ from undwarf.disasm import Flow, scan
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.types.dataflow.blocks import Blocks
-from undwarf.types.dataflow.endless import is_endless
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.noreturn import is_endless
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 BASE = 0x1000
 

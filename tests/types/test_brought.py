@@ -7,12 +7,12 @@ from tests.support.types.fakes import Fake, assemble
 from tests.support.types.tracked import RDI
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.brought import brought_there
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.phi_pointees import brought_there
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 WAYS = "test %rdx,%rdx; je 1f; {}; jmp 2f; 1: {}; 2: {}; ret"
 

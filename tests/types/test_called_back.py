@@ -6,8 +6,8 @@ import pytest
 from tests.support.types.fakes import Fake, accesses, compiled
 
 from undwarf.elf import ElfFile
-from undwarf.types.layouts.arrays import element_at
-from undwarf.types.layouts.model import Kind, TypeRecord
+from undwarf.types.layouts.array_offsets import element_at
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.data_symbols import DataSymbols
 
 SOURCE = r"""

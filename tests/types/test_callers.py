@@ -11,14 +11,14 @@ import pytest
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_DYN
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types import resolve
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.inference import callers, function_inference
-from undwarf.types.inference.mentions import Mentions
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types import resolver
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.inference import function_inference, interprocedural
+from undwarf.types.inference.address_references import Mentions
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -85,9 +85,9 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
             followed.append(low)
             super().__init__(program, flow, low, *rest)
 
-    monkeypatch.setattr(callers, "Tracker", Counted)
+    monkeypatch.setattr(interprocedural, "Tracker", Counted)
     monkeypatch.setattr(function_inference, "Tracker", Counted)
-    monkeypatch.setattr(resolve, "Tracker", Counted)
+    monkeypatch.setattr(resolver, "Tracker", Counted)
     assert answers(program, "give") == {"struct node.next"}
     assert len(followed) == 1
 
@@ -137,6 +137,6 @@ def test_what_was_inferred_of_a_function_with_another_end_is_not_used() -> None:
     tracker: Any = SimpleNamespace(flow=flow, graph=SimpleNamespace(limits=DEFAULT))
     inferred = [SimpleNamespace(flow=shorter), SimpleNamespace(flow=flow)]
     known: Any = SimpleNamespace(infer=lambda *_asked: SimpleNamespace(tracker=inferred[0]))
-    assert callers.follow(known, tracker.flow, 0, 3, tracker) is tracker
+    assert interprocedural.follow(known, tracker.flow, 0, 3, tracker) is tracker
     inferred.pop(0)
-    assert callers.follow(known, tracker.flow, 0, 3, tracker) is inferred[0]
+    assert interprocedural.follow(known, tracker.flow, 0, 3, tracker) is inferred[0]

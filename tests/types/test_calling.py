@@ -3,7 +3,7 @@
 from tests.support.types.fakes import Fake
 from tests.support.types.tracked import RDI, RSI
 
-from undwarf.types.sources.calling import argument_registers, stack_arguments
+from undwarf.types.sources.parameter_registers import argument_registers, stack_arguments
 
 
 def test_where_parameters_are_depends_on_what_is_returned(fake: Fake) -> None:

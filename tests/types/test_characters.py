@@ -6,15 +6,15 @@ import pytest
 from tests.support.types.fakes import Fake, accesses, assemble, compiled, operands_of
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT, join
-from undwarf.types.layouts.locate import locate
-from undwarf.types.layouts.located import Located
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
-from undwarf.types.uses.characters import in_a_row
+from undwarf.types.dataflow.abstract_values import OBJECT, join
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.byte_accesses import in_a_row
+from undwarf.types.layouts.resolve_offset import locate
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -7,10 +7,10 @@ from tests.support.types.fakes import Fake, assemble, operands_of
 from tests.support.types.tracked import RDI
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 CHOSEN = "test %esi,%esi; cmove %rdi,%rax; mov (%rax),%rcx; ret"
 LATER = "test %esi,%esi; je 1f; {}; 1: mov (%rax),%rcx; ret"

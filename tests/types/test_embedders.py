@@ -2,11 +2,11 @@
 
 import pytest
 
-from undwarf.types.layouts.embedders import Embedders
-from undwarf.types.layouts.locate import locate
-from undwarf.types.layouts.located import Located
-from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.sources.neighbours import _Relations
+from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.resolve_offset import locate
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources.unit_types import _Relations
 
 
 class Parts:

@@ -4,9 +4,9 @@ import pytest
 from tests.support.types.fakes import Fake
 
 from undwarf.types.inference.structure_matching import only_one
-from undwarf.types.layouts.fitting import Done, fits, nothing_done
-from undwarf.types.layouts.located import is_member
-from undwarf.types.layouts.model import Kind, Member, TypeRecord
+from undwarf.types.layouts.access_pattern_fit import Done, fits, nothing_done
+from undwarf.types.layouts.resolved_member import is_member
+from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
 
 
 def done(*touched: tuple[int, int]) -> Done:

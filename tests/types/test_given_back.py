@@ -6,7 +6,7 @@ import pytest
 from tests.support.types.fakes import accesses, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.given_back import given_back
+from undwarf.types.dataflow.returned_arguments import given_back
 
 RSI, RDI = 4, 5
 FRAME = "push %rbp; mov %rsp,%rbp; sub $32,%rsp; "

@@ -9,13 +9,13 @@ from tests.support.types.tracked import RDI
 from undwarf.disasm.references import ADDRESS, CALL
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.inference.given_by_callers import GivenByCallers
-from undwarf.types.inference.mentions import Mentions
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.inference.address_references import Mentions
+from undwarf.types.inference.caller_argument_types import GivenByCallers
 from undwarf.types.sources.data_symbols import DataSymbols
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.elf import ElfFile
-from undwarf.types.resolve import Resolver
+from undwarf.types.resolver import Resolver
 from undwarf.types.sources.from_dwarf import DwarfSource
 from undwarf.types.sources.got import OffsetTable
 

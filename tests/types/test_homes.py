@@ -6,12 +6,12 @@ import pytest
 from tests.support.types.fakes import Fake, assemble, operands_of
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.homes import array_above, array_below, is_extended, just_as_large
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.stack_slot_variables import array_above, array_below, is_extended, just_as_large
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 RBX, RDI = 3, 5
 ENTRY, STORE, END = 0, 4, 8

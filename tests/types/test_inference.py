@@ -8,15 +8,15 @@ import pytest
 from tests.support.types.fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.values import OBJECT
+from undwarf.types.dataflow.abstract_values import OBJECT
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.program_context import Program
 from undwarf.types.inference.function_inference import FunctionBody, Inference
-from undwarf.types.inference.nodes import Node
-from undwarf.types.layouts.embedders import Embedders
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.layouts.wholes import whole_around
-from undwarf.types.sources.places import Prototype
+from undwarf.types.inference.value_node import Node
+from undwarf.types.layouts.container_of import whole_around
+from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Prototype
 
 RDI, RSI = 5, 4
 FRAME = "push %rbp\n mov %rsp, %rbp\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tests.support.types.btf_programs import answers
 
-from undwarf.types.inference.copies import Copies
-from undwarf.types.inference.nodes import Node, added
+from undwarf.types.inference.value_copies import Copies
+from undwarf.types.inference.value_node import Node, added
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -8,8 +8,8 @@ from tests.support.types.btf_programs import accesses, accesses_of, built
 
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

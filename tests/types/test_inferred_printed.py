@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.support.types.btf_programs import accesses, built
 
-from undwarf.types.sources.formats import general_arguments, unsigned_size
+from undwarf.types.sources.printf_formats import general_arguments, unsigned_size
 
 SOURCE = r"""
 int printf(const char *format, ...); int snprintf(char *to, unsigned long n, const char *format, ...);

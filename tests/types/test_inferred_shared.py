@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.types.btf_programs import accesses, answers, built
 
-from undwarf.types.inference.frame_webs import FrameAccess, webs_of
+from undwarf.types.inference.stack_slot_liveranges import FrameAccess, webs_of
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noipa))

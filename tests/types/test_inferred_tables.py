@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.support.types.btf_programs import accesses_of, answers
 
 from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 """What is kept by size."""
 
-from undwarf.types.sources.kept import Kept
+from undwarf.types.sources.lru import Kept
 
 
 def test_what_was_not_used_for_longest_goes_first() -> None:

@@ -12,8 +12,8 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.access import Access
-from undwarf.types.dataflow.put_back import put_back
-from undwarf.types.resolve import Resolver
+from undwarf.types.dataflow.preserved_registers import put_back
+from undwarf.types.resolver import Resolver
 
 RAX, RDX, RCX, RDI, RSI = 0, 1, 2, 5, 4
 

@@ -13,8 +13,8 @@ from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.kernel import KernelTable, moved, table_of_kallsyms
-from undwarf.types.opening import open_resolver
-from undwarf.types.sources.objects import ELSEWHERE, as_linked
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.sources.relocatable_objects import ELSEWHERE, as_linked
 
 MODULE = """
 struct inode { int mode; long size; struct inode *next; };

@@ -1,7 +1,7 @@
 """Accesses behind a base class, in the class that is meant."""
 
-from undwarf.types.layouts.kin import Kin
-from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.layouts.class_hierarchy import Kin
+from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 
 
 def build() -> tuple[TypeGraph, int, int, int, int]:

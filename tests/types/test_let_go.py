@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.types.fakes import compiled, resolver_of
 
-from undwarf.types.resolve import Access, Resolver
+from undwarf.types.resolver import Access, Resolver
 
 SOURCE = (
     "struct node { struct node *next; long key; };\n"

@@ -10,8 +10,8 @@ from tests.support.types.programs import build
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Access
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Access
 
 PROGRAM = """
 struct inner { int a, b, c, d; };

@@ -12,13 +12,13 @@ from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.template_words import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.living import Living
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import OBJECT
-from undwarf.types.layouts.model import VOID
-from undwarf.types.sources.places import Place, PlaceKind, Prototype
+from undwarf.types.dataflow.abstract_values import OBJECT
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.liveness import Living
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.layouts.type_graph import VOID
+from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 RAX, RDX, RCX, RBX, RSI, RDI = range(6)
 LOST = [one for one in MACHINE.lost_in_calls if one in MACHINE.general]

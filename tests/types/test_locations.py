@@ -1,9 +1,9 @@
 """What location expressions say of places, beyond those that the other tests' compilers write."""
 
-from undwarf.types.sources.expressions import without_doubles
+from undwarf.types.sources.location_expressions import without_doubles
 from undwarf.types.sources.location_lists import Lists
 from undwarf.types.sources.locations import FrameBase, Spot, spots
-from undwarf.types.sources.places import PlaceKind
+from undwarf.types.sources.type_source import PlaceKind
 
 RSP = 7
 

@@ -4,11 +4,11 @@ import pytest
 
 from undwarf.limits import Limits
 from undwarf.types import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.layouts.arrays import in_rows
-from undwarf.types.layouts.locate import locate
-from undwarf.types.layouts.located import Located
-from undwarf.types.sources import program_types
-from undwarf.types.sources.program_types import structures
+from undwarf.types.layouts.array_offsets import in_rows
+from undwarf.types.layouts.resolve_offset import locate
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.sources import named_types
+from undwarf.types.sources.named_types import structures
 
 
 def member(
@@ -425,12 +425,12 @@ def test_numbers_do_not_depend_on_what_was_looked_at() -> None:
         if before:
             integer(graph, "short int", 8)
             integer(graph, "int", 2)
-        found = [program_types.integer(graph, size, signed=True) for size in (2, 4, 8)]
-        found += [program_types.integer(graph, 1, signed=False), program_types.floating_number(graph, 8)]
+        found = [named_types.integer(graph, size, signed=True) for size in (2, 4, 8)]
+        found += [named_types.integer(graph, 1, signed=False), named_types.floating_number(graph, 8)]
         told.append([(graph.name(t), graph.size(t)) for t in found])
         count = len(graph)
-        program_types.number_types(TypeGraph())
-        assert program_types.integer(graph, 4, signed=True) == found[1] and len(graph) == count
+        named_types.number_types(TypeGraph())
+        assert named_types.integer(graph, 4, signed=True) == found[1] and len(graph) == count
     assert told[0] == told[1] == [
         ("short int", 2), ("int", 4), ("long int", 8), ("unsigned char", 1), ("double", 8),
     ]  # fmt: skip

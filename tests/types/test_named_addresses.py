@@ -8,12 +8,12 @@ from tests.support.types.fakes import Fake, accesses, assemble, compiled
 from tests.support.types.tracked import RAX, RBX, RDI
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.records import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.named_addresses import named_there
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.variable_address_matches import named_there
+from undwarf.types.layouts.type_records import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noinline, noclone))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from undwarf.types.sources.place_table import table_of
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.sources.location_table import table_of
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 LOW = 1 << 63
 

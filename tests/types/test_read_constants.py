@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
+from undwarf.types.open_resolver import open_resolver
 
 SOURCE = """
 const long primes[] = {7, -11};

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from undwarf.cli.main import undwarf
 from undwarf.types.access import Access
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.arrays import is_of_smaller
-from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.merged import depends, is_merged, of_any
-from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.homes import taken_apart
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.evidence.stack_slot_variables import taken_apart
+from undwarf.types.layouts.array_offsets import is_of_smaller
+from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.rust_merged_functions import depends, is_merged, of_any
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 SOURCE = """
 use std::collections::BTreeMap;

@@ -7,12 +7,12 @@ from tests.support.types.fakes import Fake, assemble
 from tests.support.types.tracked import RAX, RBX
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.said_later import said_later
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.later_variable_locations import said_later
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 FIRST = "mov 8(%rax),%rcx"
 """Four bytes."""

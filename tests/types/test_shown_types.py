@@ -21,8 +21,8 @@ from undwarf.outputs.types import html as types_page
 from undwarf.outputs.types import text as listed
 from undwarf.outputs.types.columns import TypesOptions
 from undwarf.types.access import Access
-from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.layouts.records import Kind, Member, TypeRecord
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
+from undwarf.types.layouts.type_records import Kind, Member, TypeRecord
 from undwarf.views.data.false_sharing import Clashes, Party, Sharing
 from undwarf.views.data.types import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
 

@@ -8,9 +8,9 @@ from tests.support.types.fakes import Fake, assemble
 from tests.support.types.tracked import RDI, RSI, RSP, Touched
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind, Prototype
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 
 def test_spills_and_reloads(fake: Fake, touched: Touched) -> None:

@@ -7,15 +7,15 @@ from tests.support.types.fakes import Fake, assemble
 from tests.support.types.tracked import RAX, RBX, RDI, RSI, Touched
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.embedders import Embedders
-from undwarf.types.layouts.locate import locate, one_of_two
-from undwarf.types.layouts.located import Located
-from undwarf.types.layouts.model import Kind, Member, TypeRecord
-from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind
-from undwarf.types.uses.touched import used_in_parts
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.member_access import used_in_parts
+from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.resolve_offset import locate, one_of_two
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
+from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
 
 def test_a_negative_offset_is_not_guessed(fake: Fake, touched: Touched) -> None:

@@ -5,8 +5,8 @@ import pytest
 from tests.support.types.fakes import Fake, in_union
 from tests.support.types.tracked import RAX, RBP, RBX, RDI, RDX, RSI, Touched
 
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind, Prototype
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 
 def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touched) -> None:

@@ -4,8 +4,8 @@ import pytest
 from tests.support.types.fakes import Fake, in_union
 from tests.support.types.tracked import RAX, RCX, RDI, RDX, RSI, Touched
 
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
 
 
 def test_parameters_lead_to_members(fake: Fake, touched: Touched) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from tests.support.types.programs import LIST, answers, build, function_of, guarded
 
 from undwarf.cli.main import undwarf
-from undwarf.types.sources.calling import thunk_of, virtual_thunk_of
+from undwarf.types.sources.parameter_registers import thunk_of, virtual_thunk_of
 from undwarf.views.tables.dump import Binary
 
 

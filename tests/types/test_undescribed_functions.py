@@ -6,8 +6,8 @@ import pytest
 from tests.support.types.btf_programs import answers, built
 
 from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 SOURCE = r"""
 #include <stdlib.h>

@@ -6,13 +6,13 @@ import pytest
 from tests.support.types.fakes import Fake, assemble, in_union
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.sources.places import Place, PlaceKind
-from undwarf.types.uses.pointer_uses import everywhere, loaded_from, meant
-from undwarf.types.uses.touched import as_far_away
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.member_access import as_far_away
+from undwarf.types.evidence.union_pointee_by_use import everywhere, loaded_from, meant
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 RBX, RSI, RDI = 3, 4, 5
 

@@ -8,8 +8,8 @@ from tests.support.types.fakes import accesses, compiled
 
 from undwarf.disasm import Flow
 from undwarf.elf import ElfFile
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 SOURCE = r"""
 #define _GNU_SOURCE

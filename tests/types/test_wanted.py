@@ -6,11 +6,11 @@ import pytest
 from tests.support.types.fakes import Fake, assemble
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import Value
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.dataflow.abstract_values import Value
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.sources.type_source import Place, PlaceKind
 
 RDI = 5
 

@@ -10,16 +10,16 @@ from tests.support.types.fakes import Fake, assemble
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import FRAME, OBJECT, Value
-from undwarf.types.dataflow.ways import KernelWays
-from undwarf.types.layouts.locate import locate
-from undwarf.types.layouts.located import Located
-from undwarf.types.layouts.model import Kind, TypeRecord
-from undwarf.types.opening import open_resolver
-from undwarf.types.sources.objects import as_linked
+from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.kernel_control_flow import KernelWays
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.layouts.resolve_offset import locate
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.type_graph import Kind, TypeRecord
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.sources.relocatable_objects import as_linked
 
 RSP, RDI, RBX = 7, 5, 3
 

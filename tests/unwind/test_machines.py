@@ -4,7 +4,7 @@ import pytest
 
 from undwarf.unwind.aarch64.calls import ends_with_call
 from undwarf.unwind.aarch64.registers import slots
-from undwarf.unwind.machines import AARCH64, UNKNOWN, X86_64, machine_of
+from undwarf.unwind.arch import AARCH64, UNKNOWN, X86_64, machine_of
 
 
 def test_machines_by_the_name_in_a_header() -> None:

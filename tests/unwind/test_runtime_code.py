@@ -17,7 +17,7 @@ from undwarf.images.finder import Finder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata.record_writer import RecordEncoder, record
 from undwarf.profile.model import Profile
-from undwarf.unwind.entries import BLOCK, PLACES, find_entries
+from undwarf.unwind.jit_entries import BLOCK, PLACES, find_entries
 from undwarf.views.missing_files import missing_files
 from undwarf.views.unwind_quality import unwind_quality
 

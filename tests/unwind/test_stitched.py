@@ -14,7 +14,7 @@ from undwarf.perfdata import SampleField
 from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.writer import PerfWriter
-from undwarf.unwind.stitched import at_their_calls
+from undwarf.unwind.chain_rewriter import at_their_calls
 
 DUMP = int(SampleField.REGS_USER | SampleField.STACK_USER)
 FIELDS = writing.FIELDS | DUMP | int(SampleField.RAW | SampleField.WEIGHT)

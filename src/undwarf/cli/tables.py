@@ -177,7 +177,7 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
     from undwarf.outputs.tables.cache import CacheOptions, write
     from undwarf.tables.disk.cache import Store
     from undwarf.tables.disk.whole_tables import store_whole
-    from undwarf.types.answers import answer_files
+    from undwarf.types.answer_cache import answer_files
     from undwarf.views.tables.dump import Binary
 
     store, answers = Store.from_environment(), answer_files()

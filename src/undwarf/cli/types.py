@@ -15,7 +15,7 @@ from undwarf.outputs.terminal.escape import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from undwarf.types.resolve import Resolver
+    from undwarf.types.resolver import Resolver
     from undwarf.views.data.types import DataTypes
     from undwarf.views.sample_selection import Events, Weight
 
@@ -314,7 +314,7 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
     from undwarf.views.data.types import DataTypes, TypeRow
 
     if binary is None:
-        from undwarf.types.opening import open_btf_with_base
+        from undwarf.types.open_resolver import open_btf_with_base
         from undwarf.types.sources.btf import BtfTypes
 
         types = BtfTypes(open_btf_with_base(btf))
@@ -347,7 +347,7 @@ def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, op
 
 
 def _resolver(binary: str, btf: str, options: dict[str, Any], *, code: bool = True) -> "Resolver":
-    from undwarf.types.opening import open_path
+    from undwarf.types.open_resolver import open_path
 
     return open_path(
         binary,

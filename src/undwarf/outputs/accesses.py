@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from undwarf.outputs.terminal.escape import printable
-from undwarf.types.resolve import Access
+from undwarf.types.resolver import Access
 
 __all__ = ["write", "write_json"]
 

@@ -15,11 +15,11 @@ from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE, Profile
 from undwarf.profile.skid_kinds import StopKind, part_by_kind
 from undwarf.types.access import Access, packed, unpacked, untold
-from undwarf.types.undescribed import UndescribedCode, unread
+from undwarf.types.no_debuginfo import UndescribedCode, unread
 
 if TYPE_CHECKING:
-    from undwarf.types.answers import KeptAnswers
-    from undwarf.types.resolve import Resolver
+    from undwarf.types.answer_cache import KeptAnswers
+    from undwarf.types.resolver import Resolver
 
     ResolverOf = Callable[[int, int], tuple[Resolver | UndescribedCode, int] | str]
 
@@ -164,7 +164,7 @@ class _Kept:
         """Keep further answers for later runs."""
         if all(kept is None for kept in self._of_image.values()):
             return
-        from undwarf.types.answers import Answer
+        from undwarf.types.answer_cache import Answer
 
         more: dict[tuple[int, int], dict[int, Answer]] = {}
         for k, one in fresh.items():

@@ -25,8 +25,8 @@ from undwarf.profile.model import (
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
-from undwarf.unwind.places import Places
-from undwarf.unwind.remap import remap
+from undwarf.unwind.image_table import Places
+from undwarf.unwind.renumber_stacks import remap
 from undwarf.unwind.unwinder import Walked, Walking, walk_samples
 
 if TYPE_CHECKING:

@@ -236,7 +236,8 @@ class Profile:
         self.deferred = deferred
         """Samples whose user chain was to come later and never came."""
         self.later = later or {}
-        """What became of deferred chains and of the samples that wait for them (undwarf.unwind.deferred.match)."""
+        """What became of deferred chains and of the samples that wait for them
+        (undwarf.unwind.deferred_chains.match)."""
 
         self.line_size = line_size
         """Bytes of a cache line of the machine."""

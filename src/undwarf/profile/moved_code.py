@@ -15,8 +15,8 @@ from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
-from undwarf.unwind.machines import Machine
-from undwarf.unwind.places import Places
+from undwarf.unwind.arch import Machine
+from undwarf.unwind.image_table import Places
 from undwarf.unwind.provenance import Provenance
 
 __all__ = ["keep_what_is_proven", "mark_frames"]

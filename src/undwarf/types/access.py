@@ -5,7 +5,7 @@ from dataclasses import field as dataclass_field
 from typing import Any
 
 from undwarf.disasm import Instruction, Memory
-from undwarf.types.layouts.model import VOID
+from undwarf.types.layouts.type_graph import VOID
 
 __all__ = ["Access", "access", "nothing", "packed", "unpacked", "untold"]
 

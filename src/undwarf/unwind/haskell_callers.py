@@ -19,10 +19,10 @@ from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.tables.haskell_stacks import CALL, CALL_LENGTH, calls_stg_run, is_haskell
 from undwarf.tables.model import UnwindTable
-from undwarf.unwind.places import Places
+from undwarf.unwind.image_table import Places
 from undwarf.unwind.stop import WHOLE
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.unwind.walk import Walker
+from undwarf.unwind.walker import Walker
 
 if TYPE_CHECKING:
     from undwarf.unwind.unwinder import Walked

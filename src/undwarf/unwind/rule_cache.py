@@ -3,8 +3,8 @@
 of an address.
 
 What was found once is in two caches: a small one, by address and snapshot, and behind it one by image, whoever maps it
-where. Images are loaded, and functions compiled, at their first touch and with the GIL (:mod:`undwarf.unwind.loaded`);
-all else runs without.
+where. Images are loaded, and functions compiled, at their first touch and with the GIL
+(:mod:`undwarf.unwind.loaded_images`); all else runs without.
 """
 
 from typing import Any
@@ -19,8 +19,8 @@ from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
 
 from undwarf.column import zeros
-from undwarf.unwind.loaded import Loaded
-from undwarf.unwind.places import Places
+from undwarf.unwind.image_table import Places
+from undwarf.unwind.loaded_images import Loaded
 from undwarf.unwind.stacks import Stacks
 
 CACHE = cython.declare(cython.ulonglong, 4096)
@@ -39,9 +39,9 @@ ENTRY = cython.declare(cython.ulonglong, 96)
 class RuleCache:
     """What is known of addresses, in columns that are searched.
 
-    ``source`` (undwarf.unwind.sources.Sources; without tables its base class) answers what is met for the first time:
-    ``load(image)`` gives (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be used), 3
-    (no further source), 4 (anonymous code) or 5 (anonymous code with a table by the addresses it runs at);
+    ``source`` (undwarf.unwind.unwind_tables.Sources; without tables its base class) answers what is met for the first
+    time: ``load(image)`` gives (state, segments, table, entry) with state 1 (has a table), 2 (a file that cannot be
+    used), 3 (no further source), 4 (anonymous code) or 5 (anonymous code with a table by the addresses it runs at);
     ``call_before(image, address)`` says whether a call instruction ends there (1 yes, 2 no, 3 cannot be read);
     ``read(image, address)`` gives a word of read-only file data. ``runtime`` keeps the absolute address of each frame,
     which makes frames of different processes different.

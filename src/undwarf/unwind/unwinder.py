@@ -10,10 +10,10 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.frame_log import FrameLog
-from undwarf.unwind.places import Places
-from undwarf.unwind.remap import move, remap
+from undwarf.unwind.image_table import Places
+from undwarf.unwind.renumber_stacks import move, remap
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.unwind.walk import Walker
+from undwarf.unwind.walker import Walker
 
 WINDOW = 8 << 20
 """Bytes of the stream a thread maps at once."""
@@ -48,7 +48,7 @@ class Walked:
     deferred: int
     damaged: int
     later: dict[str, int] = field(default_factory=dict)
-    """What became of deferred chains (undwarf.unwind.deferred.match); empty where the recording has none."""
+    """What became of deferred chains (undwarf.unwind.deferred_chains.match); empty where the recording has none."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -67,14 +67,14 @@ def later_chains(data: PerfData, records: Records) -> LaterChains | None:
     side = records.sideband
     if "CALLCHAIN_DEFERRED" not in records.counts and not any(event.defer_callchain for event in data.events):
         return None
-    from undwarf.unwind import deferred
+    from undwarf.unwind import deferred_chains
 
     total = len(records.samples.position)
     cookies, waiting = zeros("Q", total), zeros("B", total)
     for position, length, first, end in spans(data, records):
         with data.window(position, length) as view:
-            deferred.read_cookies(view, position, first, end, records.samples, cookies, waiting)
-    chain_of, counts = deferred.match(records.samples, records.sample_order, cookies, waiting, side)
+            deferred_chains.read_cookies(view, position, first, end, records.samples, cookies, waiting)
+    chain_of, counts = deferred_chains.match(records.samples, records.sample_order, cookies, waiting, side)
     entries = sorted(set(chain_of) - {0xFFFFFFFF})
     lengths = side.deferred_chains.length
     addresses = zeros("Q", sum(lengths[entry] for entry in entries))
@@ -85,7 +85,7 @@ def later_chains(data: PerfData, records: Records) -> LaterChains | None:
         length = lengths[entry]
         # Twenty-four bytes of header, cookie and count come before the addresses.
         with data.window(side.position[entry], 24 + 8 * length) as view:
-            deferred.read_chain(view, 24, length, addresses, place)
+            deferred_chains.read_chain(view, 24, length, addresses, place)
         place += length
     at, count = zeros("Q", total), zeros("I", total)
     for sample, entry in enumerate(chain_of):
@@ -224,7 +224,7 @@ def _through_entries(
     ]
     if not samples:
         return
-    from undwarf.unwind.entries import find_entries, for_each
+    from undwarf.unwind.jit_entries import find_entries, for_each
 
     all_spans = list(spans(data, records))
     entries = find_entries(data, all_spans, walker, samples, limits.entry_samples)

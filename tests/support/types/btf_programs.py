@@ -8,8 +8,8 @@ import pytest
 
 from undwarf.elf import ElfFile
 from undwarf.types.access import Access
-from undwarf.types.opening import open_resolver
-from undwarf.types.resolve import Resolver
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.resolver import Resolver
 
 
 def built(folder: Path, level: str, source: str) -> Path:

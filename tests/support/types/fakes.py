@@ -9,12 +9,12 @@ from tests.support.elf_builder import program
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.types.binary import Binary
-from undwarf.types.layouts.model import Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.opening import open_resolver
-from undwarf.types.operands import Operands
-from undwarf.types.resolve import Access, Resolver
-from undwarf.types.sources.places import GlobalVariable, Place, Prototype
+from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.open_resolver import open_resolver
+from undwarf.types.operand_resolver import Operands
+from undwarf.types.program_image import Binary
+from undwarf.types.resolver import Access, Resolver
+from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
 
 class Fake:

@@ -7,12 +7,12 @@ from tests.support.types.fakes import Fake, assemble
 
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Tracker
-from undwarf.types.dataflow.values import FRAME
-from undwarf.types.layouts.embedders import Embedders
-from undwarf.types.uses.touched import touched as what_is_touched
+from undwarf.types.dataflow.abstract_values import FRAME
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.member_access import touched as what_is_touched
+from undwarf.types.layouts.containers import Embedders
 
 __all__ = ["RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RSI", "RSP", "Touched", "touches"]
 

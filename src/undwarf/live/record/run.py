@@ -23,7 +23,7 @@ from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.record_writer import finished_round
 from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
-from undwarf.unwind.stitched import names_of_the_late, stitched_event
+from undwarf.unwind.chain_rewriter import names_of_the_late, stitched_event
 
 AGAIN = 2.0
 """Seconds that have to pass before running processes are described again, after records were lost."""

@@ -30,10 +30,10 @@ from undwarf.perfdata.sample_layout import sample_layout
 from undwarf.perfdata.scan_status import ScanStatus
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
-from undwarf.unwind.entries import Entries
-from undwarf.unwind.sources import Sources
+from undwarf.unwind.jit_entries import Entries
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.unwind.walk import Walker
+from undwarf.unwind.unwind_tables import Sources
+from undwarf.unwind.walker import Walker
 from undwarf.unwind.x86_64 import registers
 
 MAX_NODES = 250_000

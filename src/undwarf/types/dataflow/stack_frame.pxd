@@ -1,5 +1,5 @@
-from undwarf.types.dataflow.register_variables cimport RegisterVariables
-from undwarf.types.dataflow.segments cimport Segments
+from undwarf.types.dataflow.register_locations cimport RegisterVariables
+from undwarf.types.dataflow.location_intervals cimport Segments
 
 
 cdef class StackFrame(RegisterVariables):

@@ -20,9 +20,9 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
 )
 
 from undwarf.column import longer, zeros
-from undwarf.types.dataflow.interned import Values
-from undwarf.types.dataflow.register_variables import RegisterVariables
-from undwarf.types.dataflow.segments import Segments
+from undwarf.types.dataflow.location_intervals import Segments
+from undwarf.types.dataflow.register_locations import RegisterVariables
+from undwarf.types.dataflow.value_interner import Values
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""

@@ -3,27 +3,27 @@
 
 Without DWARF the data flow knows parameters, globals, members and what callees return. A pointer that comes from
 elsewhere - from an allocator, from a function without a prototype - is known where it goes: to a parameter, a member, a
-caller (`pointer_types.py`). Objects in the frame (`frame_objects.py`) and numbers (`variables.py`) are told by how they
-are used. What is so found goes back into the data flow, which then knows more, until nothing new is found. Values of
-which two things are told stay unknown.
+caller (`pointer_types.py`). Objects in the frame (`stack_object_types.py`) and numbers (`stack_scalar_types.py`) are
+told by how they are used. What is so found goes back into the data flow, which then knows more, until nothing new is
+found. Values of which two things are told stay unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from undwarf.disasm.x86_operands import RAX
-from undwarf.types.dataflow.flow import FunctionFlow
-from undwarf.types.dataflow.program import Program
-from undwarf.types.dataflow.tracking import Facts, Tracker
-from undwarf.types.dataflow.values import FRAME, OBJECT, Value
-from undwarf.types.inference.frame_uses import Claim
-from undwarf.types.inference.nodes import Decided, Node
+from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Facts, Tracker
+from undwarf.types.dataflow.program_context import Program
 from undwarf.types.inference.pointer_types import PointerTypes
-from undwarf.types.inference.value_flow import ValueFlow
-from undwarf.types.inference.webs import Webs
-from undwarf.types.layouts.fitting import Done, nothing_done
-from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.sources.places import GlobalVariable, Prototype
+from undwarf.types.inference.stack_slot_uses import Claim
+from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_node import Decided, Node
+from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.layouts.access_pattern_fit import Done, nothing_done
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
+from undwarf.types.sources.type_source import GlobalVariable, Prototype
 
 __all__ = ["Callees", "FromOutside", "FunctionBody", "Inference"]
 
@@ -244,7 +244,7 @@ class Inference:
                 facts.begin.setdefault((at, more), t)
         self._lend()
         if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
-            from undwarf.types.inference.frame_objects import FrameObjects
+            from undwarf.types.inference.stack_object_types import FrameObjects
 
             objects = FrameObjects(
                 self._program,

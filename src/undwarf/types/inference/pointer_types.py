@@ -5,18 +5,18 @@ them. A pointer of which two things are told stays unknown."""
 from heapq import heappop, heappush
 
 import cython
-from cython.cimports.undwarf.types.inference.nodes import Node
+from cython.cimports.undwarf.types.inference.value_node import Node
 
 from undwarf.disasm.x86_operands import RDI
-from undwarf.types.dataflow.program import Program
-from undwarf.types.inference.nodes import Decided, added
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.pointees import begins_with, common_whole, merged
 from undwarf.types.inference.structure_matching import StructureMatching
-from undwarf.types.inference.value_flow import ValueFlow
-from undwarf.types.inference.webs import Webs
-from undwarf.types.layouts.fitting import is_row
-from undwarf.types.layouts.located import is_member
-from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.uses.pointed import begins_with, common_whole, merged
+from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_node import Decided, added
+from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.layouts.access_pattern_fit import is_row
+from undwarf.types.layouts.resolved_member import is_member
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
 __all__ = ["PointerTypes"]
 

@@ -4,15 +4,15 @@ which all that is done behind them is done with members."""
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI
-from undwarf.types.dataflow.program import Program
-from undwarf.types.inference.nodes import Decided, Node
-from undwarf.types.inference.value_flow import ValueFlow
-from undwarf.types.inference.webs import Webs
-from undwarf.types.layouts.fitting import Done, fits, nothing_done
-from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.sources.calling import is_clone
-from undwarf.types.sources.program_types import floating_number, structures, structures_by_size
-from undwarf.types.uses.pointed import common_whole
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.pointees import common_whole
+from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_node import Decided, Node
+from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.layouts.access_pattern_fit import Done, fits, nothing_done
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
+from undwarf.types.sources.named_types import floating_number, structures, structures_by_size
+from undwarf.types.sources.parameter_registers import is_clone
 
 __all__ = ["StructureMatching", "of_size", "only_one", "several_kinds"]
 

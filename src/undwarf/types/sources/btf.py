@@ -12,7 +12,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UnreadableInput
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.layouts.model import VOID, Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.layouts.type_graph import VOID, Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.sources.btf_index import CUT, TOO_MANY, UNKNOWN_KIND, find_named, index_types
 
 MAGIC = 0xEB9F

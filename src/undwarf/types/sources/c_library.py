@@ -5,9 +5,9 @@ POSIX.1-2017 for strdup, strnlen and the like; glibc's errno.h and ctype.h. Only
 numbers are converted when they are passed.
 """
 
-from undwarf.types.layouts.model import VOID, Kind, TypeGraph
-from undwarf.types.sources.calling import INTEGER_REGISTERS
-from undwarf.types.sources.program_types import number_types
+from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
+from undwarf.types.sources.named_types import number_types
+from undwarf.types.sources.parameter_registers import INTEGER_REGISTERS
 
 __all__ = [
     "CALLED_BACK", "ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "ONE_ELEMENT", "SIZED", "TAKEN",

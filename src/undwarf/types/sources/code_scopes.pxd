@@ -1,4 +1,4 @@
-from undwarf.types.sources.expressions cimport Expressions
+from undwarf.types.sources.location_expressions cimport Expressions
 
 
 cdef class CodeScopes:

@@ -9,7 +9,7 @@ from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX
 from undwarf.column import longer, zeros
 from undwarf.dwarf.die import Entry
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.expressions import Expressions
+from undwarf.types.sources.location_expressions import Expressions
 
 SCOPE = cython.declare(cython.Py_ssize_t, 5)
 """Numbers of a scope: its depth (0 the function), its first range and the one behind its last, how many places; of an

@@ -8,7 +8,7 @@ from functools import cached_property
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHT_DYNSYM, SHT_SYMTAB
 from undwarf.symbols.symbol_table import SymbolTable
-from undwarf.types.sources.objects import APART, ObjectFile
+from undwarf.types.sources.relocatable_objects import APART, ObjectFile
 
 PER_CPU = ".data..percpu"
 """The section of a kernel's variables of which every cpu has its own."""

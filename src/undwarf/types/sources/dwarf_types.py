@@ -13,9 +13,8 @@ from cython.cimports.undwarf.dwarf import operations, tags
 from undwarf.dwarf.die import Entry
 from undwarf.dwarf.type_sizes import shape
 from undwarf.dwarf.value_classes import ValueClass
-from undwarf.types.layouts.model import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
-from undwarf.types.sources.definitions import Definitions
-from undwarf.types.sources.entries import (
+from undwarf.types.layouts.type_graph import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
+from undwarf.types.sources.dwarf_entries import (
     ABSTRACT_ORIGIN,
     ARTIFICIAL,
     BIT_OFFSET,
@@ -40,8 +39,9 @@ from undwarf.types.sources.entries import (
     Spaces,
     tags_of,
 )
-from undwarf.types.sources.reader import Reader
+from undwarf.types.sources.dwarf_numbers import Reader
 from undwarf.types.sources.template_names import TAG_TYPE_PARAMETER, TemplateNames
+from undwarf.types.sources.type_definitions import Definitions
 
 _THROUGH = {
     tags.TYPEDEF: Kind.TYPEDEF, tags.TEMPLATE_ALIAS: Kind.TYPEDEF, tags.SUBRANGE_TYPE: Kind.TYPEDEF,

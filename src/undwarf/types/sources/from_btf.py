@@ -4,11 +4,11 @@ from bisect import bisect_right
 from functools import cached_property
 
 from undwarf.elf import ElfFile
-from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.btf import BtfTypes
-from undwarf.types.sources.calling import argument_registers, is_clone
 from undwarf.types.sources.data_symbols import PER_CPU, DataSymbols, TableSymbols
-from undwarf.types.sources.places import GlobalVariable, Place, Prototype
+from undwarf.types.sources.parameter_registers import argument_registers, is_clone
+from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
 
 class BtfSource:

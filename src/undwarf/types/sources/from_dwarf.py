@@ -13,14 +13,10 @@ from undwarf.dwarf.tags import NAMESPACE, SUBPROGRAM, VARIABLE
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.layouts.model import VOID, TypeGraph
-from undwarf.types.layouts.virtual import all_virtual_bases
-from undwarf.types.sources.calling import argument_registers, is_clone, thunk_of, virtual_thunk_of
-from undwarf.types.sources.closures import environment_of
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
+from undwarf.types.layouts.virtual_bases import all_virtual_bases
 from undwarf.types.sources.data_symbols import DataSymbols
-from undwarf.types.sources.declared import Declared
-from undwarf.types.sources.dwarf_types import C_LANGUAGES, DwarfTypes
-from undwarf.types.sources.entries import (
+from undwarf.types.sources.dwarf_entries import (
     ABSTRACT_ORIGIN,
     EXTERNAL,
     LINKAGE_NAME,
@@ -31,10 +27,14 @@ from undwarf.types.sources.entries import (
     Spaces,
     name_of_entry,
 )
-from undwarf.types.sources.kept import Kept
+from undwarf.types.sources.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.sources.locations import spots
-from undwarf.types.sources.places import GlobalVariable, Place, PlaceKind, Prototype
+from undwarf.types.sources.lru import Kept
+from undwarf.types.sources.parameter_registers import argument_registers, is_clone, thunk_of, virtual_thunk_of
+from undwarf.types.sources.rust_closures import environment_of
 from undwarf.types.sources.scopes import FunctionScopes
+from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
+from undwarf.types.sources.variable_declarations import Declared
 
 _PT_TLS = 7
 

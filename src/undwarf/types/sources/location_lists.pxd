@@ -1,1 +1,1 @@
-from undwarf.types.sources.reader cimport Reader
+from undwarf.types.sources.dwarf_numbers cimport Reader

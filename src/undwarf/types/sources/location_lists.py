@@ -9,7 +9,7 @@ from typing import Any
 import cython
 
 from undwarf.column import longer, zeros
-from undwarf.types.sources.reader import Reader
+from undwarf.types.sources.dwarf_numbers import Reader
 
 MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 100_000)
 """Entries of one location list that are read."""

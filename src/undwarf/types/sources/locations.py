@@ -12,8 +12,8 @@ from typing import NamedTuple
 import cython
 from cython.cimports.undwarf.dwarf import operations
 
-from undwarf.types.sources.places import PlaceKind
-from undwarf.types.sources.reader import Reader
+from undwarf.types.sources.dwarf_numbers import Reader
+from undwarf.types.sources.type_source import PlaceKind
 
 _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
 """What a value on the stack is relative to."""
@@ -30,7 +30,7 @@ Indexed = Callable[[int], "int | None"]
 
 
 class Spot(NamedTuple):
-    """A place without a name: see :class:`undwarf.types.sources.places.Place`.
+    """A place without a name: see :class:`undwarf.types.sources.type_source.Place`.
 
     ``indirect``: what is there is an address, and the object is ``beyond`` bytes behind that; ``further``: there is
     only the address of the object.

@@ -9,11 +9,9 @@ from cython.cimports.undwarf.dwarf.value_classes import BLOCK, LOCLISTX, SEC_OFF
 
 from undwarf.column import longer, zeros
 from undwarf.dwarf.die import Entry
-from undwarf.types.layouts.model import VOID
+from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.code_scopes import CodeScopes
-from undwarf.types.sources.declared import Declared, Variable
-from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.entries import (
+from undwarf.types.sources.dwarf_entries import (
     HIGH_PC,
     LOW_PC,
     MAX_CHILDREN,
@@ -21,10 +19,12 @@ from undwarf.types.sources.entries import (
     TAG_PACK,
     tags_of,
 )
-from undwarf.types.sources.expressions import Expressions, Told
+from undwarf.types.sources.dwarf_types import DwarfTypes
+from undwarf.types.sources.location_expressions import Expressions, Told
+from undwarf.types.sources.location_table import WORDS, PlaceTable, words_of
 from undwarf.types.sources.locations import Spot
-from undwarf.types.sources.place_table import WORDS, PlaceTable, words_of
-from undwarf.types.sources.places import Place, PlaceKind
+from undwarf.types.sources.type_source import Place, PlaceKind
+from undwarf.types.sources.variable_declarations import Declared, Variable
 
 _INLINED, _BLOCK, _TRY, _CATCH = 0x1D, 0x0B, 0x32, 0x25
 _WITHIN = tags_of(0x34, 0x05, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
@@ -39,7 +39,7 @@ ENTRY = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`undwarf.dwarf.die.DebugInfo.variables`."""
 PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 AT_REGISTER = cython.declare(cython.int, 1)
-"""A kind of places, as in `places.py`."""
+"""A kind of places, as in `type_source.py`."""
 # What matters of spots' kinds.
 IN_REGISTER = cython.declare(cython.int, 1)
 ON_FRAME = cython.declare(cython.int, 2)

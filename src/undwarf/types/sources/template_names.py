@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 
 from undwarf.dwarf.die import Entry
-from undwarf.types.layouts.model import TypeGraph
-from undwarf.types.layouts.records import THROUGH, Kind
-from undwarf.types.sources.entries import CONST_VALUE, TEMPLATE_NAME, tags_of
+from undwarf.types.layouts.type_graph import TypeGraph
+from undwarf.types.layouts.type_records import THROUGH, Kind
+from undwarf.types.sources.dwarf_entries import CONST_VALUE, TEMPLATE_NAME, tags_of
 
 __all__ = ["TAG_TYPE_PARAMETER", "TemplateNames"]
 

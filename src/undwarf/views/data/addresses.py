@@ -14,7 +14,7 @@ from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.data_lines import operand_addresses
 from undwarf.profile.grouping import Pairs, look_up, widen
 from undwarf.profile.model import NONE, Column, Profile
-from undwarf.unwind.machines import X86_64
+from undwarf.unwind.arch import X86_64
 from undwarf.unwind.unwinder import windows
 from undwarf.unwind.x86_64.registers import DWARF_OF_PERF
 

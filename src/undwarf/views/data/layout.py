@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from undwarf.types.layouts.model import TypeGraph
+from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.views.data.types import Counts, DataTypes, FieldRow, TypeRow
 
 __all__ = ["LayoutLine", "Spread", "layout", "spread"]

@@ -7,7 +7,7 @@ from undwarf.column import zeros
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import Pairs, look_up
 from undwarf.profile.model import NONE, FrameColumns, FunctionTable, Profile, StackColumns
-from undwarf.types.resolve import Access
+from undwarf.types.resolver import Access
 from undwarf.views.data.access_labels import SampleLabels
 from undwarf.views.data.types import OUTSIDE
 

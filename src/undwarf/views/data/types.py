@@ -18,14 +18,14 @@ from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import Pairs, halves, look_up, sums, widen
 from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access
-from undwarf.types.layouts.model import VOID, TypeGraph
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.views.data.access_labels import latency_of
 from undwarf.views.data.data_source import MemoryCounts, access_of
 from undwarf.views.kernels.weights import ones_where
 from undwarf.views.sample_selection import Events, Selection, Weight
 
 if TYPE_CHECKING:
-    from undwarf.types.resolve import Resolver
+    from undwarf.types.resolver import Resolver
     from undwarf.views.data.false_sharing import Sharing
 
 __all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "TypeRow", "data_types"]

@@ -1,0 +1,253 @@
+# cython: language_level=3, annotation_typing=False
+"""What calls take and return, as values; what they leave in the registers otherwise."""
+
+from functools import cache
+
+from undwarf.disasm import Machine
+from undwarf.types.dataflow.abstract_values import ANYWHERE, OBJECT, value_of_type
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.layouts.type_graph import Kind
+from undwarf.types.sources.c_library import GIVEN_BACK, TAKEN, returned_number
+from undwarf.types.sources.parameter_registers import argument_registers, returned_in_memory, stack_arguments
+from undwarf.types.sources.type_source import Prototype
+
+__all__ = ["REGISTERS", "Calls", "Returned"]
+
+REGISTERS = 96
+"""Registers of a state of the data flow."""
+_ROOM = "*mut u8"
+"""What Rust's allocators return, whatever is put there."""
+_PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
+
+COUNTED, UNTOUCHED = -1, -2
+"""What is said of room in place of its bytes: as many as a register says; none is changed, and nobody keeps it."""
+_ROOMS = {".": UNTOUCHED, "r": UNTOUCHED, "n": COUNTED, "?": 0}
+"""The same by what the C library's functions are said to do."""
+_BUILT_IN = frozenset(("memcpy", "memmove", "memset", "memcmp", "bcmp"))
+"""What compilers call themselves: whoever defines it, as kernels do, it does nothing else."""
+_TRUTHS = frozenset(("bool", "_Bool"))
+
+_TRANSPARENT = frozenset(("__fentry__", "mcount", "_mcount"))
+"""What is called and does nothing that the function would notice."""
+_THUNK = "__x86_indirect_thunk_"
+"""Begins the names of functions that go on to what a register says, which follows."""
+
+Returned = tuple[tuple[int, int], ...]
+"""Registers, and numbers of the values they hold."""
+
+
+def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
+    """Registers as bits: those below 64, and those above."""
+    whole = 0
+    for one in registers:
+        whole |= 1 << one
+    return whole & 0xFFFFFFFFFFFFFFFF, whole >> 64
+
+
+@cache
+def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], int]:
+    """The registers that are lost in calls, the same as bits, and all general ones as bits."""
+    lost = tuple(one for one in machine.lost_in_calls if one < REGISTERS)
+    return lost, _bits(lost), _bits(tuple(machine.general))[0]
+
+
+class Calls:
+    """What the data flow asks of calls: of a program's functions, by their addresses, with values as numbers.
+
+    ``in_c``: the caller is of C or C++, whose numbers have the names that the C library gives them.
+    """
+
+    def __init__(self, program: Program, values: Values, *, in_c: bool) -> None:
+        self._in_c = in_c
+        self._program = program
+        self._values = values
+        self._graph = program.graph
+        self._machine = program.machine
+        self.lost, self.lost_bits, self.general_bits = _registers_of(program.machine)
+        self.result = program.machine.result
+        self.passed_bits = sum(1 << one for one in program.machine.parameters)
+        """The registers that calls take integers and addresses in, as bits."""
+        self.highest = max(program.machine.result, program.machine.wide_result)
+        """The highest register that calls return something in."""
+
+    def of(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, int | None]:
+        """Of what is called: whether it does nothing; what it takes; what it returns; the register whose function it
+        goes on to; the register whose value it returns; how far behind that, where its code says so."""
+        machine = self._machine
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None:
+            return False, (), (), None, None, None
+        if prototype.name in _TRANSPARENT:
+            return True, (), (), None, None, None
+        returned: Returned = ()
+        through = None
+        if prototype.name.startswith(_THUNK):
+            name = prototype.name[len(_THUNK) :]
+            through = machine.names.index(name) if name in machine.names else None
+        else:
+            returns = prototype.returns
+            if not returns and not prototype.parameters and self._in_c:
+                returns = returned_number(self._graph, prototype.name.partition("@")[0])
+            returned = self._returned(returns) if returns else ()
+        same = machine.parameters[1] if self._places_only(prototype) else None
+        if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
+            same = machine.parameters[0]
+        back = self._given_back(prototype, target) if same is None and target is not None else None
+        if back is not None:
+            return False, self.passed(prototype), returned, through, *back
+        return False, self.passed(prototype), returned, through, same, None
+
+    def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
+        """(register, distance) where a function returns a pointer to what it is given, or to a part of that."""
+        if not self._graph.is_pointer(prototype.returns):
+            return None
+        return self._program.given_back(target & 0xFFFFFFFFFFFFFFFF)
+
+    def taken(self, target: int) -> tuple[int, int]:
+        """Of what is called, as bits: the registers whose values matter to it, as far as that is known, and those that
+        certainly hold something else behind it."""
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF)
+        if prototype is None:
+            return 0, 0
+        if prototype.name.startswith(_THUNK):
+            return self.lost_bits[0], 0
+        taken = _bits(tuple(register for register, _t, _piece in prototype.arguments))[0]
+        if prototype.name in _PLACEMENT_NEW or prototype.name.partition("@")[0] in GIVEN_BACK:
+            taken |= _bits(self._machine.parameters[:2])[0]
+        return taken, 1 << self._machine.result if prototype.returns else 0
+
+    def pointers(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes the address of a pointer, what such a pointer holds."""
+        graph = self._graph
+        return {
+            register: self._values.number(value_of_type(graph, t, 0, 8))
+            for register, t in self._taken(target).items()
+            if graph.is_pointer(t)
+        }
+
+    def rooms(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes an address, the bytes of what it takes to be there, 0 where that is
+        not known, COUNTED where another one says it, UNTOUCHED of what is only read and of what it does not take."""
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        name = prototype.name.partition("@")[0] if prototype is not None else ""
+        taken = TAKEN.get(name)
+        if taken is not None and (name in _BUILT_IN or not self._is_own(target)):
+            parameters = self._machine.parameters
+            return {one: _ROOMS[taken[k]] if k < len(taken) else UNTOUCHED for k, one in enumerate(parameters)}
+        found = {register: self.room(t) for register, t in self._taken(target).items()}
+        if prototype is not None and self._takes_no_more(prototype):
+            known = {register for register, _t, _piece in self._arguments(prototype)}
+            found |= dict.fromkeys((one for one in self._machine.parameters if one not in known), UNTOUCHED)
+        return found
+
+    def _is_own(self, target: int | None) -> bool:
+        """Whether a function is one of the program's own, whatever it is called."""
+        return target is None or self._program.source.function_range(target) is not None
+
+    def stack_rooms(self, target: int | None) -> tuple[tuple[int, int], ...]:
+        """(distance from the stack's end, bytes of what is there) of the addresses that what is called takes there."""
+        graph = self._graph
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None or not self._takes_no_more(prototype):
+            return ()
+        given = stack_arguments(graph, prototype.parameters, prototype.returns)
+        return tuple((offset, self.room(graph.target(t))) for offset, t in given if graph.is_pointer(t))
+
+    def room(self, t: int) -> int:
+        """The bytes of what the address of a type is given for; 0 where as many as one likes may be meant."""
+        graph = self._graph
+        size = graph.size(t)
+        characters = size == 1 and graph.is_scalar(t) and graph.canonical_name(t) not in _TRUTHS
+        return 0 if characters or graph.kind(graph.strip(t)) == Kind.VOID else size
+
+    def _taken(self, target: int | None) -> dict[int, int]:
+        """By register in which what is called takes a pointer, where that leads."""
+        graph = self._graph
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
+        if prototype is None or not prototype.trusted or self._machine.name != "x86_64":
+            return {}
+        arguments = self._arguments(prototype)
+        return {register: graph.target(t) for register, t, piece in arguments if not piece and graph.is_pointer(t)}
+
+    def _arguments(self, prototype: Prototype) -> tuple[tuple[int, int, int], ...]:
+        """(register, type, piece offset) of what a function takes in registers."""
+        return prototype.arguments or argument_registers(self._graph, prototype.parameters, prototype.returns)
+
+    def _takes_no_more(self, prototype: Prototype) -> bool:
+        """Whether a function surely takes nothing but what its parameters say."""
+        known = prototype.trusted and not prototype.variadic and self._machine.name == "x86_64"
+        sized = all(self._graph.size(t) > 0 for _name, t in prototype.parameters)
+        return known and sized and bool(prototype.parameters)
+
+    def returns_in_memory(self, prototype: Prototype) -> bool:
+        """Whether a function is given the address of what it returns as its first parameter."""
+        known = prototype.trusted and prototype.returns and self._machine.name == "x86_64"
+        return bool(known and returned_in_memory(self._graph, prototype.returns))
+
+    def _places_only(self, prototype: Prototype) -> bool:
+        """Whether a function is the form of C++'s `operator new` that gives back its second parameter."""
+        parameters = prototype.parameters
+        named = prototype.name in _PLACEMENT_NEW and len(parameters) == 2
+        return named and self._graph.is_void_pointer(parameters[1][1])
+
+    def changed(self, target: int) -> tuple[int, ...]:
+        """The registers that a function changes: compilers that know what a callee leaves alone make use of it."""
+        changed = self._program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
+        return self.lost if changed is None else tuple(one for one in changed if one < REGISTERS)
+
+    def refutes(self, target: int | None, register: int) -> bool | None:
+        """Whether a register, of those that callees may change, surely holds something else behind a call of what is
+        at an address, None for what is not known; None where it may."""
+        if target is None:
+            # A kernel's code is changed at such calls, for what leaves more alone.
+            return None if self._program.kernel else True
+        prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF)
+        if prototype is not None and (prototype.name in _TRANSPARENT or prototype.name.startswith(_THUNK)):
+            return False if prototype.name in _TRANSPARENT else None
+        changed = self._program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
+        if changed is not None:
+            return register in changed
+        return True if register == self._machine.result and prototype is not None and prototype.returns else None
+
+    def changed_bits(self, target: int) -> tuple[int, int]:
+        """The same as bits: of registers below 64, and of those above."""
+        return _bits(self.changed(target))
+
+    def passed(self, prototype: Prototype) -> Returned:
+        """What the registers of a function's parameters hold when it begins."""
+        if not prototype.trusted:
+            return ()
+        found = [(register, value_of_type(self._graph, t, piece, 8)) for register, t, piece in prototype.arguments]
+        if prototype.inside is not None:
+            within, offset = prototype.inside
+            found = [
+                (register, (*value[:4], offset) if register == within and value is not None else value)
+                for register, value in found
+            ]
+        return tuple((register, self._values.number(value)) for register, value in found if value is not None)
+
+    def returned_through(self, t: int) -> Returned:
+        """What a call of a function of a type returns."""
+        returns = self._graph.returns(t)
+        return self._returned(returns) if returns else ()
+
+    def _returned(self, t: int) -> Returned:
+        graph, machine = self._graph, self._machine
+        if graph.record(t).name == _ROOM:
+            return ()
+        if graph.is_scalar(t):
+            value = ANYWHERE if graph.is_void_pointer(t) else value_of_type(self._graph, t, 0, 8)
+            return ((machine.result, self._values.number(value)),) if value is not None else ()
+        size = graph.size(t)
+        if size > 16 or graph.record(graph.strip(t)).by_reference:
+            if machine.name == "x86_64":
+                # The callee gives back the address it was given.
+                return ((machine.result, self._values.number((OBJECT, t, 0, 0, 0))),)
+            return ()
+        found = []
+        for register, offset in ((machine.result, 0), (machine.wide_result, 8)):
+            value = value_of_type(self._graph, t, offset, 8) if offset < size else None
+            if value is not None:
+                found.append((register, self._values.number(value)))
+        return tuple(found)

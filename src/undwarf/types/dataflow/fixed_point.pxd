@@ -1,1 +1,0 @@
-from undwarf.types.dataflow.effects cimport Effects

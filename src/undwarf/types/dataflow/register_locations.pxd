@@ -1,0 +1,32 @@
+from undwarf.types.dataflow.value_interner cimport Own
+from undwarf.types.dataflow.location_intervals cimport Segments
+from undwarf.types.dataflow.machine_state cimport State
+
+
+cdef class RegisterVariables(State):
+    # The registers of the variables that are in registers, and what they hold.
+    cdef Segments seeds
+    cdef int[::1] seeded
+    # Of the variables that are in registers, whether they go on where their scope has ended.
+    cdef const unsigned char[::1] strays
+    # By variable in a register, what was tracked there when it was asked last, and where, and what both gave together.
+    cdef int[::1] met
+    cdef Own own
+    # Behind which address that was made of an unknown one an instruction is: in which register, of which, by how much.
+    cdef Py_ssize_t derived_before
+    cdef long long derived
+    cdef long long derived_from
+    cdef long long derived_by
+
+    # The segment whose variables `seeds` was asked for last.
+    cdef int segment
+
+    cdef int find_seeds(self, int segment) except? -1
+    cdef Py_ssize_t _differing(self, Py_ssize_t i) noexcept
+    cdef int _said(self, Py_ssize_t place) except? -1
+    cdef int held(self, long long t, long long offset, long long size) except? -1
+    cpdef int seed(self, Py_ssize_t k) except? -1
+    cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
+    cdef int _told_copied(self, Py_ssize_t k, Py_ssize_t register, int known, int value) except? -1
+    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint astray) except? -1
+    cdef int _told(self, Py_ssize_t register, int known, bint astray) except? -1

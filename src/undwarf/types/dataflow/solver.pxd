@@ -1,0 +1,1 @@
+from undwarf.types.dataflow.transfer cimport Effects

@@ -1,0 +1,32 @@
+from undwarf.types.dataflow.instruction_results cimport Results
+
+
+cdef class Effects(Results):
+    cdef int[::1] taught
+    cdef int[::1] taught_register
+    cdef dict taught_begin
+    cdef bint teaching
+    # The registers that callers do not count on, as bits of those below 64 and of those above.
+    cdef unsigned long long lost_low
+    cdef unsigned long long lost_high
+    # Vector registers below 64 that have a second word, as bits.
+    cdef unsigned long long vectors
+    # By instruction, those of them that have a use behind a call; where there are any, it is looked at what is changed.
+    cdef const unsigned long long[::1] living
+
+    cdef int put_taught(self, Py_ssize_t register, int value) except? -1
+    cpdef int apply(self, Py_ssize_t k) except? -1
+    cdef int _apply(self, Py_ssize_t k) except? -1
+    cdef unsigned long long _whole(self, unsigned long long bits) noexcept
+    cdef int _move_words(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
+    cdef int _lose(self, unsigned long long bits, Py_ssize_t register) except? -1
+    cdef int _below(self, Py_ssize_t row, long long action, long long destination, int value) except? -1
+    cdef int _repeat(self, Py_ssize_t k, Py_ssize_t row) except? -1
+    cdef int _write(self, Py_ssize_t row, long long but) except? -1
+    cdef int _on_stack(self, Py_ssize_t k, Py_ssize_t row, long long action) except? -1
+    cdef int call(self, Py_ssize_t k, Py_ssize_t row, int flow) except? -1
+    cdef int _given(self, object target, object register, long long offset) except? -1
+    cdef int _given_on_stack(self, object target) except? -1
+    cdef int _called(self, Py_ssize_t k, Py_ssize_t row) except? -1
+    cdef long long _room_of(self, object target, object register) except? -0x7FFFFFFFFFFFFFFF
+    cdef object _returned_through(self, int value)

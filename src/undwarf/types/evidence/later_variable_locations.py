@@ -1,0 +1,111 @@
+# cython: language_level=3, annotation_typing=False
+"""What an operand touches, told by a variable that is said only further on to be in its base register.
+
+Compilers lose what a variable holds where two ways meet, and say it again on the ways from there. As long as nothing is
+put into the register, or into a copy of it, it holds the same before. A pointer to numbers, as to characters of text,
+may be some further on by then.
+"""
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.layouts.resolved_member import Located, begins
+
+__all__ = ["said_later"]
+
+_CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+_AHEAD = 64
+"""Instructions in which a variable is looked for."""
+
+
+def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """The member of the only thing that variables say the base register of instruction ``k``'s operand leads to, on all
+    ways from there on which nothing else comes in."""
+    if operand.base == NONE or operand.index != NONE or operand.segment:
+        return None
+    graph = tracker.graph
+    found: dict[tuple[int, int], Located] = {}
+    said = _said(tracker, k, operand.base)
+    tracker.before(k)
+    for t, offset in said:
+        place = offset + operand.displacement
+        field = graph.member_at(t, place, size) if 0 <= place <= graph.size(t) - size else None
+        if field is None or not begins(graph, t, place, size):
+            return None
+        found[graph.canonical(t), place] = Located(t, place, field)
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
+    """(type, offset) of what variables say that a register leads to, from behind an instruction on."""
+    instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
+    found: set[tuple[int, int]] = set()
+    left = _AHEAD
+    ways = [(blocks.of(k), k, {register: 0})]
+    met: dict[int, dict[int, dict[int, int]]] = {}
+    while ways and left > 0:
+        number, at, held = ways.pop()
+        end = blocks.end(number)
+        while at < end and held and left > 0:
+            kept_in = _kept(tracker, at, held)
+            if kept_in is not None:
+                found.add(kept_in)
+                break
+            held = _behind(tracker, instructions[at], held)
+            at, left = at + 1, left - 1
+            if at < end:
+                pc, follow = instructions.address_of(at), instructions[at]
+                # What is said from where a register is filled on is said of what comes into it.
+                kept = held.keys() - (set(follow.writes) - set(follow.reads))
+                told = [(value, held[one]) for one in kept for value in tracker.questions.said_of(one, pc)]
+                if told:
+                    found.update((value[1], value[4]) for value, apart in told if _is_said(tracker, value, apart))
+                    break
+        else:
+            for one in blocks.successors(number) if held and at == end else ():
+                come = met.setdefault(one, {})
+                come[number] = held
+                if not blocks.roots[one] and come.keys() == set(blocks.predecessors(one)):
+                    # What all ways to it are come from here holds the same on each of them.
+                    same = set.intersection(*(set(each.items()) for each in come.values()))
+                    ways.append((one, blocks.first(one), dict(same)))
+    return found
+
+
+def _kept(tracker: Tracker, k: int, held: dict[int, int]) -> tuple[int, int] | None:
+    """(type, offset) of what a variable leads to that an instruction puts the pointer into: one on the stack that has
+    its place from there on."""
+    made = tracker.flow.instructions[k]
+    if made.action != Action.STORE or held.get(made.left) != 0 or k + 1 >= len(tracker.flow.instructions):
+        return None
+    graph = tracker.graph
+    tracker.before(k)
+    where = tracker.address_of(k, 0)
+    if where is None or (where[0], where[2]) != (FRAME, 0) or made.memory[0].size != graph.pointer_size:
+        return None
+    after = tracker.stack_variable(k + 1, where[4])
+    if after is None or after[0].low != made.next_address or after[1] or not graph.is_pointer(after[0].type):
+        return None
+    return graph.target(after[0].type), 0
+
+
+def _behind(tracker: Tracker, made: Instruction, held: dict[int, int]) -> dict[int, int]:
+    """The registers that hold the pointer, or so many bytes more, behind an instruction."""
+    kept = {one: apart for one, apart in held.items() if one not in made.writes}
+    if made.action == Action.COPY and made.width == 8 and made.left in held:
+        kept[made.destination] = held[made.left]
+    elif made.action == Action.ADDRESS and made.width == 8 and made.memory[0].index == NONE:
+        base = made.memory[0].base
+        kept.update({made.destination: held[base] + made.memory[0].displacement} if base in held else {})
+    elif made.action in (Action.ADD, Action.SUBTRACT) and made.width == 8 and made.left in held and made.right == NONE:
+        more = made.immediate if made.action == Action.ADD else -made.immediate
+        kept[made.destination] = held[made.left] + more
+    lost = tracker.questions.calls.lost if made.flow in _CALLS else ()
+    return {one: apart for one, apart in kept.items() if one not in lost}
+
+
+def _is_said(tracker: Tracker, value: Value, apart: int) -> bool:
+    """Whether what a variable leads to is what lies so many bytes before as well: numbers lie in a row."""
+    graph = tracker.graph
+    size = graph.size(value[1]) if apart and graph.is_scalar(value[1]) else 0
+    return value[0] == OBJECT and not value[2] and (not apart or (size > 0 and not apart % size))

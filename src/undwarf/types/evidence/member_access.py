@@ -1,0 +1,547 @@
+# cython: language_level=3, annotation_typing=False
+"""What an operand touches whose address is a place in an object, or walks through one.
+
+The address alone does not say whether it lies in the object it is counted from: compilers tell several variables by
+their distance from one register, and use pointers to parts for the whole. What the register itself holds, and what else
+is said of it, decides.
+"""
+
+from collections import Counter
+
+from undwarf.disasm import NONE, Action, Flow, Memory
+from undwarf.disasm.x86_properties import condition_in
+from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.evidence.byte_accesses import in_said_array
+from undwarf.types.evidence.variables_at_register import in_variable, in_variable_behind
+from undwarf.types.layouts.array_offsets import array_at, before_array, in_array_behind, in_next, same_array
+from undwarf.types.layouts.container_of import covered
+from undwarf.types.layouts.resolve_offset import in_words, locate
+from undwarf.types.layouts.resolved_member import Located, is_member
+from undwarf.types.layouts.type_graph import VOID, TypeGraph
+from undwarf.types.layouts.virtual_bases import has_method_table
+
+__all__ = [
+    "SEVERAL",
+    "as_far_away",
+    "copied",
+    "led_to_by_both",
+    "puts_address",
+    "touched",
+    "used_in_parts",
+]
+
+_CONSTANT, _EXTEND, _LOAD, _STORE = Action.CONSTANT, Action.EXTEND, Action.LOAD, Action.STORE
+_ADD, _ADDRESS = Action.ADD, Action.ADDRESS
+
+SEVERAL = "ambiguous array"
+"""Why it is not known what is touched by an index that may count from more than none."""
+_OUTSIDE = "offset outside the type"
+_LEADING = (OBJECT, ADDRESS)
+_ADDRESSES = (OBJECT, ADDRESS, FRAME)
+_LEAVING = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
+_SHORT, _TURNS, _NEAR = 3, 3, 64
+"""Elements of an array from which on its last one is hardly meant by an index and a number; turns of a loop that
+compilers make one of; instructions in which the others of these are looked for."""
+_PARTS = 12
+"""Instructions before one, and from it on, in which members of one object are accessed."""
+_BESIDE = 6
+"""Instructions before one, and from it on, in which an object that is copied is loaded and stored."""
+
+
+def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str:
+    """The member at an address, or why it is not known. The tracker stands before instruction ``k``."""
+    questions, graph = tracker.questions, tracker.graph
+    found = questions.locate(where, size)
+    if isinstance(found, str) and graph.choices(where[1]):
+        # What says that it is one of several types is no type that anything is in.
+        return found
+    base = tracker.register(operand.base) if operand.base != NONE else None
+    if where[2]:
+        if not isinstance(found, str) and found.how == "array" and _is_header(tracker, where):
+            found = _OUTSIDE
+        tail = _tail(tracker, operand, base, where, size)
+        if tail is not None:
+            return tail
+        below = _from_below(tracker, operand, base, where, size)
+        if below is not None:
+            return below
+        if _by_condition(tracker, k, operand) and _is_beside_array(graph, where, found, size):
+            return "unresolved array index"
+        if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
+            return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
+        of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
+        words = copied(tracker, k, operand, *of, where[2], size) if of is not None and isinstance(found, str) else None
+        words = words or in_variable_behind(tracker, k, operand, base, where, size)
+        other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
+        other = other or _at_first_turn(tracker, operand, base, where, size)
+        other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
+        other = other or (in_next(graph, where[1], where[2], where[4], size) if where[0] == OBJECT else None)
+        return other or "unresolved array index"
+    whole = graph.size(where[1])
+    outside = found if isinstance(found, str) or found.how == "container" else None
+    if outside is not None and size <= whole and _next_of_several(tracker, k, operand, where):
+        return locate(graph, where[1], whole, where[4], size)
+    if where[0] != OBJECT or 0 <= where[4] < whole:
+        return found
+    if not isinstance(found, str) and found.how != "array":
+        # In the bytes that an object ends with, which are room for all there is: a variable may know better.
+        room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
+        # What it is a part of is guessed in C, too.
+        guessed = room or (found.how == "container" and questions.embedders.whole)
+        other = in_variable(tracker, k, operand, size) if guessed or found.how == "container" else None
+        # Or the variable leads to another one of several.
+        return other if other is not None and (guessed or graph.same(other.type, where[1])) else found
+    other = in_variable(tracker, k, operand, size)
+    if other is not None:
+        return other
+    if questions.embedders.whole:
+        # Links are parts of others: what lies behind one is hardly a further one.
+        alone = questions.embedders.lonely and not graph.is_link(where[1])
+        beside = isinstance(found, str) and alone and 0 < size <= whole
+        return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
+    # Only a register that leads to an object itself is used for its neighbours.
+    # Several numbers at once, too, but not characters: they stand for anything.
+    fits = size <= whole or (graph.is_scalar(where[1]) and whole > 1 and not size % whole)
+    leads = base is not None and base[0] == OBJECT and not base[2] and fits and not base[4] % max(whole, 1)
+    if where[4] < 0 and has_method_table(graph, where[1]):
+        # A virtual base lies behind all else of what derives from it, and nothing says how far.
+        leads = False
+    if leads and isinstance(found, str):
+        # In what derives from the class, or begins with the object, rather: which one that is, is not known.
+        leads = not covered(graph, where[1], where[4], questions.embedders, spoken_of=False)
+    if leads and base is not None and base[4]:
+        leads = not _told(tracker, k, operand.base, base)
+        if not leads and size == whole and _leads_to_number(tracker, k, operand.base, size):
+            return locate(graph, where[1], whole, where[4], size)
+        if base[4] > 0:
+            # No number is a part of a class that a pointer to it is used for.
+            leads = leads and (not questions.embedders.bases_only or (graph.is_scalar(where[1]) and size == whole))
+        elif leads:
+            # The last before an iterator's end; no part of a class lies behind others by just its size.
+            parts = questions.embedders.of(where[1])
+            leads = whole > 8 and graph.is_aggregate(where[1]) and not any(at for _t, at in parts)
+    if leads and where[4] >= whole and questions.may_go_on(where[1], where[4], size):
+        return _OUTSIDE
+    if leads:
+        return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
+    return _OUTSIDE
+
+
+def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, step: int, size: int) -> Located | None:
+    """The first word of an object that an operand goes through word by word, in steps of some bytes, where words of
+    another one are accessed by the same index."""
+    if operand.index == NONE or size not in (operand.scale, step):
+        return None
+    instructions = tracker.flow.instructions
+    for at in range(max(0, k - _BESIDE), min(k + _BESIDE, len(instructions))):
+        for one in instructions[at].memory:
+            if (one.index, one.scale, one.size) == (operand.index, operand.scale, size) and one.base not in (
+                operand.base,
+                NONE,
+            ):
+                return in_words(tracker.graph, t, size, offset, size)
+    return None
+
+
+def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
+    """The number that both the base and the index of an operand are said to lead to: one of them is what is left of a
+    pointer that was made an index, but whichever it is, the other leads there. Void where that is not so."""
+    if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
+        return VOID
+    graph = tracker.graph
+    one, other = tracker.register(operand.base), tracker.register(operand.index)
+    if one is None or other is None or one[0] != OBJECT or other[0] != OBJECT:
+        return VOID
+    same = graph.canonical(one[1]) == graph.canonical(other[1])
+    return one[1] if same and graph.is_scalar(one[1]) and graph.size(one[1]) == size else VOID
+
+
+def as_far_away(tracker: Tracker, operand: Memory, size: int) -> Located | None:
+    """What lies behind where a pointer leads, by the distance of two others of which one is not known: a copy that is
+    made of an array has its elements where that has them. A pointer that is moved itself may be the one that is known,
+    which with the distance to the other one becomes that."""
+    if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
+        return None
+    for one, other in ((operand.base, operand.index), (operand.index, operand.base)):
+        to, distance = tracker.register(one), tracker.register(other)
+        if to is None or distance is None or to[0] != OBJECT or distance[0] != POISON:
+            continue
+        if not to[2] and not to[4] and 0 <= operand.displacement < tracker.graph.size(to[1]):
+            located = locate(tracker.graph, to[1], 0, operand.displacement, size)
+            return None if isinstance(located, str) or located.how else located
+    return None
+
+
+def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) -> bool:
+    """Whether what lies behind an object is the next one, where else it would be in a container: a variable says that
+    the register leads to one of them, or the register itself leads to a further one.
+
+    Not where the object is made to be a part of others: its members lead to others of its kind, as a list's links do,
+    or something that reaches so far begins with it and has no other one, as what derives from a class.
+    """
+    graph, questions = tracker.graph, tracker.questions
+    t, whole = where[1], graph.size(where[1])
+    if where[0] != OBJECT or where[2] or operand.index != NONE or not 0 < whole <= where[4] or graph.is_scalar(t):
+        return False
+    if not questions.embedders.whole or questions.embedders.lonely:
+        return False
+    canonical = graph.canonical(t)
+    base = tracker.register(operand.base)
+    told = questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
+    further = base is not None and base[:3] == where[:3] and base[4] >= whole and not base[4] % whole
+    further = further and 0 <= operand.displacement < whole
+    if told:
+        if any(graph.canonical(one[1]) != canonical for one in told) or all(one[4] or one[2] for one in told):
+            return False
+    elif not questions.embedders.speaks and not further:
+        return False
+    elif not further and any(graph.is_pointer(one.type) for one in graph.members(t)):
+        # It may be meant for others to hold, whatever these do with it.
+        return False
+    if any(_leads_to(graph, one.type) == canonical for one in graph.members(t)):
+        return False
+    if any(graph.is_link(one.type) for one in graph.members(t)):
+        # What is held in lists is seldom in an array as well.
+        return False
+    wholes = Counter(graph.canonical(one) for one, _at in questions.embedders.of(t))
+    return not any(
+        not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
+        for one, at in questions.embedders.of(t)
+    )
+
+
+def _is_header(tracker: Tracker, where: Value) -> bool:
+    """Whether what an index leads on from is what larger objects begin with, and it counts from behind that: then one
+    of these may be meant, whose array follows."""
+    graph, embedders = tracker.graph, tracker.questions.embedders
+    t, whole = where[1], graph.size(where[1])
+    if where[0] != OBJECT or not embedders.whole or not 0 < whole <= where[4] or not graph.is_aggregate(t):
+        return False
+    canonical = graph.canonical(t)
+    return any(not at and where[4] < graph.size(one) and _begins(graph, one, canonical) for one, at in embedders.of(t))
+
+
+def _leads_to(graph: TypeGraph, t: int) -> int:
+    """What a member leads to, or each of its elements: a tree's node may have its children in an array."""
+    rows = graph.dimensions(t)
+    return graph.canonical(graph.target(graph.target(rows[-1]) if rows else t))
+
+
+def _begins(graph: TypeGraph, t: int, part: int) -> bool:
+    """Whether the first member of an aggregate is of a type."""
+    return any(not one.offset and graph.canonical(one.type) == part for one in graph.members(t))
+
+
+def _by_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
+    """Whether the index of an operand is 1 if a condition is true, else 0."""
+    instructions = tracker.flow.instructions
+    register = operand.index
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1) if register != NONE else ():
+        made = instructions[at]
+        if register in made.writes:
+            if made.action != _EXTEND:
+                return condition_in(made) == register
+            register = made.left
+    return False
+
+
+def _is_beside_array(graph: TypeGraph, where: Value, found: Located | str, size: int) -> bool:
+    """Whether what an index was taken to lead to is behind a member that is there without it."""
+    if where[0] != OBJECT or isinstance(found, str) or found.how != "array" or found.offset <= where[4]:
+        return False
+    return where[4] >= 0 and graph.member_at(where[1], where[4], size) is not None
+
+
+def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
+    """Why it is not known what an operand with an index of which nothing is known touches, however it seems."""
+    graph = tracker.graph
+    if where[0] != OBJECT or operand.index == NONE or not graph.is_aggregate(where[1]):
+        return None
+    index = tracker.register(operand.index)
+    if index is not None and (index[0] != NUMBER or index[2] != 1):
+        return None
+    counted = index[4] if index is not None else 0
+    return "unresolved array index" if not counted and before_array(graph, where[1], where[2], where[4]) else None
+
+
+def _from_below(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An element of the array where an operand is without its index, if that is first below zero, as one from which
+    more is subtracted than was added, and no array lies there: only from zero on it is an index."""
+    graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
+    if index is None or index[0] != NUMBER or index[4] >= 0 or base is None or base[0] != OBJECT or base[2]:
+        return None
+    step, begin = abs(where[2]), base[4] + operand.displacement
+    arrays = [(at, at + total) for at, by, total in graph.arrays(where[1]) if not step % by and size <= by]
+    if any(low <= where[4] < high for low, high in arrays) or not any(low <= begin < high for low, high in arrays):
+        return None
+    found = graph.member_at(where[1], begin, size)
+    return Located(where[1], begin, found, "array") if found is not None else None
+
+
+def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> Located | None:
+    """What is touched by an index that may be any number, where the one that it is first leads out of the object: that
+    says nothing of the array, and none is as good."""
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    if index is None or index[0] != NUMBER or not index[2] or index[4] % index[2] or where[0] != OBJECT:
+        return None
+    if not 0 < tracker.graph.size(where[1]) <= where[4]:
+        return None
+    other = (*where[:4], where[4] - index[4] * operand.scale)
+    found = tracker.questions.locate(other, size)
+    return None if isinstance(found, str) or found.how or _by_index(tracker, operand, other) else found
+
+
+def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+    """What is touched by an index that counts from one or more; None where it may as well count from none.
+
+    Nobody writes the index of an array's last element as a sum; but ``b[i - 1]`` is at the end of what is before ``b``.
+    """
+    graph, step = tracker.graph, abs(where[2])
+    base = tracker.register(operand.base)
+    if where[0] != OBJECT or base is None or base[:2] != where[:2] or not graph.is_aggregate(where[1]):
+        return None
+    begin = base[4] + operand.displacement
+    before = array_at(graph, where[1], step, begin)
+    if before is None or array_at(graph, where[1], step, base[4]) == before:
+        return None
+    low, high = before
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    counted = index is not None and (not index[3] or _just_widened(tracker, k, operand.index))
+    if begin == low and counted and not low <= where[4] < high and not _is_added(tracker, k, operand.index):
+        # One of several numbers, of which the first that was met is not in the array at all.
+        return locate(graph, where[1], where[2], begin, size)
+    if begin != where[4] or high - low < _SHORT * step:
+        return None
+    last = (high - begin - 1) // step
+    behind = in_array_behind(graph, where[1], step, high - step + (begin - low) % step, min(size, step))
+    if behind is None or last > _TURNS:
+        return None
+    if not last:
+        return behind if size <= step else SEVERAL
+    return SEVERAL if _accessed(tracker, k, operand, operand.displacement + last * step) else None
+
+
+def _is_added(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether the number that an index counts from was added to it right before, to one that counts from zero: then it
+    is a part of the address, as of an array further on in the object."""
+    index = tracker.register(register)
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        made = instructions[at]
+        if register in made.writes:
+            if made.action == _ADDRESS:
+                added = made.memory[0].displacement
+            else:
+                added = made.immediate if made.action == _ADD and made.right == NONE else 0
+            return index is not None and index[4] == added != 0
+    return False
+
+
+def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
+    """Whether a register holds a number as it was made wider, with nothing added since."""
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        if register in instructions[at].writes:
+            return instructions[at].action == _EXTEND
+    return False
+
+
+def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
+    """Whether near an access of several characters at once numbers of another size are behind the same registers, as
+    the members of an object are. Not if all are constants, as text is written, or some are parts of others, as where a
+    size is asked for first. The tracker stands before instruction ``k``, and does so afterwards."""
+    instructions = tracker.flow.instructions
+    operand = instructions[k].memory[number]
+    sizes, differs = set(), False
+    for at in range(max(0, k - _PARTS), min(k + _PARTS, len(instructions))):
+        for one in instructions[at].memory:
+            if not _is_beside(operand, one) or _leads_elsewhere(tracker, k, at, one.base):
+                continue
+            if not _is_another(tracker, k, operand, at, one):
+                sizes.add(one.size)
+                differs = differs or not _writes_constant(tracker, at)
+    tracker.before(k)
+    return differs and bool(sizes - {size}) and not _overlap(tracker, k, operand)
+
+
+def puts_address(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction stores an address. The tracker stands before instruction ``k``."""
+    made = tracker.flow.instructions[k]
+    value = tracker.register(made.left) if made.action == _STORE and made.left != NONE else None
+    return value is not None and value[0] in _ADDRESSES and made.width == tracker.graph.pointer_size
+
+
+def _is_beside(operand: Memory, other: Memory) -> bool:
+    """Whether an operand is a number behind the same registers as another one."""
+    same = (other.base, other.index, other.scale) == (operand.base, operand.index, operand.scale)
+    return same and bool(other.access) and 1 < other.size <= 8
+
+
+def _is_another(tracker: Tracker, k: int, operand: Memory, at: int, other: Memory) -> bool:
+    """Whether no way is straight from one of two operands to the other, and they are of one place, or of what their
+    base leads to once it is set anew."""
+    instructions = tracker.flow.instructions
+    between = [instructions[one] for one in range(min(at, k), max(at, k))]
+    if not any(one.flow in _LEAVING for one in between):
+        return False
+    return other.displacement == operand.displacement or any(operand.base in one.writes for one in between)
+
+
+def _leads_elsewhere(tracker: Tracker, k: int, at: int, register: int) -> bool:
+    """Whether a register that is set anew between two instructions leads to an object at the second, or to a pointer,
+    and not to the bytes that it leads to at the first."""
+    instructions = tracker.flow.instructions
+    between = range(at, k) if at < k else range(k, at)
+    if not any(register in instructions[one].writes for one in between):
+        return False
+    tracker.before(at)
+    value = tracker.register(register)
+    if value is None or value[0] != OBJECT:
+        return False
+    return tracker.graph.is_aggregate(value[1]) or tracker.graph.is_pointer(value[1])
+
+
+def _overlap(tracker: Tracker, k: int, operand: Memory) -> bool:
+    """Whether near an instruction numbers behind the same pointer are parts of one another, as no members are."""
+    instructions = tracker.flow.instructions
+    held = {operand.base, operand.index}
+    spans: set[tuple[int, int]] = set()
+    before, behind = range(k - 1, max(0, k - _PARTS) - 1, -1), range(k, min(k + _PARTS, len(instructions)))
+    for way in (list(before), list(behind)):
+        for at in way:
+            if at < k and held & set(instructions[at].writes):
+                break
+            spans.update((one.displacement, one.size) for one in instructions[at].memory if _is_beside(operand, one))
+            if held & set(instructions[at].writes):
+                break
+    return any(one != other and 0 <= other[0] - one[0] < one[1] for one in spans for other in spans)
+
+
+def _writes_constant(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction stores a number that is always the same."""
+    made = tracker.flow.instructions[k]
+    if made.action != _STORE or made.left == NONE:
+        return made.action == _STORE
+    tracker.before(k)
+    value = tracker.register(made.left)
+    if value is not None and value[0] == NUMBER and not value[2]:
+        return True
+    # Or larger than any number that is calculated with, as eight characters are.
+    instructions = tracker.flow.instructions
+    first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
+    for at in range(k - 1, max(first, k - _PARTS) - 1, -1):
+        if made.left in instructions[at].writes:
+            return instructions[at].action == _CONSTANT or _loads_constant(tracker, at)
+    return False
+
+
+def _loads_constant(tracker: Tracker, k: int) -> bool:
+    """Whether an instruction loads what lies at an address where no variable is: a number of the compiler's own."""
+    made = tracker.flow.instructions[k]
+    tracker.before(k)
+    where = tracker.address_of(k, 0) if made.action == _LOAD and made.memory[0].absolute else None
+    return where is not None and where[0] == ADDRESS and tracker.questions.variable_of(where) is None
+
+
+def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:
+    """Whether near an instruction something is accessed by the same registers at another displacement."""
+    instructions = tracker.flow.instructions
+    for at in range(max(0, k - _NEAR), min(k + _NEAR, len(instructions))):
+        for one in instructions[at].memory:
+            if (one.base, one.index, one.scale, one.displacement) == (
+                operand.base, operand.index, operand.scale, displacement,
+            ):  # fmt: skip
+                return True
+    return False
+
+
+def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
+    """Whether a variable says that a register is at some distance from it."""
+    pc = tracker.flow.instructions.address_of(k)
+    return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
+
+
+def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool:
+    """Whether another variable says that a register leads to a number of a size itself."""
+    graph = tracker.graph
+    said = tracker.questions.said_of(register, tracker.flow.instructions.address_of(k))
+    return any(not one[2] and not one[4] and graph.is_scalar(one[1]) and graph.size(one[1]) == size for one in said)
+
+
+def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: Located) -> bool:
+    """Whether a pointer that walks through an array is not used for what lies before that: it is one further."""
+    if operand.index != NONE or base is None or base[:3] != where[:3] or not 0 < base[4] - where[4] <= where[2]:
+        return True
+    t, start = where[1], 0
+    if where[0] == ADDRESS:
+        variable = tracker.questions.variable_of(where)
+        if variable is None:
+            return True
+        t, start = variable[0], where[4] - variable[1]
+    # What was found may be in the array behind the offset.
+    place = found.offset if found.how == "array" and found.type == t else where[4] - start
+    return same_array(tracker.graph, t, where[2], base[4] - start, place)
+
+
+def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> Located | None:
+    """A member of some element of an array whose first one an operand's base leads to, where an index says how many
+    bytes that is away, or these were added before: nobody else adds a member's offset to that."""
+    graph = tracker.graph
+    if base is None or base[0] != OBJECT or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
+        return None
+    index = tracker.register(operand.index) if operand.index != NONE else None
+    if abs(base[2]) != (operand.index == NONE):
+        return None
+    if index is not None and (index[0] != NUMBER or abs(index[2]) != 1 or index[4]):
+        return None
+    offset = operand.displacement
+    found = graph.member_at(base[1], offset, size) if offset > 0 and is_member(graph, base[1], offset, size) else None
+    return Located(base[1], offset, found, "array") if found is not None else None
+
+
+def _at_first_turn(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An element of an array inside of an object that is counted from by an index whose steps leave the array: it is
+    none but the one at no step, of a loop that has turns for more than there is; behind that loop, too, where the index
+    may be that of further turns."""
+    graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
+    if index is None or index[0] != NUMBER or not index[2] or base is None or base[0] != OBJECT or base[2]:
+        return None
+    if index[4] % index[2]:
+        return None
+    step = abs(index[2] * operand.scale)
+    low = where[4] - index[4] * operand.scale
+    high = low + size
+    inside = [by for at, by, total in graph.arrays(where[1]) if at <= low and high <= at + total <= at + step]
+    if step != abs(where[2]) or not inside or any(step % by for by in inside):
+        return None
+    found = graph.member_at(where[1], low, size)
+    return Located(where[1], low, found, "array") if found is not None else None
+
+
+def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+    """An array at whose begin an operand's base is, and up to so many bytes of whose end it lies, as when as much as an
+    index says is copied."""
+    if base is None or base[2] or base[0] not in _LEADING:
+        return None
+    if operand.index == NONE or operand.scale != 1 or operand.displacement != -size:
+        return None
+    if base[:2] != where[:2] or base[4] != where[4] + size:
+        return None
+    graph = tracker.graph
+    t, begin = base[1], base[4]
+    if base[0] == ADDRESS:
+        variable = tracker.questions.variable_of(base)
+        if variable is None:
+            return None
+        t, begin = variable
+    if graph.is_array(t) and not begin:
+        located = locate(graph, t, graph.stride(t), 0, size)
+        return None if isinstance(located, str) else located
+    if not graph.is_aggregate(t) or not any(at == begin and not size % by for at, by, _total in graph.arrays(t) if by):
+        return None
+    found = graph.member_at(t, begin, size)
+    return Located(t, begin, found, "array") if found is not None else None

@@ -1,0 +1,51 @@
+"""What an operand touches, told by another register: the address of an object is often made in one register, and what
+is in the object is accessed by the registers that the address was made of."""
+
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
+from undwarf.types.dataflow.abstract_values import OBJECT
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.evidence.pointer_use_scan import one_way_before
+from undwarf.types.layouts.resolved_member import Located
+
+__all__ = ["made_of_same"]
+
+_CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+
+
+def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """The member that an operand touches of an object whose address was made of the same registers on the only way
+    to there, and is known. The tracker stands before instruction ``k``."""
+    if operand.base == NONE or operand.segment:
+        return None
+    graph, instructions = tracker.graph, tracker.flow.instructions
+    changed: set[int] = set()
+    for at in one_way_before(tracker, k):
+        made = instructions[at]
+        apart = _apart(made, operand, changed)
+        value = tracker.register(made.destination) if apart is not None else None
+        if value is not None and apart is not None and value[0] == OBJECT and not value[2]:
+            offset = value[4] + apart
+            inside = graph.is_aggregate(value[1]) and 0 <= offset <= graph.size(value[1]) - size
+            found = graph.member_at(value[1], offset, size) if inside else None
+            if found is not None:
+                return Located(value[1], offset, found)
+        changed.update(made.writes)
+        if made.flow in _CALLS:
+            changed.update(tracker.questions.calls.lost)
+        if operand.base in changed or operand.index in changed:
+            break
+    return None
+
+
+def _apart(made: Instruction, operand: Memory, changed: set[int]) -> int | None:
+    """How far an operand is behind the address that an instruction makes of the same registers; None for another one,
+    or one that is not kept."""
+    if made.action != Action.ADDRESS or made.width != 8 or made.destination in changed or not made.memory:
+        return None
+    one = made.memory[0]
+    if made.destination in (operand.base, operand.index) or one.segment:
+        return None
+    same = (one.base, one.index, one.scale) == (operand.base, operand.index, operand.scale)
+    if not same and not (one.scale == operand.scale == 1 and (one.index, one.base) == (operand.base, operand.index)):
+        return None
+    return operand.displacement - one.displacement

@@ -1,0 +1,72 @@
+# cython: language_level=3, annotation_typing=False
+"""Places of which a pointer leads to one, each of them made on a way of its own, as by ``*(c ? &p->a : &p->b) = 1``.
+
+What is known behind these ways is only by which steps the places are apart.
+"""
+
+from math import gcd
+
+from undwarf.disasm import NONE, Action, Memory
+from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.layouts.resolved_member import begins
+
+__all__ = ["one_of_members", "one_of_places"]
+
+_MOST = 12
+"""Instructions in which such an address is looked for."""
+
+
+def one_of_members(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[str, ...]:
+    """The members of which an operand touches one, that of the first way before others; empty where it may be anything
+    else. The tracker stands before instruction ``k``, and does so afterwards."""
+    graph = tracker.graph
+    offsets = one_of_places(tracker, k, operand, where) if graph.is_aggregate(where[1]) else ()
+    if not offsets or not all(begins(graph, where[1], at, size) for at in offsets):
+        return ()
+    fields = [graph.member_at(where[1], at, size) for at in offsets]
+    return tuple(one.path for one in fields if one is not None)
+
+
+def one_of_places(tracker: Tracker, k: int, operand: Memory, where: Value) -> tuple[int, ...]:
+    """The offsets of which an operand without an index is at one, that of the first way before others; empty where it
+    may be anywhere else. The tracker stands before instruction ``k``, and does so afterwards."""
+    if operand.base == NONE or operand.index != NONE or where[0] not in (OBJECT, FRAME) or not where[2]:
+        return ()
+    made: list[Value] = []
+    whole = _made(tracker, k, operand.base, made, set())
+    tracker.before(k)
+    if not whole or any(not tracker.graph.same(one[1], where[1]) for one in made if where[0] == OBJECT):
+        return ()
+    offsets = dict.fromkeys((where[4], *(one[4] + operand.displacement for one in made)))
+    there = where[4] in {one[4] + operand.displacement for one in made} and all(one[0] == where[0] for one in made)
+    # Nothing else comes in: not what the function is given, nor what a call returns.
+    return tuple(offsets) if there and gcd(*(at - where[4] for at in offsets)) == abs(where[2]) else ()
+
+
+def _made(tracker: Tracker, k: int, register: int, made: list[Value], seen: set[tuple[int, int]]) -> bool:
+    """Add to ``made`` what is put into a register on the ways to an instruction; whether all of that is known."""
+    for at in tracker.flow.instructions.writers(k, register):
+        one = tracker.flow.instructions[at]
+        if one.width != 8 or len(seen) >= _MOST:
+            return False
+        tracker.before(at)
+        if one.action == Action.ADDRESS:
+            value = tracker.address_of(at, 0)
+            if value is None or value[2]:
+                return False
+            made.append(value)
+            continue
+        sources = {Action.COPY: (one.left,), Action.SELECT: (one.left, one.right)}.get(one.action, (NONE,))
+        if NONE in sources:
+            return False
+        for source in sources:
+            tracker.before(at)
+            value = tracker.register(source)
+            if value is not None and not value[2]:
+                made.append(value)
+            elif (at, source) not in seen:
+                seen.add((at, source))
+                if not _made(tracker, at, source, made, seen):
+                    return False
+    return True

@@ -1,0 +1,111 @@
+# cython: language_level=3, annotation_typing=False
+"""What an operand touches, told by the variables that are said to be near what its base register leads to."""
+
+from undwarf.disasm import NONE, Memory
+from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.evidence.byte_accesses import in_a_row
+from undwarf.types.layouts.resolve_offset import locate
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.sources.type_source import PlaceKind
+
+__all__ = ["in_array", "in_pointed", "in_room", "in_variable", "in_variable_behind"]
+
+_VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
+
+_GENERAL = 16
+"""Registers that hold addresses."""
+
+
+def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """The largest object in which an operand is, of those that variables say are near its base register."""
+    if operand.index != NONE or operand.base == NONE or operand.segment:
+        return None
+    graph = tracker.graph
+    best: Located | None = None
+    pc = tracker.flow.instructions.address_of(k)
+    said = tracker.questions.said_of(operand.base, pc)
+    held = tracker.register(operand.base)
+    exact = held if held is not None and held[0] == OBJECT and not held[2] else None
+    if not said and exact and (exact[4] < 0 or exact[4] + operand.displacement >= graph.size(exact[1]) > 0):
+        # Before the same object, and behind the only one, are only copies of one pointer.
+        copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
+        said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
+    for value in said:
+        offset = operand.displacement + value[4]
+        inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
+        if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
+            best = Located(value[1], offset, inside)
+    return best
+
+
+def in_variable_behind(
+    tracker: Tracker, k: int, operand: Memory, base: Value | None, where: Value, size: int
+) -> Located | None:
+    """What an index leads to in an object that a variable says lies right behind the one an operand's base leads to."""
+    graph = tracker.graph
+    if base is None or base[0] != OBJECT or base[2] or operand.index == NONE:
+        return None
+    whole = graph.size(base[1])
+    inside = 0 <= base[4] < whole <= base[4] + operand.displacement
+    pc = tracker.flow.instructions.address_of(k)
+    for value in tracker.questions.said_of(operand.base, pc) if inside else ():
+        if base[4] - value[4] >= whole and not value[2] and graph.is_aggregate(value[1]):
+            located = locate(graph, value[1], where[2], value[4] + operand.displacement, size)
+            if not isinstance(located, str):
+                return located
+    return None
+
+
+def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | str | None:
+    """What lies behind an object that was put into bytes, as variables say that an operand's base leads to: these, and
+    not another object of the kind. None where no variable says so."""
+    graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
+    if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
+        return None
+    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
+        if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
+            row = in_a_row(tracker, k, number, value, size)
+            return row or locate(graph, value[1], 0, value[4] + operand.displacement, size)
+    return None
+
+
+def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
+    """The largest object at an offset from the call frame address that variables lead to, of those without a name.
+
+    What a method is inlined for has `this`, whose value is the address of a place in the frame.
+    """
+    graph = tracker.graph
+    best: Located | None = None
+    for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
+        if place.piece_size or not graph.is_pointer(place.type):
+            continue
+        at = place.offset
+        if place.kind in (_VALUE, _REGISTER):
+            base = tracker.register(place.register)
+            if base is None or base[0] != FRAME or base[2]:
+                continue
+            at = base[4] + (place.offset if place.kind == _VALUE else 0)
+        elif place.kind != _CFA_VALUE:
+            continue
+        t = graph.unwrapped(graph.target(place.type))
+        whole = graph.size(t)
+        if not graph.is_aggregate(t) or not 0 <= offset - at <= whole - size:
+            continue
+        inside = graph.member_at(t, offset - at, size)
+        if inside is not None and (best is None or whole > graph.size(best.type)):
+            best = Located(t, offset - at, inside)
+    return best
+
+
+def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    """An element of an array whose place a variable tells by an operand's base register, as those without bounds."""
+    if operand.base == NONE:
+        return None
+    pc = tracker.flow.instructions.address_of(k)
+    for place in reversed(tracker.questions.frame_places_at(pc)):
+        at_base = place.kind == _MEMORY and place.register == operand.base
+        if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
+            found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)
+            return None if isinstance(found, str) else found
+    return None

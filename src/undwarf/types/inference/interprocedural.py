@@ -1,0 +1,271 @@
+# cython: language_level=3, annotation_typing=False
+"""Who calls the functions of a program, and what these are given: for functions of which nothing says what they take.
+
+BTF leaves functions out whose parameters are not where their prototype says - one number with a point among them is
+enough for pahole - and says nothing of what is behind a `void *`. All calls of a function are in its program's code,
+where its address is taken tells who else calls it: a member or parameter that leads to functions says what these take,
+and some functions of the C library call what they are given with what they are given (`call_site_arguments.py`). How
+deep others are looked into: `inference_depth.py`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.elf import ElfFile
+from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, Value
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.inference.address_references import MOST_SITES, Mentions
+from undwarf.types.inference.argument_types import given_types, in_common
+from undwarf.types.inference.call_site_arguments import PassedArguments
+from undwarf.types.inference.callback_argument_types import CallbackContexts
+from undwarf.types.inference.function_inference import FROM_NOBODY, FromOutside, FunctionBody, Inference
+from undwarf.types.inference.inference_depth import DEEPEST, Depths
+from undwarf.types.inference.ops_table_types import DispatchTables
+from undwarf.types.inference.static_local_types import static_objects
+from undwarf.types.inference.struct_prefix_matching import DerivedStructures
+from undwarf.types.inference.void_member_types import PrivateMembers
+from undwarf.types.layouts.type_graph import VOID
+from undwarf.types.sources.type_source import Prototype
+
+__all__ = ["Callers"]
+
+_FEW_FUNCTIONS = 4096
+"""Functions of a program beyond which those that take a pointer to something are not looked for."""
+_WORD = 8
+"""Bytes of a pointer."""
+
+
+class Callers:
+    """Infers the functions of one program; each with what its callers tell, as far as their code is looked into.
+
+    ``functions`` are names by address; ``moved`` addresses in data by place; ``flow_of`` gives a function's control
+    flow and bounds.
+    """
+
+    def __init__(
+        self,
+        elf: ElfFile,
+        program: Program,
+        functions: Mapping[int, str],
+        moved: Mapping[int, int],
+        flow_of: Callable[[int], tuple[FunctionFlow, int, int] | None],
+    ) -> None:
+        self._program = program
+        self._graph = program.graph
+        self._functions = functions
+        self._flow_of = flow_of
+        self._mentions = Mentions(elf, program, functions, moved)
+        self._depths = Depths(self._made, elf.limits.callers_followed)
+        self._asked_for: tuple[FunctionBody, Tracker | None] | None = None
+        self._through: dict[tuple[int, int], tuple[list[tuple[int, dict[int, int]]], frozenset[int]]] = {}
+        """By aggregate and depth, calls of members in functions that take a pointer to it, and what that rests on."""
+        deepest, source = self._depths.deepest, program.source
+        self._contexts = CallbackContexts(self._graph, source.prototype_at, deepest, self._calls_through)
+        self._passed = PassedArguments(program, functions, moved, self._mentions, self._contexts, self._depths)
+        self._tables = DispatchTables(source, self._mentions, deepest)
+        self._private = PrivateMembers(self._graph, self._tables.beside, deepest)
+        self._derived = DerivedStructures(self._graph, source.global_at, self._mentions, self._inferred)
+
+    def infer(self, flow: FunctionFlow, low: int, high: int, tracker: Tracker | None = None) -> Inference:
+        """What a function's values are; ``tracker`` is its data flow without any facts, where that is at hand."""
+        self._asked_for = self._body(flow, low, high), tracker
+        found = self._depths.at(low, DEEPEST)
+        self._asked_for = None
+        assert found is not None
+        return found
+
+    def _made(self, low: int, depth: int) -> Inference | None:
+        """What a function is at a depth; None where it is too large to look into it for others."""
+        if not depth:
+            return self._alone(low)
+        own = self._depths.at(low, 0)
+        if own is None:
+            return None
+        made = self._with(own, FROM_NOBODY) if own.learns_from(self) else own
+        prototype = own.body.prototype
+        wanted = self._wanted(made, prototype)
+        if wanted:
+            given = self._passed.found(low, wanted, prototype, made)
+            for register in wanted:
+                if register not in given and register not in made.facts.entry:
+                    t = self._tables.given(low, register, made)
+                    given |= {register: t} if t else {}
+            given = {register: t for register, t in given.items() if self._derived.fits_entry(made, register, t)}
+            if given:
+                made = self._with(own, FromOutside(given))
+        loaded = self._private.loaded(low, made)
+        wholes, bases, several = self._derived.meant(low, made)
+        if wholes or loaded or several:
+            made = self._with(own, FromOutside(made.given, wholes, bases, loaded, several))
+        return made
+
+    def _alone(self, low: int) -> Inference | None:
+        """A function as its own code tells it."""
+        body, tracker = self._asked_for or (None, None)
+        if body is None or body.low != low:
+            tracker = None
+            found = self._flow_of(low)
+            if found is None or len(found[0].instructions) > self._graph.limits.inferred_instructions:
+                return None
+            body = self._body(*found)
+        made = Inference(self._program, body, tracker=tracker)
+        self._depths.others(low).append(made)
+        return made
+
+    def _body(self, flow: FunctionFlow, low: int, high: int) -> FunctionBody:
+        variables = static_objects(self._program, flow.instructions, lambda: self._code_of_callers(low))
+        return FunctionBody(flow, low, high, self._program.source.prototype_at(low), variables)
+
+    def _code_of_callers(self, low: int) -> Iterator[Listing]:
+        """The code of functions that call one, none where these are many."""
+        sites = self._mentions.callers_of(low)
+        for site in sites if len(sites) <= MOST_SITES else ():
+            found = self._flow_of(site) if site != low else None
+            if found is not None and len(found[0].instructions) <= self._graph.limits.inferred_instructions:
+                yield found[0].instructions
+
+    def _with(self, own: Inference, known: FromOutside) -> Inference:
+        """A function with what is known from outside: what was made of it with the same before, if there is that."""
+        several = self._depths.others(own.body.low)
+        for one in several:
+            if one.callees is not None and one.known == known and one.was_told_same():
+                return one
+        made = Inference(self._program, own.body, known, self)
+        several.append(made)
+        return made
+
+    def _inferred(self, low: int, sites: list[int]) -> Iterator[Inference]:
+        """What is inferred of functions, for one that asks; of each only until the next is taken."""
+        for site in sites if len(sites) <= MOST_SITES else ():
+            made = self._depths.deepest(site) if site != low else None
+            if made is not None:
+                yield made
+
+    def _wanted(self, made: Inference, prototype: Prototype | None) -> list[int]:
+        """Registers of parameters that are used, and of which is not known what they lead to."""
+        read = [at for kind, at, _more in made.webs.nodes if kind == "entry" and at in MACHINE.parameters]
+        if prototype is not None and prototype.trusted:
+            graph = self._graph
+            nothing = {register for register, t, piece in prototype.arguments if not piece and graph.is_void_pointer(t)}
+            read = [register for register in read if register in nothing]
+        return [one for one in MACHINE.parameters if one in read and one not in made.entered]
+
+    def _calls_through(self, t: int) -> list[tuple[int, dict[int, int]]]:
+        """All calls of members in functions that take a pointer to an aggregate; none where these are many."""
+        key = t, self._depths.depth
+        if key not in self._through:
+            found: list[tuple[int, dict[int, int]]] = []
+
+            def ask() -> None:
+                taking = self._taking(t) if len(self._functions) <= _FEW_FUNCTIONS else []
+                for low in taking if len(taking) <= MOST_SITES else ():
+                    made = self._depths.deepest(low)
+                    found.extend(made.webs.with_members() if made is not None else ())
+
+            self._through[key] = found, self._depths.apart(ask)
+        found, rests_on = self._through[key]
+        self._depths.rests_on(rests_on)
+        return found
+
+    def _taking(self, t: int) -> list[int]:
+        """Functions that take a pointer to a type."""
+        found = []
+        for low in self._functions:
+            prototype = self._program.source.prototype_at(low)
+            arguments = prototype.arguments if prototype is not None and prototype.trusted else ()
+            if any(self._graph.same(self._graph.target(one), t) for _register, one, piece in arguments if not piece):
+                found.append(low)
+        return found
+
+    def returned(self, target: int) -> int:
+        """What a function without a prototype returns a pointer to; void where that is not known."""
+        before: Inference | None = None
+        for depth in range(self._depths.depth) if target in self._functions else ():
+            made = self._depths.looked_into(target, depth)
+            if made is None:
+                break
+            t = self._told_by_returns(target, made, depth) if made is not before else None
+            if t is not None:
+                # Bytes that are returned as a pointer to anything are room for that.
+                return VOID if t and self._graph.size(t) == 1 and self._gives_anything(target) else t
+            before = made
+        return VOID
+
+    def _gives_anything(self, target: int) -> bool:
+        prototype = self._program.source.prototype_at(target)
+        return prototype is not None and bool(prototype.returns) and self._graph.is_void_pointer(prototype.returns)
+
+    def _told_by_returns(self, target: int, made: Inference, depth: int) -> int | None:
+        """The same as one inference tells it, and those of the functions that it ends in; None where deeper ones may
+        tell more."""
+        told: list[tuple[int, ...]] = []
+        several, seen = [made], {target}
+        for one in several:
+            # The list grows while it is walked.
+            for source, value in one.webs.returned:
+                if value is not None and value[0] == NUMBER and not value[2] and not value[4]:
+                    continue
+                if value is not None and (value[2] or value[0] == FRAME or (value[0] == NUMBER and not value[1])):
+                    return VOID
+                if source is not None and source[2] < _WORD:
+                    return VOID
+                told.append(given_types(one, value, source))
+            for further in one.webs.ends_in:
+                if further in seen:
+                    continue
+                seen.add(further)
+                other = self._depths.looked_into(further, depth) if further in self._functions else None
+                if other is None:
+                    return None
+                several.append(other)
+        if not all(told):
+            return None
+        return in_common(self._graph, told) if told else VOID
+
+    def taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
+        """What a function takes one of its parameters for, itself or one that it is given and calls with it; void where
+        that is not known."""
+        if target not in self._functions:
+            return VOID
+        # It is asked for the frame of what is asked for only.
+        made = self._depths.deepest(target) if self._depths.depth == DEEPEST else None
+        if made is None:
+            return VOID
+        t = made.facts.entry.get(register, VOID)
+        if t:
+            return t if self._graph.is_aggregate(t) else VOID
+        given_on = [
+            (value[4], to)
+            for node, _known, given in made.webs.through
+            if (value := values.get(made.webs.entry_of(node))) is not None and value[0] == ADDRESS and not value[2]
+            for to, source in given.items()
+            if not source[1] and made.webs.entry_of(source[0]) == register
+        ]
+        given_on += [
+            (value[4], to)
+            for function, pairs in self._contexts.kept_by(target).items()
+            if (value := values.get(function)) is not None and value[0] == ADDRESS and not value[2]
+            for to, kept in pairs
+            if kept == register
+        ]
+        found = {self.taken(function, to, {}) for function, to in given_on if self._takes(function, to)}
+        return found.pop() if len(found) == 1 else VOID
+
+    def _takes(self, function: int, register: int) -> bool:
+        """Whether a function may have a parameter in a register."""
+        prototype = self._program.source.prototype_at(function)
+        known = prototype.arguments if prototype is not None and prototype.trusted else ((register, VOID, 0),)
+        return any(register == one for one, _t, _piece in known)
+
+
+def follow(callers: Callers, flow: FunctionFlow, low: int, high: int, tracker: Tracker) -> Tracker:
+    """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
+    without that."""
+    if len(flow.instructions) > tracker.graph.limits.inferred_instructions:
+        return tracker
+    made = callers.infer(flow, low, high, tracker).tracker
+    # Where functions overlap, it may have been looked into as the caller of another with an end of its own.
+    return made if len(made.flow.instructions) == len(flow.instructions) else tracker

@@ -1,0 +1,237 @@
+# cython: language_level=3, annotation_typing=False
+"""What registers, and places of the frame, hold while the blocks of a function are walked: values of nodes; and what is
+told of a node by where its value goes."""
+
+import cython
+from cython.cimports.undwarf.types.inference.value_node import Node
+
+from undwarf.disasm import Memory
+from undwarf.disasm.x86_64 import MACHINE
+from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.evidence.pointees import pointed
+from undwarf.types.inference.stack_slot_uses import FrameUses
+from undwarf.types.inference.unoptimised_code import is_unoptimised
+from undwarf.types.inference.value_node import Held, Key, added
+from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
+from undwarf.types.sources.type_source import Prototype
+
+__all__ = ["GENERAL", "PLACES", "REACH", "HeldValues"]
+
+_INT, _VOID = Kind.INT, Kind.VOID
+
+GENERAL = range(16)
+PLACES = 1 << 20
+"""Where numbers of places in the frame, which hold values as registers do, have their zero."""
+REACH = 1 << 19
+_REGISTERS = 33
+"""Registers of which is known what they hold."""
+_FRAME_POINTER = -16
+"""Where the frame pointer of unoptimised code leads to, counted from the call frame address."""
+_ALL = 1 << 21
+"""Stands for all places: what they held is not known any more."""
+
+
+class HeldValues:
+    """The nodes of one function, and which of them the registers hold in the block that is walked."""
+
+    def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
+        self.tracker = tracker
+        self.graph: TypeGraph = tracker.graph
+        self.prototype = prototype
+        self.nodes: dict[Key, Node] = {}
+        self.cells: dict[int, tuple[int, Node]] = {}
+        """Arrays in the frame: their stride, and the node of their elements."""
+        self.addresses: list[tuple[int, int]] = []
+        """Addresses of the program, and what they are stored or passed as."""
+        self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
+        """By instruction and operand, the node of the operand's base, and what is added to that."""
+        self.beyond: list[tuple[int, int]] = []
+        """(instruction, operand) of what is accessed behind the end of what a pointer leads to, or somewhere in it."""
+        self._ins: list[tuple[int, int, Node]] = []
+        """(block, register, node) of what is held when a block begins."""
+        self._block = 0
+        self._moved_from: dict[int, tuple[Node, int]] = {}
+        """By vector register, what it was loaded from in the block that is walked: behind which node, and how far."""
+        self.somewhere: set[Node] = set()
+        """Addresses of anything in an object, made by adding any number."""
+        self._sums: dict[frozenset[tuple[Node, int]], tuple[Node, int]] = {}
+        """By the values that are added, the node of an address, and what else was added for it."""
+        self._known_leads: dict[Value, tuple[int, ...]] = {}
+        flow = tracker.flow
+        self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
+        self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
+
+    @cython.locals(found=Node)
+    def node(self, kind: str, at: int, more: int) -> Node:
+        """The node of a key."""
+        key = (kind, at, more)
+        found = self.nodes.get(key)
+        if found is None:
+            found = self.nodes[key] = Node(key)
+        return found
+
+    def read(self, held: dict[int, "Held | None"], register: int) -> Held | None:
+        """What a register holds."""
+        if register in held:
+            return held[register]
+        if not 0 <= register < _REGISTERS and (register < REACH or _ALL in held):
+            return None
+        return self._in(self._block, held, register)
+
+    def _in(self, number: int, held: dict[int, Held | None], register: int) -> Held:
+        node = self.node("in", number, register)
+        found = held[register] = node, 0, 8
+        self._ins.append((number, register, node))
+        return found
+
+    def _passes(self, number: int, held: dict[int, Held | None], register: int) -> None:
+        """What a block does not write goes through it."""
+        if register > REACH and _ALL in held:
+            held[register] = None
+        else:
+            self._in(number, held, register)
+
+    def _overwritten(self, where: Value, size: int, held: dict[int, Held | None]) -> None:
+        """Something is stored in the frame."""
+        if where[2] or size > 64 or abs(where[4]) >= REACH:
+            for at in [at for at in held if at > REACH]:
+                del held[at]
+            held[_ALL] = None
+            return
+        for offset in range(where[4] - 7, where[4] + size):
+            held[PLACES + offset] = None
+
+    def _slot(self, where: Value, operand: Memory, *, single: bool = True) -> Node | None:
+        """The node of a place of a variable in the frame. ``single``: what is read there is one number."""
+        size = operand.size
+        if not self.unoptimised:
+            self.frame.note_access(self.frame.at, where, operand)
+        if where[2]:
+            if where[2] != size or size > 8:
+                return None
+            begin = where[4]
+            if operand.base == MACHINE.frame_pointer and self.unoptimised:
+                # As it is written: the index may be a number less some.
+                begin = operand.displacement + _FRAME_POINTER
+            found = self.node("cells", begin, size)
+            known = self.cells.setdefault(begin, (size, found))
+            return found if known[0] == size else None
+        if size <= 8:
+            self.frame.exact.add(where[4])
+        self.frame.stands.add((where[4], size))
+        if operand.access != "w" and size <= 8 and single:
+            self.frame.loaded.add((where[4], size))
+        if operand.access != "r":
+            written = self.frame.written
+            written[where[4]] = min(size, written.get(where[4], size))
+        if not self.unoptimised or operand.base != MACHINE.frame_pointer:
+            return None
+        return self.node("slot", where[4], operand.size)
+
+    def _row_at(self, held: dict[int, Held | None], operand: Memory) -> Held | None:
+        found = self._row(held, operand.base, operand.index, operand.scale)
+        if found is None and operand.scale == 1:
+            found = self._row(held, operand.index, operand.base, 1)
+        return found
+
+    def _row(self, held: dict[int, Held | None], base: int, index: int, scale: int) -> Held | None:
+        """One of several objects, one behind the other, behind what a register holds; another one says which."""
+        value, leads = self.tracker.register(index), self.tracker.register(base)
+        source = held.get(base)
+        if value is None and scale > 1:
+            # Whatever it is, it is an index.
+            value = (NUMBER, 0, 1, 0, 0)
+        if value is None or value[0] != NUMBER or source is None or source[2] != 8:
+            return None
+        size = value[2] * scale
+        if not 1 < size < REACH or (leads is not None and leads[0] == NUMBER and leads[2] != 1):
+            return None
+        node = source[0]
+        row = node.elements.get(size)
+        if row is None:
+            row = Node(("row", len(self.nodes), size))
+            node.row(size, row)
+            self.nodes["row", len(self.nodes), size] = row
+        return row, source[1] + value[4] * scale, 8
+
+    def _strays(self, held: dict[int, Held | None], base: int, index: int) -> None:
+        """A number is added to what a register holds: of bytes, where it was loaded as a number."""
+        source, other = held.get(base), held.get(index)
+        if source is None or other is None or source[1] or other[1] or source[0].key[0] != "slot":
+            return
+        leads, graph = self.tracker.register(base), self.graph
+        loaded = other[0].copied if other[0].key[0] == "made" and other[2] == 8 else ()
+        numbers = bool(loaded) and all(graph.kind(graph.strip(t)) == _INT for t in loaded)
+        if numbers and leads is not None and leads[0] == OBJECT and graph.size(leads[1]) > 1:
+            source[0].strayed = True
+
+    def _leads(self, value: Value | None) -> tuple[int, ...]:
+        """What a value leads to, which is asked again where the next block begins, and the one after that."""
+        if value is None or value[0] not in (OBJECT, ADDRESS):
+            return ()
+        known = self._known_leads.get(value)
+        if known is None:
+            known = self._known_leads[value] = pointed(self.tracker, value)
+        return known
+
+    @cython.locals(node=Node, origin=Node)
+    def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
+        """A value goes into a node."""
+        known = self._leads(value)
+        if source is None:
+            node.origins = added(node.origins, None)
+        else:
+            origin = source[0]
+            node.origins = added(node.origins, origin if not source[1] else None)
+        if known:
+            node.known = added(node.known, known)
+            node.indexed = node.indexed or (value is not None and value[2] > 1)
+            node.confirmed = node.confirmed or (source is not None and not source[1] and origin.confirmed)
+        elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
+            node.apart = added(node.apart, (value[1], value[4]))
+        elif source is None:
+            node.begun = node.begun and value is not None and value[0] == NUMBER and value[2] == 0
+        elif origin is not node:
+            origin.flows = True
+            node.sources = added(node.sources, (origin, source[1]))
+
+    def _member_in_frame(self, k: int, where: Value, size: int) -> int:
+        """The type of a number or pointer in an aggregate of the frame that is known by now; void for all else."""
+        found = self.tracker.stack_variable(k, where[4]) if not where[2] else None
+        if found is None or not self.graph.is_aggregate(found[0].type):
+            return VOID
+        return self.graph.value_at(found[0].type, found[1], size)
+
+    def _used_as(self, register: int, source: Held | None, t: int) -> None:
+        """A register goes where something of a type is expected."""
+        value = self.tracker.register(register)
+        if value is not None and value[0] == ADDRESS and not value[2]:
+            self.addresses.append((value[4], t))
+        graph = self.graph
+        if value is not None and value[0] == FRAME and not value[2] and graph.is_pointer(t):
+            target = graph.target(t)
+            if graph.is_aggregate(target) and graph.size(target):
+                self.frame.note(value[4], target)
+        if source is None:
+            return
+        if graph.is_pointer(t):
+            target = graph.target(t)
+            if graph.kind(graph.strip(target)) == _VOID:
+                return
+            if (source[0].key[0] == "slot" or self.somewhere) and graph.is_aggregate(target):
+                source[0].goes_as(source[1], target)
+            known = pointed(self.tracker, self.tracker.register(register))
+            whole = not source[1] or graph.size(target) == 1
+            if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
+                # Of text it may be any part.
+                source[0].confirmed = True
+            if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
+                source[0].lead(source[1], target)
+                source[0].passed = True
+            elif known and not source[1] and graph.size(target) > graph.size(known[0]):
+                source[0].wholes = added(source[0].wholes, target)
+            elif known and not source[1] and graph.is_aggregate(target) and graph.size(target) < graph.size(known[0]):
+                source[0].firsts = added(source[0].firsts, target)
+        elif not source[1] and graph.size(t) == source[2]:
+            source[0].copied = added(source[0].copied, t)

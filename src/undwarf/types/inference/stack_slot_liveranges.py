@@ -1,0 +1,106 @@
+# cython: language_level=3, annotation_typing=False
+"""Which accesses of a part of the frame are of one object: those that stores, or who is given its address, connect with
+what reads it.
+
+Compilers put objects that are not needed at the same time into one place. As with registers, what is stored there and
+what reads it is one web; two webs are two objects, or one that is begun anew.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from undwarf.types.dataflow.block_table import Blocks
+
+__all__ = ["FrameAccess", "webs_of"]
+
+_MOST_ACCESSES = 2048
+_MOST_STEPS = 1 << 18
+"""Accesses of a part of the frame, and blocks gone through for them, beyond which they are not told apart."""
+
+
+class FrameAccess(NamedTuple):
+    """An instruction's access to bytes of the frame: it reads them (``r``), writes all of them (``w``), or may do
+    either with any of them (``rw``); as a number with a point, or not."""
+
+    k: int
+    begin: int
+    end: int
+    access: str
+    floating: bool = False
+
+
+class _Reaching:
+    """What reaches the begins of blocks. ``last``: by block, the last access that writes each part of the frame."""
+
+    def __init__(self, blocks: Blocks, last: dict[int, dict[int, int]]) -> None:
+        self._blocks = blocks
+        self._last = last
+        self._before: dict[int, list[int]] = {}
+        self._known: dict[tuple[int, int], list[int]] = {}
+        self.steps = 0
+        """Blocks that were gone through."""
+
+    def accesses(self, block: int, part: int) -> list[int]:
+        """The accesses that a part of the frame may hold what they wrote of where a block begins."""
+        known = self._known.get((block, part))
+        if known is not None:
+            return known
+        last, known_before = self._last, self._before
+        queue, seen = [block], {block}
+        found: dict[int, None] = {}
+        for one in queue:
+            # The list grows while it is walked.
+            several = known_before.get(one)
+            if several is None:
+                several = known_before[one] = self._blocks.predecessors(one)
+            for before in several:
+                held = last.get(before)
+                access = held.get(part) if held is not None else None
+                if access is not None:
+                    found[access] = None
+                elif before not in seen:
+                    seen.add(before)
+                    queue.append(before)
+        self.steps += len(queue)
+        made = self._known[block, part] = list(found)
+        return made
+
+
+def webs_of(blocks: Blocks, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
+    """By access, of which web it is; all of one where they are too many. ``accesses`` are sorted; ``agree`` says of
+    two, of which one reaches the other, whether they can be of one object."""
+    if len(accesses) > _MOST_ACCESSES:
+        return [0] * len(accesses)
+    borders = sorted({at for one in accesses for at in (one.begin, one.end)})
+    parts = {at: n for n, at in enumerate(borders)}
+    outs: dict[int, dict[int, int]] = {}
+    pairs: dict[tuple[int, int], None] = {}
+    open_reads: list[tuple[int, int, int]] = []
+    for n, one in enumerate(accesses):
+        block = blocks.of(one.k)
+        held = outs.setdefault(block, {})
+        for part in range(parts[one.begin], parts[one.end]):
+            before = held.get(part)
+            if one.access != "w" and before is not None:
+                pairs[n, before] = None
+            elif one.access != "w":
+                open_reads.append((n, block, part))
+            if one.access != "r":
+                held[part] = n
+    reaching = _Reaching(blocks, outs)
+    for n, block, part in open_reads:
+        for before in reaching.accesses(block, part):
+            pairs[n, before] = None
+        if reaching.steps > _MOST_STEPS:
+            return [0] * len(accesses)
+    webs = list(range(len(accesses)))
+
+    def find(n: int) -> int:
+        while webs[n] != n:
+            webs[n] = n = webs[webs[n]]
+        return n
+
+    for n, before in pairs:
+        if agree(n, before):
+            webs[find(n)] = find(before)
+    return [find(n) for n in range(len(accesses))]

@@ -1,0 +1,97 @@
+# cython: language_level=3, annotation_typing=False
+"""Where the values of a function go, and all that is done with what they lead to."""
+
+from typing import cast
+
+import cython
+from cython.cimports.undwarf.types.inference.value_node import Node
+
+from undwarf.types.inference.value_graph import Webs
+from undwarf.types.layouts.access_pattern_fit import Done, nothing_done
+from undwarf.types.layouts.type_graph import TypeGraph
+
+__all__ = ["ValueFlow"]
+
+
+class ValueFlow:
+    """Follows values forward from node to node."""
+
+    def __init__(self, webs: Webs) -> None:
+        self._webs = webs
+        self._graph: TypeGraph = webs.graph
+        self._further: dict[Node, list[tuple[Node, int]]] | None = None
+
+    def release(self) -> None:
+        """Let go of what was followed, which is found again where that is asked."""
+        self._further = None
+
+    @cython.locals(node=Node, row=Node)
+    def done(self, first: Node) -> Done:
+        """All that is done behind a value, also where that has gone with a number added."""
+        found = nothing_done()
+        for node, apart in self.reached(first):
+            if node.followed or node.loads or node.numbers or node.put or node.grown or node.stored:
+                found.add(self.done_here(node), apart)
+            for size, row in node.elements.items():
+                for inner, more in self.reached(row):
+                    found.rows.update((size, apart + more + offset, width) for offset, width in inner.touched)
+        return found
+
+    def reached(self, first: Node) -> list[tuple[Node, int]]:
+        """Where a value goes, and what is added to it on the way."""
+        further = self.further()
+        found = [(first, 0)]
+        seen = {first}
+        for node, apart in found:
+            # The list grows while it is walked.
+            for to, more in further.get(node, ()):
+                if to not in seen:
+                    seen.add(to)
+                    found.append((to, apart + more))
+        return found
+
+    @cython.locals(node=Node, source=Node)
+    def further(self) -> dict[Node, list[tuple[Node, int]]]:
+        """Into which nodes others go, and what is added."""
+        if self._further is None:
+            further: dict[Node, list[tuple[Node, int]]] = {}
+            for node in self._webs.nodes.values():
+                for source, more in node.sources:
+                    further.setdefault(source, []).append((node, more))
+                for origin in node.origins:
+                    if origin is not None and origin is not node and (origin, 0) not in node.sources:
+                        further.setdefault(origin, []).append((node, 0))
+            self._further = further
+        return self._further
+
+    @cython.locals(node=Node, loaded=Node)
+    def done_here(self, node: Node) -> Done:
+        """All that is done behind a value where it is."""
+        numbers = {*node.numbers}
+        pointers = set()
+        for offset, size, loaded in node.loads:
+            leads = loaded.followed or (loaded.elements and not loaded.numeric)
+            if leads and size == self._graph.pointer_size:
+                pointers.add(offset)
+            elif loaded.numeric or loaded.signs or loaded.reckoned:
+                numbers.add((offset, size))
+        # Nobody adds to it.
+        return Done(
+            cast("set[tuple[int, int]]", node.touched),
+            cast("set[tuple[int, int]]", node.floating),
+            numbers,
+            cast("set[tuple[int, tuple[int, ...]]]", node.put),
+            pointers,
+            set(),
+            cast("set[tuple[int, int, int]]", node.grown),
+            cast("set[tuple[int, int]]", node.stored),
+        )
+
+    def in_rows(self, first: Node) -> dict[int, Done]:
+        """By how many bytes objects are apart, all that is done with one of several behind a value."""
+        found: dict[int, Done] = {}
+        for node, apart in self.reached(first):
+            for size, row in node.elements.items():
+                if not apart % size:
+                    found.setdefault(size, nothing_done()).add(self.done(row))
+        return found

@@ -1,0 +1,165 @@
+"""Whether all that is done behind a pointer fits an aggregate: where its members begin and end, which are numbers with
+a point, which are pointers and to what."""
+
+from typing import NamedTuple
+
+from undwarf.types.layouts.resolved_member import is_member, is_whole
+from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
+
+__all__ = ["Done", "fits", "is_row", "nothing_done"]
+
+
+_ADDED = 4
+"""Steps that are added to an index at most."""
+
+
+class Done(NamedTuple):
+    """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
+    are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used; (step,
+    offset, size) of what an index tells of; (offset, size, number) of what grows by a number; (offset, size) of what
+    is stored with few bytes."""
+
+    touched: set[tuple[int, int]]
+    floating: set[tuple[int, int]]
+    numbers: set[tuple[int, int]]
+    put: set[tuple[int, tuple[int, ...]]]
+    pointers: set[int]
+    rows: set[tuple[int, int, int]]
+    grown: set[tuple[int, int, int]]
+    stored: set[tuple[int, int]]
+
+    def wrapped(self, size: int) -> "Done":
+        """The same in one of several objects of a size, one behind the other."""
+        return Done(
+            {(offset % size, width) for offset, width in self.touched},
+            {(offset % size, width) for offset, width in self.floating},
+            {(offset % size, width) for offset, width in self.numbers},
+            {(offset % size, leads) for offset, leads in self.put},
+            {offset % size for offset in self.pointers},
+            {(step, offset % size, width) for step, offset, width in self.rows if step != size},
+            {(offset % size, width, by) for offset, width, by in self.grown},
+            {(offset % size, width) for offset, width in self.stored},
+        )
+
+    def add(self, other: "Done", apart: int = 0) -> None:
+        """Add what is done behind another pointer, which leads so much further."""
+        self.touched.update((apart + offset, width) for offset, width in other.touched)
+        self.floating.update((apart + offset, width) for offset, width in other.floating)
+        self.numbers.update((apart + offset, width) for offset, width in other.numbers)
+        self.put.update((apart + offset, leads) for offset, leads in other.put)
+        self.pointers.update(apart + offset for offset in other.pointers)
+        self.rows.update((step, apart + offset, width) for step, offset, width in other.rows)
+        self.grown.update((apart + offset, width, by) for offset, width, by in other.grown)
+        self.stored.update((apart + offset, width) for offset, width in other.stored)
+
+
+def nothing_done() -> Done:
+    """Nothing, to be added to."""
+    return Done(set(), set(), set(), set(), set(), set(), set(), set())
+
+
+def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
+    """Whether all of it is of whole members of a type. ``merged``: or of several whole ones at once, as optimizers
+    store them."""
+    for offset, size in done.touched:
+        if is_member(graph, t, offset, size):
+            found = graph.member_at(t, offset, size)
+            floating = found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
+            if floating != ((offset, size) in done.floating) and {(offset, size)} & (done.floating | done.numbers):
+                # What is calculated with has a point, or has none.
+                return False
+            if found is not None and graph.is_pointer(found.type) and graph.size(found.type) != size:
+                # Nobody reads a part of a pointer.
+                return False
+            continue
+        copied = _to_next(graph, t, offset, size) or (merged and _are_members(graph, t, offset, size))
+        if not copied or (offset, size) in done.numbers:
+            return False
+    # Several numbers may be copied at once as one with a point, if they have one.
+    if not all(is_member(graph, t, *one) or _begins_with_point(graph, t, one[0]) for one in done.floating):
+        return False
+    if any(_is_part(graph, t, *one) for one in done.stored):
+        return False
+    if not all(_leads_to_data(graph, t, offset) for offset in done.pointers):
+        return False
+    if not all(is_row(graph, t, *one) for one in done.rows):
+        return False
+    if not all(_may_grow(graph, t, *one) for one in done.grown):
+        return False
+    return all(_is_put(graph, t, offset, leads) for offset, leads in done.put)
+
+
+def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
+    """Whether an index may tell of something at an offset of a type, or of several of them; it may be one with a small
+    number added."""
+    whole = graph.size(t)
+    if whole and not step % whole:
+        at = offset % whole
+        return is_member(graph, t, at, size) or _are_members(graph, t, at, size) or _to_next(graph, t, at, size)
+    apart = _ADDED * step
+    return any(
+        not step % stride and size <= stride and at - apart <= offset < at + max(total, stride) + apart
+        for at, stride, total in graph.arrays(t)
+        if stride
+    )
+
+
+def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    first = graph.member_at(t, offset, 1) if offset >= 0 else None
+    if first is not None and is_whole(graph, first, size):
+        return True
+    last = graph.member_at(t, offset + size - 1, 1) if first is not None else None
+    return first is not None and not first.offset and last is not None and last.offset == graph.size(last.type) - 1
+
+
+def _to_next(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a number and what lies between that and the next member are so many bytes, which are copied at once."""
+    first = graph.member_at(t, offset, 1) if offset >= 0 else None
+    return first is not None and graph.reaches_next(t, first, offset, size)
+
+
+def _begins_with_point(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether a number with a point begins at an offset."""
+    found = graph.member_at(t, offset, 1)
+    return found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
+
+
+def _may_grow(graph: TypeGraph, t: int, offset: int, size: int, by: int) -> bool:
+    """Whether what is at an offset may grow by a number where it is: not what names something, and pointers by whole
+    objects only."""
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    if found is None or graph.kind(graph.strip(found.type)) == Kind.ENUM:
+        return False
+    whole = graph.size(graph.target(found.type)) if graph.is_pointer(found.type) else 0
+    return not whole or not by % whole
+
+
+def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bool:
+    """Whether a pointer that leads to one of some types may be put at an offset of a type."""
+    for target in _targets(graph, t, offset):
+        if graph.kind(graph.strip(target)) == Kind.VOID or graph.size(target) <= 1:
+            return True
+        if any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in leads):
+            return True
+    return False
+
+
+def _is_part(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether so many bytes are less than a number, of which nobody stores a part; of bit fields there may be one."""
+    found = graph.member_at(t, offset, size) if offset >= 0 else None
+    whole = graph.size(found.type) if found is not None and not found.offset else 0
+    return size < whole and bool(graph.value_at(t, offset, whole))
+
+
+def _leads_to_data(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether a pointer at an offset of a type may be one that is read or written through."""
+    return any(graph.kind(graph.strip(target)) != Kind.FUNCTION for target in _targets(graph, t, offset))
+
+
+def _targets(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
+    """What a pointer at an offset of a type may lead to: of the members of a union, what each of them does."""
+    size = graph.pointer_size
+    pointer = graph.value_at(t, offset, size) if offset >= 0 else VOID
+    if graph.is_pointer(pointer):
+        return (graph.target(pointer),)
+    return graph.choices(graph.pointers_at(t, offset, size))

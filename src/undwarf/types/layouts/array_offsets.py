@@ -1,0 +1,269 @@
+# cython: language_level=3, annotation_typing=False
+"""What steps and offsets say of the arrays inside of a type."""
+
+from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.type_graph import VOID, Field, Kind, TypeGraph
+
+__all__ = [
+    "absorbed",
+    "array_at",
+    "at_border",
+    "before_array",
+    "before_element",
+    "behind_last",
+    "behind_smaller",
+    "element_at",
+    "goes_on",
+    "holds_array",
+    "in_array_behind",
+    "in_first_of_rest",
+    "in_next",
+    "in_rows",
+    "is_of_smaller",
+    "leaves_array",
+    "leaves_element",
+    "row_at",
+    "same_array",
+    "stands_alone",
+    "stands_for_more",
+]
+
+_TURNS = 4
+"""Turns of a loop that compilers make one of."""
+
+
+def goes_on(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array without bounds, or in what Rust describes as the first element of one:
+    nothing follows it, least of all another one."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    if not members:
+        return False
+    last = members[-1]
+    return (not last.size and graph.is_open(last.type)) or (last.offset >= graph.size(t) > 0 and last.size > 0)
+
+
+def in_first_of_rest(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+    """Where in an aggregate steps lead that go through the array it ends with, of which Rust describes the first
+    element alone, behind the aggregate's size; None where they lead elsewhere."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    last = members[-1] if members else None
+    if last is None or not last.offset >= graph.size(t) > 0 < last.size or step % last.size or offset < last.offset:
+        return None
+    return last.offset + (offset - last.offset) % last.size
+
+
+def stands_alone(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array that takes as much room as there is: others of it are not beside it."""
+    members = graph.members(t) if graph.is_aggregate(t) else ()
+    return bool(members) and (goes_on(graph, t) or stands_for_more(graph, t, members[-1].offset, members[-1].size))
+
+
+def stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
+    """Whether an aggregate ends in an array of one element, as older C has it for one without bounds."""
+    members = graph.members(t)
+    last = members[-1].type if members and members[-1].offset == at else VOID
+    return graph.is_array(last) and graph.stride(last) == total == graph.size(last)
+
+
+def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
+    """The element of an array of one at the end of an aggregate that stands for one further on: older C has arrays
+    without bounds so, and nothing else lies behind these."""
+    begin = 0
+    inner = t
+    for _depth in range(graph.limits.type_depth):
+        members = graph.members(inner)
+        if not members or graph.kind(graph.strip(inner)) == Kind.UNION:
+            return None
+        last = members[-1]
+        begin += last.offset
+        if stands_for_more(graph, inner, last.offset, last.size):
+            stride = graph.stride(last.type)
+            place = (offset - begin) % stride if stride > 0 else 0
+            alone = not begin or offset < begin + stride or place + size > stride
+            return None if alone else graph.member_at(t, begin + place, size)
+        inner = last.type
+    return None
+
+
+def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+    """Where an element of an array of arrays is that steps lead to: rows lie one behind the other."""
+    for row in graph.dimensions(t):
+        stride = graph.stride(row)
+        if stride and not step % stride:
+            return offset % stride
+    return None
+
+
+def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in the last element of an array behind which another one of the same steps begins: a pointer
+    that goes through that one backwards is first there."""
+    if abs(step) <= 8:
+        # Numbers: those before are as good.
+        return False
+    arrays = [
+        (at, at + total)
+        for at, by, total in graph.arrays(t)
+        if not (step % by and by % step) and (by >= abs(step) or total > abs(step))
+    ]
+    return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
+
+
+def behind_smaller(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """An element of the array behind, where those of the one before are so much smaller than the steps that no loop
+    takes as many at once."""
+    stride = abs(step)
+    held = [by for at, by, total in graph.arrays(t) if at <= offset < at + total]
+    if not held or max(held) * _TURNS >= stride or not stride & (stride - 1):
+        return None
+    return in_array_behind(graph, t, step, offset, size)
+
+
+def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool:
+    """Whether an access begins in an element of an array of some steps and ends in the next one."""
+    for t, offset in found.containers:
+        if graph.is_array(t) and graph.stride(t) == abs(step):
+            return size <= abs(step) < offset % abs(step) + size
+    return False
+
+
+def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is so near to the end of an array, of smaller elements than the steps take, that one step more
+    leads out of it: nothing but the first index would be meant."""
+    stride = abs(step)
+    held = [(by, at + total) for at, by, total in graph.arrays(t) if at <= offset < at + total]
+    return bool(held) and all(by < stride and end <= offset + stride for by, end in held)
+
+
+def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """The first element of an array of some steps, a few of them further, if a whole scalar or element is accessed: an
+    index that counts from one, or more where a loop does several turns in one."""
+    stride = abs(step)
+    if not graph.is_aggregate(t) or not 0 < size <= stride:
+        return None
+    begins = {at for at, by, total in graph.arrays(t) if by == stride <= total}
+    for place in range(offset + stride, offset + _TURNS * stride + 1, stride) if begins else ():
+        if not any(at <= place < at + stride for at in begins):
+            continue
+        found = graph.member_at(t, place, size)
+        if found is not None and not found.offset and size in (graph.size(found.type), stride):
+            return Located(t, place, found, "array")
+        break
+    return None
+
+
+def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+    """A whole member of another object, some bytes further on, of a type that ends in as many bytes as there are: one
+    is put behind the other. None of these bytes are accessed several at once before they begin."""
+    members = graph.members(t) if abs(step) == 1 < size and stands_alone(graph, t) else ()
+    if not members or graph.stride(members[-1].type) != 1 or not 0 <= offset < members[-1].offset:
+        return None
+    found = graph.member_at(t, offset, size)
+    whole = found is not None and not found.offset and graph.size(found.type) == size
+    return Located(t, offset, found, "array") if found is not None and whole else None
+
+
+def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
+    """Where the array of some steps begins and ends that holds an offset; None where there is none."""
+    found = [(at, at + total) for at, by, total in graph.arrays(t) if by == step and at <= offset < at + total]
+    return min(found, key=lambda one: one[1] - one[0]) if found else None
+
+
+def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in one of the last elements of a longer array, and another one of the same steps follows: it
+    may be that one's, of an index that counts from more than 0."""
+    stride = abs(step)
+    arrays = [(at, at + total) for at, by, total in graph.arrays(t) if by == stride]
+    ends = [
+        end
+        for at, end in arrays
+        if at <= offset < end and offset + _TURNS * stride > end and end - at > 2 * _TURNS * stride
+    ]
+    return any(at == end for end in ends for at, _end in arrays)
+
+
+def before_element(graph: TypeGraph, found: Field, step: int) -> int:
+    """Bytes of the elements before the one that a field is in, of an array without bounds that steps go through."""
+    for t, left in found.containers:
+        if graph.is_array(t) and not graph.size(t):
+            stride = graph.stride(t)
+            if stride and not step % stride:
+                return left // stride * stride
+    return 0
+
+
+def absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
+    """Whether an array on the way to a field explains steps."""
+    for t, _offset in found.containers:
+        if graph.is_array(t):
+            stride = graph.stride(t)
+            total = graph.size(t)
+            if stride and not step % stride and (not total or abs(step) <= total or step == stride):
+                return True
+    return False
+
+
+def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
+    """(element, offset in it) of the array inside an aggregate through which steps lead; None where none has them."""
+    found = graph.member_at(t, offset) if offset >= 0 else None
+    for container, left in found.containers if found is not None else ():
+        if graph.is_array(container) and graph.stride(container) == abs(step):
+            return graph.target(container), left % abs(step)
+    return None
+
+
+def element_at(graph: TypeGraph, t: int, offset: int, size: int) -> int:
+    """The type of so many bytes of which an array has one at an offset of a type, or the type itself; void for none. Of
+    several types it is the only one of that size."""
+    if size <= 0 or offset < 0:
+        return VOID
+    choices = graph.choices(t)
+    if choices:
+        alike = [one for one in choices if graph.size(one) == size and not offset]
+        return alike[0] if len(alike) == 1 else VOID
+    if not offset and graph.size(t) == size and not graph.is_array(t):
+        return t
+    field = graph.member_at(t, offset, 1)
+    around = [(t, offset), *(field.containers if field is not None else ())]
+    found = {
+        graph.canonical(graph.target(one)): graph.target(one)
+        for one, at in around
+        if graph.is_array(one) and graph.stride(one) == size and not at % size
+    }
+    return next(iter(found.values())) if len(found) == 1 else VOID
+
+
+def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) -> bool:
+    """Whether an aggregate has an array of a type, of whose elements an offset gives or takes steps."""
+    size = graph.size(element)
+    if not size or step % size or not graph.is_aggregate(t):
+        return False
+    canonical = graph.canonical(element)
+    for at, stride, _total in graph.arrays(t):
+        if stride == size and not (offset - at) % stride:
+            found = graph.member_at(t, at)
+            inside = found.containers if found is not None else ()
+            elements = (graph.unwrapped(graph.target(one)) for one, _left in inside if graph.is_array(one))
+            if any(graph.canonical(each) == canonical for each in elements):
+                return True
+    return False
+
+
+def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> bool:
+    """Whether two places of an aggregate, give or take steps, may be in one array inside of it; so if none has them."""
+    if not graph.is_aggregate(t):
+        return True
+    within = [
+        {
+            at
+            for at, by, total in graph.arrays(t)
+            if not (step % by and by % step) and total >= abs(step) and at <= place < at + total
+        }
+        for place in (first, second)
+    ]
+    return not within[0] or not within[1] or not within[0].isdisjoint(within[1])
+
+
+def is_of_smaller(graph: TypeGraph, t: int, size: int) -> bool:
+    """Whether a type is an array of scalars of fewer bytes: an index of larger ones is not into that."""
+    t = graph.unwrapped(t)
+    return graph.is_array(t) and graph.is_scalar(graph.target(t)) and 0 < graph.stride(t) < size

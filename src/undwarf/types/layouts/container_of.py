@@ -1,0 +1,244 @@
+# cython: language_level=3, annotation_typing=False
+"""What an access outside of a type touches: what the object is a part of, or a neighbour in an array."""
+
+from collections.abc import Iterable
+
+from undwarf.types.layouts.array_offsets import array_at, goes_on, in_array_behind
+from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.resolved_member import INCOMPLETE, Located, is_member
+from undwarf.types.layouts.type_graph import TypeGraph
+from undwarf.types.layouts.virtual_bases import has_method_table
+
+# Places by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+
+__all__ = ["around", "candidates", "covered", "in_array_around", "is_last_before", "whole_around"]
+
+_CANDIDATES = 16
+
+
+def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
+    """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
+    if graph.is_array(t) and embedders is not None and whole and offset >= 0:
+        # A pointer to an array goes from row to row.
+        found = graph.member_at(t, offset % whole, size)
+        return Located(t, offset % whole, found, "array") if found is not None else "offset outside the type"
+    if embedders is None or not embedders.complete or graph.is_array(t):
+        return "offset outside the type"
+    key = (t, offset, size)
+    known = embedders.located.get(key)
+    if known is None:
+        known = embedders.located[key] = _in_wholes(graph, t, offset, size, whole, embedders)
+    return known
+
+
+def whole_around(
+    graph: TypeGraph,
+    t: int,
+    accesses: "list[tuple[int, int]]",
+    embedders: Embedders,
+    rows: "Iterable[tuple[int, int]]" = (),
+) -> tuple[int, int] | None:
+    """The only (aggregate, offset of the part in it) around a part of it in which all of some accesses, (offset from
+    the part, size), are of whole members, and ``rows``, accesses by an index, of elements of arrays; the innermost
+    where it is a part of others itself."""
+    if not embedders.complete:
+        return None
+    # Of a small number more is read now and then than there is, and then it is written.
+    sizes: dict[int, int] = {}
+    for offset, size in accesses:
+        sizes[offset] = min(size, sizes.get(offset, size))
+    of_rows = [
+        (graph.size(container), container, at)
+        for container, at in embedders.around(t)
+        if all(array_at(graph, container, size, at + offset) for offset, size in rows)
+    ]
+    for fits in (is_member, _may_be):
+        fitting = [
+            one for one in of_rows if all(fits(graph, one[1], one[2] + offset, size) for offset, size in sizes.items())
+        ]
+        if fitting:
+            break
+    else:
+        return None
+    fitting.sort()
+    _size, container, at = fitting[0]
+    for _other_size, other, place in fitting[1:]:
+        if not graph.object_at(other, place - at, container):
+            return None
+    return container, at
+
+
+def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
+    outer = embedders.around(t)
+    if not outer and not embedders.wholes(t):
+        if not whole:
+            return INCOMPLETE
+        if embedders.lonely or (offset < 0 and not embedders.whole):
+            # Of something around it that is not known.
+            return "offset outside the type"
+        if not embedders.whole and covered(graph, t, offset, embedders, spoken_of=False):
+            return "offset outside the type"
+        return _beside(graph, t, offset, size, whole)
+    if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
+        return _beside(graph, t, offset, size, whole)
+    # It may as well be the next of several: only a container that the function has a variable of.
+    next_of_several = embedders.speaks and bool(whole) and offset >= whole
+    if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
+        return "offset outside the type"
+    fitting: list[Located] = []
+    for container, at in outer:
+        place = offset + at
+        found = graph.member_at(container, place, size) if place >= 0 else None
+        if found is not None and found.offset == 0 and size <= graph.size(found.type):
+            fitting.append(_as_it_is(Located, (container, place, found, "container")))
+    if size == 1 and all(_is_character(graph, one) for one in fitting):
+        # Characters are everywhere, and flags are tested in one byte of a number.
+        places = [(container, offset + at) for container, at in outer]
+        bytes_in = [(t, at, graph.member_at(t, at, 1)) for t, at in places if _may_be(graph, t, at, 1)]
+        fitting = [Located(t, at, found, "container") for t, at, found in bytes_in if found is not None]
+    if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
+        # Whatever it is in, it is another one of the type.
+        return _beside(graph, t, offset, size, whole)
+    if size > 2:
+        # Of small numbers often less is read than there is.
+        whole_members = [one for one in fitting if graph.size(one.field.type) == size]
+        if whole_members or (whole and offset >= whole and not embedders.speaks):
+            # It may be the next of several: then something else is read than there is in the container.
+            fitting = whole_members
+    if next_of_several:
+        wanted = embedders.wanted()
+        fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
+    # Of containers in containers the innermost that fits says enough.
+    fitting.sort(key=lambda one: graph.size(one.type))
+    names = {graph.canonical(one.type) for one in fitting}
+    if len(names) > 1:
+        wanted = embedders.wanted()
+        chosen = [one for one in fitting if graph.canonical(one.type) in wanted]
+        if chosen:
+            fitting = chosen
+            names = {graph.canonical(one.type) for one in fitting}
+    if len(names) == 1 and len({one.offset for one in fitting}) == 1:
+        return fitting[0]
+    if len(names) > 1 and all(_within(graph, one, fitting[0]) for one in fitting[1:]):
+        return fitting[0]
+    return "offset outside the type"
+
+
+def _at_several(
+    graph: TypeGraph, t: int, offset: int, size: int, outer: "list[tuple[int, int]]", wanted: "frozenset[int]"
+) -> bool:
+    """Whether an access behind a part fits into two of the places where that lies in wanted containers, not both in one
+    object, and at any place something else is there than another one of the part.
+
+    Then no container is told whatever the others are: what begins all objects of a program lies in hundreds of places.
+    """
+    first: Located | None = None
+    differ = other_there = False
+    for container, at in sorted(outer, key=lambda one: graph.size(one[0])):
+        found = graph.member_at(container, offset + at, size)
+        if found is None or found.offset or size > graph.size(found.type):
+            continue
+        one = _as_it_is(Located, (container, offset + at, found, "container"))
+        other_there = other_there or not _beside_there(graph, t, one, offset)
+        if (size == 2 or graph.size(found.type) == size) and graph.canonical(container) in wanted:
+            if first is None:
+                first = one
+            else:
+                differ = differ or not _within(graph, one, first)
+        if differ and other_there:
+            return True
+    return False
+
+
+def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
+    """Whether a member begins there, or one of a number's bytes does."""
+    if is_member(graph, t, offset, size):
+        return True
+    found = graph.member_at(t, offset, size) if size == 1 and offset >= 0 else None
+    return found is not None and graph.is_scalar(found.type) and not graph.is_pointer(found.type)
+
+
+def _is_character(graph: TypeGraph, one: Located) -> bool:
+    """Whether a character of several is there."""
+    return one.field.path.endswith("[]") and graph.size(one.field.type) == 1
+
+
+def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:
+    """Whether another object of a type lies in a container where one would beside the first in an array."""
+    place = found.offset - offset % graph.size(t)
+    return place >= 0 and graph.object_at(found.type, place, t)
+
+
+def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
+    """A place in a neighbour of an array."""
+    place = offset % whole
+    found = graph.member_at(t, place, size) if place + size <= whole else None
+    return Located(t, place, found, "array") if found is not None else "offset outside the type"
+
+
+def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spoken_of: bool = True) -> bool:
+    """Whether anything that has a type as its part may reach to an offset of that, with something else there than
+    another one of the type, as there is beside it in an array. ``spoken_of``: where there is too much else, only what
+    the function speaks of."""
+    whole = graph.size(t)
+    wholes = embedders.wholes(t) if spoken_of else embedders.all_wholes(t)
+    for container, places in wholes.items():
+        end = graph.size(container)
+        reaches = not end or goes_on(graph, container)
+        for at in places:
+            if reaches or 0 <= offset + at < end:
+                beside = at + offset - offset % whole if whole else -1
+                if beside < 0 or not graph.object_at(container, beside, t):
+                    return True
+    return False
+
+
+def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders) -> bool:
+    """Whether an offset lies in what is before an object, as the last element before an iterator's end is: not where
+    the object may be a part of something that has else there."""
+    before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
+    if not before or not embedders.bases_only or has_method_table(graph, t) or any(at for _t, at in embedders.of(t)):
+        return False
+    return not covered(graph, t, offset, embedders, spoken_of=False)
+
+
+def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
+    """Whether the outer one's place is in an object of the inner one's type, at the same place of it."""
+    canonical = graph.canonical(inner.type)
+    return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
+
+
+def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
+    """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
+    found: list[tuple[int, int]] = []
+    outer = embedders.around(t) if embedders is not None else []
+    for container, at in outer:
+        place = offset + at
+        inside = graph.member_at(container, place, size) if place >= 0 else None
+        if inside is not None and (not size or graph.size(inside.type) == size):
+            found.append((container, place))
+    return found[:_CANDIDATES]
+
+
+def in_array_around(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders
+) -> Located | None:
+    """An element of an array of some steps in what an aggregate is a part of, if that is the only one, or the innermost
+    of those in each other, that has one there."""
+    fitting: list[tuple[int, int, int, Located]] = []
+    for container, at in embedders.around(t) if graph.is_aggregate(t) and embedders.complete else ():
+        place = offset + at
+        if is_member(graph, container, place, size) and array_at(graph, container, abs(step), place):
+            found = graph.member_at(container, place, size)
+            located = Located(container, place, found) if found is not None else None
+        else:
+            located = in_array_behind(graph, container, step, place, size)
+        if located is not None:
+            fitting.append((graph.size(container), container, at, located))
+    if not fitting:
+        return None
+    _size, container, at, first = min(fitting)
+    if any(not graph.object_at(other, place - at, container) for _bytes, other, place, _located in fitting):
+        return None
+    return Located(container, first.offset, first.field, "container")

@@ -1,0 +1,264 @@
+# cython: language_level=3, annotation_typing=False
+"""What lies at a place within a type: the members there, down to the innermost."""
+
+import cython
+
+from undwarf.column import zeros
+from undwarf.types.layouts.type_records import AGGREGATES, DISCRIMINANT, VOID, Field, Kind, Member
+from undwarf.types.layouts.type_store import TypeStore
+
+# Fields by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+
+_FARTHEST = cython.declare(cython.longlong, 1 << 58)
+"""Offsets past this lie in nothing; members, arrays and sizes end there for us."""
+_LOWEST = cython.declare(cython.longlong, -1 << 40)
+"""Members do not begin before this; so far back they may be at each of the levels that are gone down."""
+_WORDS = cython.declare(cython.Py_ssize_t, 4)
+"""Of a member: offset, size, first bit and bits of a bit field, the last 0 for no bit field."""
+
+
+@cython.final
+@cython.cclass
+class Shape:
+    """One type as it is gone through: what it is below typedefs, or with these if it has no name of its own, its bytes;
+    of an array the element, its bytes and where it ends (-1: without bounds); of an aggregate its members, also as rows
+    of words."""
+
+    type = cython.declare(cython.Py_ssize_t)
+    array = cython.declare(cython.bint)
+    aggregate = cython.declare(cython.bint)
+    variant = cython.declare(cython.bint)
+    whole = cython.declare(cython.longlong)
+    element = cython.declare(cython.Py_ssize_t)
+    stride = cython.declare(cython.longlong)
+    end = cython.declare(cython.longlong)
+    members: tuple[Member, ...] = cython.declare(tuple)
+    rows: "memoryview[int]" = cython.declare("long long[::1]")
+    open_end = cython.declare(cython.bint)
+    """Its last member is an array without bounds, or is made of such."""
+    hollow = cython.declare(cython.bint)
+    """It has no bytes of its own, and arrays without bounds."""
+    in_a_row = cython.declare(cython.bint)
+    """Each member begins where the one before has ended, or behind that, and none is a bit field: at most one holds an
+    offset, the last one that begins there or before."""
+
+    @cython.locals(at=cython.Py_ssize_t, end=cython.longlong)
+    def __init__(self, graph: TypeStore, t: int) -> None:
+        whole, t = t, graph.strip(t)
+        record = graph.record(t)
+        self.type = t if record.name or record.kind not in AGGREGATES else whole
+        self.array, self.aggregate = record.kind == Kind.ARRAY, record.kind in AGGREGATES
+        self.variant = record.kind == Kind.VARIANT
+        self.whole = _bounded(graph.size(t))
+        self.members = ()
+        self.element = VOID
+        self.stride = self.end = 0
+        self.open_end = self.hollow = self.in_a_row = False
+        if self.array:
+            stride, count = graph.stride(t), graph.element_count(t)
+            self.element, self.stride = record.target, _bounded(stride)
+            # An array without bounds, or with none at the end of a structure, goes on; an inner one has its bounds.
+            self.end = _bounded(count * stride) if count > 0 else -1
+        elif self.aggregate:
+            self.members = graph.members(t)
+            self.rows = zeros("q", _WORDS * len(self.members))
+            at = 0
+            end = _LOWEST
+            self.in_a_row = True
+            for member in self.members:
+                self.rows[at], self.rows[at + 1] = _bounded(member.offset), _bounded(member.size)
+                self.rows[at + 2], self.rows[at + 3] = _bounded(member.bit_offset), _bounded(member.bit_size)
+                if self.rows[at] < end or self.rows[at + 1] < 0 or self.rows[at + 3]:
+                    self.in_a_row = False
+                end = self.rows[at] + self.rows[at + 1]
+                at += _WORDS
+            last = self.members[-1] if self.members else None
+            self.open_end = last is not None and not last.size and graph.is_open(last.type)
+            self.hollow = last is not None and not self.whole and graph.is_open(whole)
+            self.in_a_row = self.in_a_row and not self.hollow
+
+    @cython.cfunc
+    @cython.returns(cython.Py_ssize_t)
+    @cython.exceptval(check=False)
+    @cython.locals(
+        offset=cython.longlong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
+    )  # fmt: skip
+    def first_at(self, offset: int) -> int:
+        """Of members in a row the one that may hold an offset; that behind the last for none."""
+        low = 0
+        high = len(self.members)
+        while low < high:
+            middle = (low + high) >> 1
+            if self.rows[_WORDS * middle] <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1 if low else len(self.members)
+
+
+def _bounded(value: int) -> int:
+    return max(_LOWEST, min(value, _FARTHEST))
+
+
+@cython.final
+@cython.cclass
+class Search:
+    """One look at the ``width`` bytes (0: unknown) at ``offset`` of type ``t``.
+
+    ``found`` are the leaves there, each with a score: 4 for a value of just this size, less for what only begins
+    there, for a part of a value, for what reaches past it, 0 for padding.
+    """
+
+    _graph: TypeStore = cython.declare(object)
+    _shapes: dict[int, Shape] = cython.declare(dict)
+    _steps = cython.declare(cython.longlong)
+    _depth = cython.declare(cython.longlong)
+    width = cython.declare(cython.longlong)
+    found: list[tuple[int, Field]] = cython.declare(list, visibility="readonly")
+
+    def __init__(self, graph: TypeStore, t: int, offset: int, width: int) -> None:
+        self._graph = graph
+        self._shapes = graph.shapes
+        self._steps = graph.limits.type_steps
+        self._depth = graph.limits.type_depth
+        self.width = _bounded(width)
+        self.found = []
+        if offset < _FARTHEST:
+            self._descend(t, offset, 0, "", (), 0)
+
+    @cython.cfunc
+    @cython.returns(Shape)
+    def _shape(self, t: int) -> Shape:
+        shape = cython.cast(Shape, self._shapes.get(t))
+        if shape is None:
+            shape = Shape(self._graph, t)
+            if self._graph.settled:
+                self._shapes[t] = shape
+        return shape
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.returns(cython.bint)
+    @cython.locals(
+        offset=cython.longlong,
+        begin=cython.longlong,
+        path=str,
+        containers=tuple,
+        depth=cython.longlong,
+        shape=Shape,
+        index=cython.longlong,
+        first=cython.longlong,
+        width=cython.longlong,
+        within=cython.longlong,
+        bits=cython.longlong,
+        k=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        begin_at=cython.Py_ssize_t,
+        last=cython.Py_ssize_t,
+        known=cython.Py_ssize_t,
+        found=cython.bint,
+        score=cython.int,
+    )
+    def _descend(
+        self,
+        t: int,
+        offset: int,
+        begin: int,
+        path: str,
+        containers: tuple[tuple[int, int], ...],
+        depth: int,
+    ) -> bool:
+        """Add the leaves at an offset of a type; whether there was one."""
+        self._steps -= 1
+        if self._steps < 0 or depth > self._depth:
+            self._graph.defects.add("type too deep", self._graph.subject)
+            return False
+        shape = self._shape(t)
+        here = (*containers, (shape.type, offset))
+        if shape.array:
+            if shape.stride <= 0 or (shape.end >= 0 and offset >= shape.end):
+                return False
+            index = offset // shape.stride * shape.stride
+            return self._descend(shape.element, offset - index, begin + index, path + "[]", here, depth + 1)
+        if shape.aggregate:
+            found = False
+            known = len(self.found)
+            last = len(shape.members) - 1
+            first = 8 * offset
+            width = 8 * max(self.width, 1)
+            begin_at = shape.first_at(offset) if shape.in_a_row else 0
+            for k in range(begin_at, last + 1):
+                at = k * _WORDS
+                if shape.rows[at + 3]:
+                    bits = shape.rows[at + 2]
+                    if bits + shape.rows[at + 3] <= first or bits >= first + width:
+                        continue
+                    member = shape.members[k]
+                    if first < bits // 8 * 8 and not _same_unit(shape.members, first, member):
+                        continue
+                    leaf = Field(_join(path, member), member.type, 0, begin + bits // 8, member.size, containers=here)
+                    self.found.append((2, leaf))
+                    found = True
+                    continue
+                within = offset - shape.rows[at]
+                if within < 0:
+                    if shape.in_a_row:
+                        break
+                    continue
+                member = shape.members[k]
+                if (
+                    within >= shape.rows[at + 1]
+                    and not (k == last and shape.open_end)
+                    and not (shape.hollow and self._graph.is_open(member.type))
+                ):
+                    continue
+                if self._descend(member.type, within, begin + shape.rows[at], _join(path, member), here, depth + 1):
+                    found = True
+            if shape.variant:
+                self._prefer_values(known, shape.whole, _join(path, Member(DISCRIMINANT, 0, 0, 0, 0, VOID)))
+            if found:
+                return True
+            # Padding, or an aggregate whose members are not known.
+            if shape.whole and offset >= shape.whole:
+                return False
+            self.found.append((0, _as_it_is(Field, (path, shape.type, offset, begin, shape.whole, (), here))))
+            return True
+        if shape.whole <= offset:
+            return False
+        score = 4 if self.width and shape.whole == self.width and not offset else 2 if not offset else 1
+        if self.width and offset + self.width > shape.whole:
+            score -= 1
+        self.found.append((score, _as_it_is(Field, (path, shape.type, offset, begin, shape.whole, (), here))))
+        return True
+
+    def _prefer_values(self, known: int, whole: int, path: str) -> None:
+        """Put one before the other where a value of one variant stands in for the discriminant, at ``path``, of an enum
+        of ``whole`` bytes.
+
+        A pointer, or a value that is all there is, is what is wanted when it is read, and says which variant it is by
+        the way: it is that value. Of others, as the capacity of a vector with more variants beside it, it is mostly the
+        variant that is asked for.
+        """
+        new = self.found[known:]
+        values = [one for score, one in new if score >= 4 and one.path != path]
+        if not values:
+            return
+        own = [pair for pair in new if pair[1].path == path]
+        others = [pair for pair in new if pair[1].path != path]
+        wanted = any(one.size == whole or self._graph.is_pointer(one.type) for one in values)
+        self.found[known:] = others if wanted else own + others
+
+
+def _same_unit(members: tuple[Member, ...], first: int, member: Member) -> bool:
+    """Whether a bit field that begins behind the first byte touched shares it with no plain member."""
+    return not any(
+        not other.bit_size and 8 * other.offset <= first < 8 * (other.offset + max(other.size, 1)) for other in members
+    )
+
+
+def _join(path: str, member: Member) -> str:
+    # What is inherited, or has no name, is a part of what it is in.
+    if not member.name or member.base:
+        return path
+    return f"{path}.{member.name}" if path else member.name

@@ -1,0 +1,346 @@
+# cython: language_level=3, annotation_typing=False
+"""Types as numbered records, filled at first touch, whatever the debugging information was: kind, size, members.
+
+A type is an int: 0 is void (or unknown), others are given out by :class:`TypeStore`. A record says what one type is; a
+loader makes it when it is first looked at. Qualifiers and typedefs are records of their own, which
+:meth:`TypeStore.strip` steps over. Sizes and offsets are bytes unless the name says bits. Nothing here raises for what
+the input says: a cycle, an array that cannot be, a reference to nothing are counted in ``defects`` and end what is
+being looked at.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import cython
+
+from undwarf.column import longer, zeros
+from undwarf.defects import Defects
+from undwarf.limits import Limits
+from undwarf.types.layouts.type_records import (
+    ADDRESSES,
+    AGGREGATES,
+    SCALARS,
+    THROUGH,
+    VOID,
+    Kind,
+    Loader,
+    LoaderOfMany,
+    Member,
+    TypeRecord,
+)
+
+# Members by the ten thousand: past the named tuple's own way to be made.
+_as_it_is = tuple.__new__
+
+# Kinds as numbers of C, as in `type_records.py`.
+_OTHER = Kind.OTHER
+_POINTER = cython.declare(cython.int, 5)
+_REFERENCE = cython.declare(cython.int, 6)
+_ARRAY = cython.declare(cython.int, 7)
+_AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AGGREGATES]))
+_SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
+
+_NAMELESS = 4
+"""Nameless aggregates, one in another, around an array without bounds."""
+
+
+@cython.cclass
+class TypeStore:
+    """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
+
+    def __init__(self, pointer_size: int, limits: Limits, defects: Defects, subject: str) -> None:
+        self.pointer_size = pointer_size
+        self.limits = limits
+        self.defects = defects
+        self.subject = subject
+        self._records: list[TypeRecord | None] = [TypeRecord(Kind.VOID, "void", 0)]
+        self._pending: dict[int, tuple[Loader, int]] = {}
+        self._ranges: list[tuple[int, int, LoaderOfMany]] = []
+        self._members: dict[int, tuple[Member, ...]] = {}
+        self.shapes: dict[int, Any] = {}
+        """Types as `member_search.py` goes through them."""
+        self._room = 256
+        self._facts = zeros("i", 2 * self._room)
+        self._sizes = zeros("q", self._room)
+        self._loading = 0
+        self._pointers: dict[int, int] = {}
+        self._made_arrays: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[Kind, str, int], int] = {}
+        self._open: dict[tuple[int, int], bool] = {}
+
+    @property
+    def settled(self) -> bool:
+        """Whether no type is being made: those that are look unknown."""
+        return not self._loading
+
+    @property
+    def complete(self) -> bool:
+        """Whether all types there are were given out at once, as of BTF; else those that were asked for so far."""
+        return bool(self._ranges)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def loaded(self) -> Iterator[int]:
+        """Numbers of the types that were looked at so far."""
+        return (number for number, record in enumerate(self._records) if record is not None)
+
+    # Filling -----------------------------------------------------------------------------------------------
+
+    def add(self, record: TypeRecord) -> int:
+        """A new type; its number. Past the limit all are void."""
+        if len(self._records) >= self.limits.types:
+            self.defects.add("too many types", self.subject)
+            return VOID
+        self._records.append(record)
+        return len(self._records) - 1
+
+    def number(self, kind: Kind, name: str, size: int) -> int:
+        """A number that is known without a description, as those of C are: made once."""
+        found = self._numbers.get((kind, name, size))
+        if found is None:
+            found = self._numbers[kind, name, size] = self.add(TypeRecord(kind, name, size))
+        return found
+
+    def reserve(self, loader: Loader, key: int) -> int:
+        """A number for a type whose record ``loader`` makes when it is first looked at."""
+        if len(self._records) >= self.limits.types:
+            self.defects.add("too many types", self.subject)
+            return VOID
+        self._records.append(None)
+        number = len(self._records) - 1
+        self._pending[number] = (loader, key)
+        return number
+
+    def reserve_many(self, loader: LoaderOfMany, count: int) -> int:
+        """Numbers in a row for the keys 0 to ``count`` - 1 of a loader; the first of them."""
+        count = max(0, min(count, self.limits.types - len(self._records)))
+        first = len(self._records)
+        self._records.extend([None] * count)
+        self._ranges.append((first, first + count, loader))
+        return first
+
+    def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
+        """The numbers of all types of some kinds, ascending; no others are made of those reserved together."""
+        found: list[int] = []
+        at = 1
+        for first, end, loader in self._ranges:
+            found += [t for t in range(at, first) if self.kind(t) in kinds]
+            found += [first + key for key in loader.keys(kinds) if first + key < end]
+            at = end
+        return found + [t for t in range(at, len(self)) if self.kind(t) in kinds]
+
+    def record(self, t: int) -> TypeRecord:
+        """The record of a type; that of void for a number that was never given out."""
+        found: Any = self._records[t if 0 <= t < len(self._records) else 0]
+        return found if found is not None else self._load(t)
+
+    def _load(self, t: int) -> TypeRecord:
+        # A loader that comes back to this type while it makes it finds an unknown one.
+        self._records[t] = TypeRecord(_OTHER)
+        loader, key = self._source(t)
+        self._loading += 1
+        try:
+            found = loader.load(key) if loader is not None else None
+        finally:
+            self._loading -= 1
+        if found is None:
+            self.defects.add("type without a description", self.subject)
+            found = TypeRecord(Kind.OTHER)
+        self._records[t] = found
+        return found
+
+    @cython.locals(room=cython.Py_ssize_t)
+    def _grow(self) -> int:
+        """Room for what is known of all types."""
+        room = max(2 * self._room, len(self._records))
+        self._facts = longer(self._facts, 2 * self._room, 2 * room)
+        self._sizes = longer(self._sizes, self._room, room)
+        self._room = room
+        return 0
+
+    def _source(self, t: int) -> "tuple[Loader | None, int]":
+        pending = self._pending.pop(t, None)
+        if pending is not None:
+            return pending
+        for first, end, loader in self._ranges:
+            if first <= t < end:
+                return loader, t - first
+        return None, 0
+
+    def pointer_to(self, t: int) -> int:
+        """The type of a pointer to ``t``, made where it is needed."""
+        found = self._pointers.get(t)
+        if found is None:
+            found = self._pointers[t] = self.add(TypeRecord(Kind.POINTER, size=self.pointer_size, target=t))
+        return found
+
+    def array_of(self, t: int, count: int) -> int:
+        """The type of an array of ``t``, made where it is needed."""
+        found = self._made_arrays.get((t, count))
+        if found is None:
+            found = self._made_arrays[t, count] = self.add(TypeRecord(Kind.ARRAY, target=t, count=count))
+        return found
+
+    # Asking ------------------------------------------------------------------------------------------------
+
+    def strip(self, t: int) -> int:
+        """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
+        if 0 <= t < self._room and self._facts[2 * t]:
+            return self._facts[2 * t] - 1
+        return self._strip(t)
+
+    @cython.locals(first=cython.Py_ssize_t)
+    def _strip(self, t: int) -> int:
+        first = t
+        for _hop in range(self.limits.type_depth):
+            record = self.record(t)
+            if record.kind not in THROUGH:
+                if not self._loading and 0 <= first < len(self._records):
+                    # What is being made looks unknown until it is.
+                    if first >= self._room:
+                        self._grow()
+                    self._facts[2 * first] = t + 1
+                    self._facts[2 * first + 1] = record.kind + 1
+                return t
+            t = record.target
+        self.defects.add("typedef of itself", self.subject)
+        return VOID
+
+    def _kind(self, t: int) -> int:
+        """What a type is below typedefs and qualifiers."""
+        if 0 <= t < self._room and self._facts[2 * t + 1]:
+            return self._facts[2 * t + 1] - 1
+        return int(self.record(self.strip(t)).kind)
+
+    def kind(self, t: int) -> Kind:
+        """What a type is, as declared; ask for :meth:`strip` of it first to see through typedefs."""
+        return self.record(t).kind
+
+    def name(self, t: int) -> str:
+        """The name it was declared by, without ``struct``; empty for none."""
+        return self.record(t).name
+
+    def target(self, t: int) -> int:
+        """What a pointer or reference leads to, an array's element, what a function returns; void for others."""
+        return self.record(self.strip(t)).target
+
+    @cython.locals(kind=cython.int)
+    def is_pointer(self, t: int) -> bool:
+        """Whether a value of the type is an address (a pointer or a reference)."""
+        kind = self._kind(t)
+        return kind in (_POINTER, _REFERENCE)
+
+    def is_aggregate(self, t: int) -> bool:
+        """Whether the type has members."""
+        return bool(_AGGREGATE >> self._kind(t) & 1)
+
+    def is_scalar(self, t: int) -> bool:
+        """Whether a value of the type fits a register as it is."""
+        return bool(_SCALAR >> self._kind(t) & 1)
+
+    def is_void_pointer(self, t: int) -> bool:
+        """Whether a value of the type is an address of nobody knows what."""
+        return self.is_pointer(t) and self.record(self.strip(self.target(t))).kind == Kind.VOID
+
+    def is_open(self, t: int, depth: int = 0) -> bool:
+        """Whether a type without bytes of its own is an array without bounds, or nameless and made of such, as what
+        the kernel's DECLARE_FLEX_ARRAY makes."""
+        if self.size(t):
+            return False
+        if self.is_array(t):
+            return True
+        record = self.record(self.strip(t))
+        if record.kind not in AGGREGATES or record.name or depth >= _NAMELESS:
+            return False
+        # Each once: members may be of one type all of them, and so may theirs.
+        found = self._open.get((t, depth))
+        if found is None:
+            found = any(self.is_open(one.type, depth + 1) for one in self.members(t))
+            if not self._loading:
+                self._open[t, depth] = found
+        return found
+
+    def is_array(self, t: int) -> bool:
+        """Whether the type is an array."""
+        return self._kind(t) == _ARRAY
+
+    @cython.locals(known=cython.longlong)
+    def size(self, t: int) -> int:
+        """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
+        if 0 <= t < self._room and self._sizes[t]:
+            return self._sizes[t] - 1
+        known = self._size_of(t)
+        if not self._loading and 0 <= t < len(self._records):
+            if t >= self._room:
+                self._grow()
+            self._sizes[t] = known + 1
+        return known
+
+    def _size_of(self, t: int) -> int:
+        total = 1
+        for _hop in range(self.limits.type_depth):
+            t = self.strip(t)
+            record = self.record(t)
+            if record.kind in ADDRESSES:
+                size = record.size if record.size > 0 else self.pointer_size
+                break
+            if record.kind != _ARRAY or record.size >= 0:
+                size = record.size
+                if size < 0:
+                    return 0
+                break
+            if record.count < 0:
+                return 0
+            total *= record.count
+            t = record.target
+        else:
+            self.defects.add("array of itself", self.subject)
+            return 0
+        total *= size
+        if total > self.limits.type_bytes:
+            self.defects.add("type larger than memory", self.subject)
+            return 0
+        return total
+
+    def stride(self, t: int) -> int:
+        """Bytes from one element of an array to the next; 0 where that is not known."""
+        return self.size(self.target(t)) if self._kind(t) == _ARRAY else 0
+
+    def dimensions(self, t: int) -> list[int]:
+        """An array and the arrays that are its elements, the outermost first; as deep as the limit says, since one may
+        be its own element in a damaged file. Empty for what is no array."""
+        found: list[int] = []
+        while self._kind(t) == _ARRAY and len(found) < self.limits.type_depth:
+            found.append(t)
+            t = self.record(self.strip(t)).target
+        return found
+
+    def element_count(self, t: int) -> int:
+        """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
+        record = self.record(self.strip(t))
+        if record.kind != _ARRAY:
+            return -1
+        if record.count < 0 and record.size > 0:
+            stride = self.size(record.target)
+            return record.size // stride if stride else -1
+        return record.count
+
+    def members(self, t: int) -> tuple[Member, ...]:
+        """Members as declared, those of base classes as one each (``base``); sizes and bit offsets filled in."""
+        t = self.strip(t)
+        found = self._members.get(t)
+        if found is None:
+            found = ()
+            if self.is_aggregate(t):
+                record = self.record(t)
+                found = tuple(
+                    [
+                        member
+                        if member[2] >= 0
+                        else _as_it_is(Member, (*member[:2], self.size(member[5]), *member[3:]))
+                        for member in (record.members if record.unread is None else record.unread.members())
+                    ]
+                )
+            self._members[t] = found
+        return found

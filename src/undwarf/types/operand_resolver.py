@@ -1,0 +1,580 @@
+# cython: language_level=3, annotation_typing=False
+"""What one memory operand touches, given what the data flow knows where it is.
+
+An operand is in an object that a pointer leads to, in the frame, in a global variable, in a per-cpu or thread-local
+one, or where a variable says that its base register leads; else the answer says why it is not known.
+"""
+
+from collections.abc import Iterable
+
+from undwarf.disasm import NONE, Instruction, Memory
+from undwarf.disasm.x86_properties import bits_of, immediate_of, leaves_alone
+from undwarf.types.access import Access, access
+from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.evidence.array_headers import in_header
+from undwarf.types.evidence.byte_accesses import (
+    by_sign,
+    in_a_row,
+    in_said_array,
+    leads_on,
+    only_bytes,
+    said_to_be_bytes,
+)
+from undwarf.types.evidence.container_by_members import in_whole_of_parts
+from undwarf.types.evidence.later_variable_locations import said_later
+from undwarf.types.evidence.member_access import (
+    SEVERAL,
+    as_far_away,
+    copied,
+    led_to_by_both,
+    puts_address,
+    touched,
+    used_in_parts,
+)
+from undwarf.types.evidence.phi_pointees import brought_there
+from undwarf.types.evidence.same_base_access import made_of_same
+from undwarf.types.evidence.select_targets import one_of_members, one_of_places
+from undwarf.types.evidence.spill_types import put_aside
+from undwarf.types.evidence.stack_slot_variables import (
+    array_above,
+    array_behind,
+    array_below,
+    is_extended,
+    just_as_large,
+    taken_apart,
+)
+from undwarf.types.evidence.union_pointee_by_use import accessed, everywhere, kept_as, loaded_from, meant
+from undwarf.types.evidence.variable_address_matches import named_there
+from undwarf.types.evidence.variables_at_register import in_array, in_pointed, in_room, in_variable
+from undwarf.types.evidence.void_pointer_loads import read_as
+from undwarf.types.evidence.vtable_loads import table_at
+from undwarf.types.layouts.array_offsets import before_array, is_of_smaller
+from undwarf.types.layouts.container_of import candidates, whole_around
+from undwarf.types.layouts.resolve_offset import locate, one_of_two
+from undwarf.types.layouts.resolved_member import INCOMPLETE, WIDER, Located, begins, begins_inside_pointer, is_member
+from undwarf.types.layouts.type_graph import VOID, Field, Kind
+from undwarf.types.layouts.virtual_bases import is_method_table
+from undwarf.types.program_image import Binary
+from undwarf.types.sources.type_source import Place, TypeSource
+
+__all__ = ["NOTHING_KNOWN", "Operands", "on_stack"]
+
+NOTHING_KNOWN = "no type known for the address"
+_NO_TYPES = "no types for this function"
+_SEVERAL_MEMBERS = "ambiguous member"
+_OWN = "compiler's own stack slot"
+_HALF = 2
+"""Bytes that nobody copies pointers by."""
+_VECTOR = 16
+"""Bytes of a vector register."""
+
+
+def on_stack(made: Instruction, operand: Memory) -> Access:
+    """What an instruction touches that puts something on the stack, or takes it from there, without saying where."""
+    return access(made, operand, operand.size or operand.element, how="stack", reason="stack operation")
+
+
+class Operands:
+    """Answers for the operands of one binary's instructions. ``kernel``: whether it is one, or a part of one."""
+
+    def __init__(self, binary: Binary, source: TypeSource, *, kernel: bool, linked: bool) -> None:
+        """``linked``: variables are where the file says."""
+        self._binary = binary
+        self._source = source
+        self._graph = source.graph
+        self._kernel = kernel
+        self._linked = linked
+
+    def resolve(self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory) -> Access:
+        """What an operand of instruction ``k`` touches; ``tracker`` is to be before that."""
+        size = operand.size or operand.element
+        if operand.access == "rw" and operand.base == tracker.program.machine.stack_pointer and leaves_alone(made):
+            # Whether there is room on the stack is tried out, or other threads are to see all that was stored before.
+            return access(made, operand, size, how="spill", reason=_OWN)
+        where = tracker.address_of(k, number)
+        if operand.segment and self._is_canary(operand):
+            return self._canary(made, operand, where, size)
+        if where is None:
+            return self._by_register(tracker, k, made, number, operand, size)
+        base = where[0]
+        if base == FRAME:
+            return self._on_frame(tracker, k, made, operand, where, size)
+        if base == ADDRESS:
+            return self._global(tracker, k, made, operand, where, size)
+        if base in (PERCPU, THREAD):
+            found = tracker.questions.in_block(where)
+            if found is None:
+                return access(made, operand, size, how="", reason="no variable")
+            located = locate(self._graph, found[0], where[2], found[1], size)
+            return self._typed(made, operand, size, located, "percpu" if base == PERCPU else "thread")
+        if base == OBJECT:
+            return self._in_object(tracker, k, made, number, operand, where, size)
+        return self._by_register(tracker, k, made, number, operand, size)
+
+    def _in_object(
+        self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, where: Value, size: int
+    ) -> Access:
+        """Behind a pointer: the member that its type says, unless how it is used says otherwise."""
+        located = touched(tracker, k, operand, where, size)
+        if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
+            return self._by_register(tracker, k, made, number, operand, size)
+        if isinstance(located, str) and (located == INCOMPLETE or self._graph.choices(where[1])):
+            t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
+            t = t or loaded_from(tracker, k, where) or by_sign(tracker, k, number, where)
+            located = locate(self._graph, t, where[2], where[4], size) if t else located
+        if isinstance(located, str):
+            located = table_at(tracker, k, where, size) or located
+        if operand.floating and not isinstance(located, str) and located.how == "container":
+            located = self._with_point(tracker, where, located, size)
+        base = tracker.facts.bases.get(where[1], VOID)
+        if base and not where[2] and where[4] + size <= self._graph.size(base):
+            located = locate(self._graph, base, 0, where[4], size)
+        if where[2] == 1 and (isinstance(located, str) or self._is_byte(located)):
+            located = self._put_there(tracker, k, number, size) or located
+        if not isinstance(located, str) and located.how == "array" and where[1] in tracker.facts.begun:
+            located = "offset outside the type"
+        row = in_a_row(tracker, k, number, where, size)
+        if row is not None:
+            located = row
+        elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
+            if self._told_there(tracker, k, number, where, size):
+                return self._by_register(tracker, k, made, number, operand, size)
+            located = in_said_array(tracker, k, operand, size) or "conflicting uses of the pointer"
+        if isinstance(located, str) or located.how or self._is_byte(located):
+            located = made_of_same(tracker, k, operand, size) or located
+            if not isinstance(located, str) and located.how == "array" and not where[2]:
+                located = in_room(tracker, k, number, where, size) or located
+        if size > 1 and not isinstance(located, str) and self._is_room(located):
+            # Bytes that are copied are of what another variable says is there.
+            other = in_variable(tracker, k, operand, size)
+            located = other if other is not None and not self._is_byte(other) else located
+        if tracker.has_variables and (isinstance(located, str) or self._is_room(located)):
+            located = named_there(tracker, k, operand, where, size) or located
+        if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:
+            located = self._in_bytes(tracker, k, operand, size) or located
+            if located == WIDER and not used_in_parts(tracker, k, number, size):
+                located = only_bytes(tracker, k, number, where, size) or located
+        if where[4] < 0:
+            located = in_header(tracker, k, number, where, size) or located
+        clears = size >= _HALF * 2 and immediate_of(made) == 0
+        if (
+            not isinstance(located, str)
+            and operand.access == "w"
+            and not clears
+            and self._is_inside_pointer(located, size)
+        ):
+            located = "conflicting uses of the pointer"
+        if isinstance(located, str) and tracker.has_variables:
+            located = in_whole_of_parts(tracker, k, operand, where, size) or located
+        if isinstance(located, str):
+            together = self._together(tracker, k, operand, number, where, size)
+            if together is None or self._is_number(together.type, together.offset, size):
+                together = self._leading(tracker, k, number, where, size, together)
+            if together is None:
+                chosen = self._chosen(tracker, k, made, operand, size, where) if located != SEVERAL else None
+                return chosen or self._outside(tracker, made, operand, size, where, located)
+            located = together
+        if self._is_table(where):
+            return access(made, operand, size, how="table", reason="table of functions")
+        how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
+        return self._typed(made, operand, size, located, how)
+
+    def _with_point(self, tracker: Tracker, where: Value, located: Located, size: int) -> Located | str:
+        """A number with a point beside an object: in what that is a part of, if such a number is there, else in the
+        next of several objects, or the one before, or in the only other thing around it that has one there."""
+        graph = self._graph
+        if graph.kind(graph.strip(located.field.type)) == Kind.FLOAT:
+            return located
+        place = where[4] % max(graph.size(where[1]), 1)
+        found = graph.member_at(where[1], place, size)
+        whole = found is not None and not found.offset and graph.size(found.type) == size
+        if found is not None and whole and self._has_float(where[1], place, size):
+            return Located(where[1], place, found, "array")
+        around = {
+            graph.canonical(t): (t, at + where[4])
+            for t, at in tracker.questions.embedders.around(where[1])
+            if self._has_float(t, at + where[4], size)
+        }
+        if len(around) != 1:
+            return "conflicting uses of the pointer"
+        t, offset = next(iter(around.values()))
+        field = graph.member_at(t, offset, size)
+        return Located(t, offset, field, "container") if field is not None else "conflicting uses of the pointer"
+
+    def _has_float(self, t: int, offset: int, size: int) -> bool:
+        """Whether a number with a point is there, of members of a union in one of them."""
+        graph = self._graph
+        return any(graph.kind(graph.strip(one)) == Kind.FLOAT for one in graph.scalars_at(t, offset, size))
+
+    def _together(
+        self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
+    ) -> Located | None:
+        """What an access outside of a type is in, told by what the pointer is passed as, or by all accesses through
+        it."""
+        graph = self._graph
+        passed = () if where[2] else tracker.passed_as(k, number)
+        wholes = [(t, place) for t, place in passed if graph.object_at(t, place - where[4], where[1])]
+        if len(wholes) == 1:
+            t, place = wholes[0]
+            member = graph.member_at(t, place, size)
+            if member is not None:
+                return Located(t, place, member, "container")
+        others = () if where[2] else tracker.others(k, number)
+        accesses = [(where[4] + apart, each) for apart, each in others]
+        rows: list[tuple[int, int]] = []
+        if not others and tracker.has_variables and where[4] != 0 and self._graph.is_aggregate(where[1]):
+            accesses, rows = accessed(tracker, k, operand, where, size)
+        if not accesses or (others and self._may_be_next(tracker, where, others)):
+            return None
+        found = whole_around(self._graph, where[1], accesses, tracker.questions.embedders, rows)
+        inner = self._graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
+        if found is None or inner is None:
+            return None
+        return Located(found[0], where[4] + found[1], inner, "container")
+
+    def _leading(
+        self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: Located | None
+    ) -> Located | None:
+        """Where what lies outside of a type leads somewhere, what is told of it is no mere number: a list's header,
+        which begins as its nodes do, has how many there are. It is in the only thing around the type that has
+        something else there."""
+        graph = self._graph
+        if where[2] or size != graph.pointer_size:
+            return told
+        found = self._around(tracker, where, size)
+        left = [(t, at) for t, at in found if not self._is_number(t, at, size)]
+        if len(left) == len(found) or (told is None and len(left) != 1) or not leads_on(tracker, k, number):
+            return told
+        member = graph.member_at(*left[0], size) if len(left) == 1 else None
+        return Located(*left[0], member, "container") if member is not None else None
+
+    def _is_number(self, t: int, offset: int, size: int) -> bool:
+        """Whether a number that leads nowhere is at an offset of a type."""
+        value = self._graph.value_at(t, offset, size)
+        return bool(value) and self._graph.is_scalar(value) and not self._graph.is_pointer(value)
+
+    def _around(self, tracker: Tracker, where: Value, size: int) -> list[tuple[int, int]]:
+        """(aggregate, offset in it) of all that an access outside of a type may be in."""
+        return candidates(self._graph, where[1], where[4], size, tracker.questions.embedders)
+
+    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | str | None:
+        """What was put somewhere into bytes, by what the pointer to it is passed as; why that is not known, where it is
+        no bytes."""
+        told = tracker.passed_as(k, number)
+        if told and not told[0][0]:
+            return "conflicting uses of the pointer"
+        members = [(t, place, self._graph.member_at(t, place, size)) for t, place in told]
+        found = [Located(t, place, member) for t, place, member in members if member is not None]
+        return found[0] if len(found) == 1 else None
+
+    def _otherwise_used(self, tracker: Tracker, k: int, number: int, where: Value, located: Located, size: int) -> bool:
+        """Whether other accesses through the same pointer do not fit what an access seems to touch.
+
+        That is several characters at once, something around what the pointer is known to lead to, or what lies behind
+        it as if it were an array: then no access is of the end of one element and the begin of the next.
+        """
+        graph = self._graph
+        among = bool(where[2]) or located.how == "array"
+        if size <= _HALF and among and graph.is_pointer(located.field.type):
+            # Nobody accesses a part of an address: it is something else than one of several that are alike.
+            return True
+        characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
+        if characters and 1 < size < _VECTOR and not said_to_be_bytes(tracker, k, number, bool(where[2])):
+            return True
+        if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
+            return True
+        no_address = characters or (located.how == "container" and self._is_number(located.type, located.offset, size))
+        if no_address and leads_on(tracker, k, number):
+            return True
+        # Where no variable says more, room that an index goes through holds what it is handed out for.
+        room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_room(located)
+        if room and (puts_address(tracker, k) or used_in_parts(tracker, k, number, size)):
+            return True
+        if not where[2] and not tracker.has_variables and graph.is_aggregate(located.type):
+            others = tracker.others(k, number)
+            if any(begins_inside_pointer(graph, located.type, located.offset + apart) for apart, _each in others):
+                return True
+        many = size >= _VECTOR and characters
+        if where[2] or not (many or located.how in ("array", "container")):
+            return False
+        if located.how == "array":
+            crosses = graph.is_aggregate(located.type) and tracker.crosses_ends(located.type)
+            tracker.before(k)
+            return crosses or self._is_beside_members(tracker, k, number, located, size)
+        others = tracker.others(k, number)
+        if many:
+            return any(1 < each <= graph.pointer_size for _apart, each in others)
+        if self._may_be_next(tracker, where, others or ((0, size),)):
+            return True
+        return any(
+            each <= graph.pointer_size and not is_member(graph, located.type, located.offset + apart, each)
+            for apart, each in others
+        )
+
+    def _is_beside_members(self, tracker: Tracker, k: int, number: int, located: Located, size: int) -> bool:
+        """Whether an access behind an object would be of a part of a number or of an address, or of an address as a
+        number with a point, if it were of the next one."""
+        graph, field = self._graph, located.field
+        floating = tracker.flow.instructions[k].memory[number].floating
+        if not graph.is_aggregate(located.type) or not graph.is_scalar(field.type) or size > graph.pointer_size:
+            return False
+        return bool(field.offset) or (floating and graph.is_pointer(field.type))
+
+    def _may_be_next(self, tracker: Tracker, where: Value, others: tuple[tuple[int, int], ...]) -> bool:
+        """Whether what lies behind an object may be the next of several: all accesses fit that, and nothing names what
+        is there. Links are made to be parts of others."""
+        graph = self._graph
+        whole = graph.size(where[1])
+        if tracker.has_variables or not 0 < whole <= where[4] or graph.is_link(where[1]):
+            return False
+        row = [(where[4] + apart, size) for apart, size in others]
+        return all(at >= 0 and is_member(graph, where[1], at % whole, size) for at, size in row)
+
+    def _is_canary(self, operand: Memory) -> bool:
+        return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
+
+    def _canary(self, made: Instruction, operand: Memory, where: Value | None, size: int) -> Access:
+        """What the compiler compares return addresses' neighbours with: of a kernel a member of a per-cpu variable
+        (asm/processor.h of x86). A module's own variables are at other places than the file says."""
+        if where is not None and where[0] == PERCPU and self._linked:
+            found = self._source.per_cpu_at(where[4])
+            located = locate(self._graph, found[0].type, 0, found[1], size) if found is not None else ""
+            if not isinstance(located, str):
+                return self._typed(made, operand, size, located, "canary")
+        return access(made, operand, size, how="canary", reason="stack canary")
+
+    def _is_byte(self, located: Located) -> bool:
+        """Whether no more is known than that bytes are touched, which stand for anything."""
+        return self._graph.size(located.field.type) == 1 and self._graph.is_scalar(located.field.type)
+
+    def _is_room(self, located: Located) -> bool:
+        """Whether one of several bytes is touched that may be room for anything."""
+        return self._is_byte(located) and (self._graph.size(located.type) == 1 or located.field.path.endswith("[]"))
+
+    def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+        """What is put into bytes, of which several are accessed at once."""
+        t = kept_as(tracker, k, operand)
+        located = locate(self._graph, t, 0, operand.displacement, size) if t else ""
+        return None if isinstance(located, str) else located
+
+    def _is_inside_pointer(self, located: Located, size: int) -> bool:
+        """Whether an access is of the inner bytes of a pointer: nobody writes a part of an address, unless all that is
+        there is cleared, by stores as wide as they may be."""
+        graph, field = self._graph, located.field
+        return 0 < field.offset < graph.pointer_size - size + 1 <= graph.pointer_size and graph.is_pointer(field.type)
+
+    def _is_table(self, where: Value) -> bool:
+        """A table of a C++ class's virtual functions: what its members are is no data of the program."""
+        return is_method_table(self._graph, where[1])
+
+    def _by_register(
+        self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, size: int
+    ) -> Access:
+        found = tracker.memory_variable(k, number)
+        if found is None or self._is_replaced(tracker, made, operand, found[0]):
+            located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
+            t = VOID
+            if located is None and tracker.has_variables:
+                t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
+            if t:
+                return self._typed(made, operand, size, locate(self._graph, t, 0, 0, size), "variable")
+            located = located or made_of_same(tracker, k, operand, size)
+            if located is None and tracker.has_variables:
+                located = as_far_away(tracker, operand, size) or said_later(tracker, k, operand, size)
+                located = located or brought_there(tracker, k, operand, size)
+            described = tracker.has_variables or self._source.describes(tracker.flow.instructions.address)
+            return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
+        place, offset = found
+        return self._typed(made, operand, size, locate(self._graph, place.type, 0, offset, size), "variable")
+
+    def _is_replaced(self, tracker: Tracker, made: Instruction, operand: Memory, place: Place) -> bool:
+        """Whether a store ends what is said of a variable. That was not at home there, off the stack, only its value
+        was known to be the same: what is put there is of something else, else the variable would be there still."""
+        at_home = place.register == tracker.program.machine.stack_pointer or not self._graph.is_scalar(place.type)
+        if operand.access != "w" or at_home:
+            return False
+        return place.high == made.next_address
+
+    def _told_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
+        """Whether a variable is said to be where an operand is that leads to one of several types, or, if it is just as
+        large, to characters."""
+        found = tracker.memory_variable(k, number)
+        if found is None or self._graph.choices(where[1]):
+            return found is not None
+        place, offset = found
+        graph = self._graph
+        return graph.size(where[1]) == 1 < size == graph.size(place.type) and not offset and graph.is_scalar(place.type)
+
+    def _provenance(self, tracker: Tracker, k: int, operand: Memory, where: Value) -> str:
+        graph = self._graph
+        for t in tracker.questions.types_in(operand.base, tracker.flow.instructions.address_of(k)):
+            target = graph.target(t) if graph.is_pointer(t) else VOID
+            if target and graph.canonical(target) == graph.canonical(where[1]):
+                return "variable"
+        return "tracking"
+
+    def _on_frame(
+        self, tracker: Tracker, k: int, made: Instruction, operand: Memory, where: Value, size: int
+    ) -> Access:
+        found = tracker.stack_variable(k, where[4])
+        named = tracker.has_variables
+        if named and where[2] and (found is None or self._graph.is_scalar(found[0].type)):
+            found = array_behind(tracker, k, where) or found or array_below(tracker, k, where)
+        if named and where[2] and (found is None or not self._graph.is_array(found[0].type)):
+            found = array_above(tracker, k, operand, where, size) or found
+        if not where[2]:
+            found = just_as_large(tracker, k, operand, where[4], size, found)
+        if found is None:
+            nameless = in_pointed(tracker, k, where[4], size) if not where[2] else None
+            if where[2]:
+                # An array that nothing names there, and a variable that leads into it.
+                nameless = in_variable(tracker, k, operand, size)
+            if nameless is not None:
+                return self._typed(made, operand, size, nameless, "variable")
+            return self._spilled(tracker, k, made, operand, size, _OWN)
+        place, offset = found
+        whole = self._graph.size(place.type)
+        if size == _VECTOR and not offset and self._graph.kind(self._graph.strip(place.type)) == Kind.FLOAT:
+            # The register it is in is stored as a whole.
+            size = whole
+        wider = not where[2] and self._graph.is_scalar(place.type) and offset + size > whole
+        if wider and (offset or operand.access != "r" or not is_extended(tracker, k, where[4], place)):
+            reason = "wider than the variable that shares the place"
+            return self._spilled(tracker, k, made, operand, size, reason)
+        if operand.access == "w" and 0 < size < whole and not where[2] and self._graph.is_pointer(place.type):
+            # Nobody writes a part of an address.
+            reason = "narrower than the variable that shares the place"
+            return self._spilled(tracker, k, made, operand, size, reason)
+        if self._graph.is_scalar(place.type):
+            place, offset = taken_apart(tracker, made.address, place, offset)
+        located: Located | str = "unresolved array index"
+        if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
+            located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
+        if isinstance(located, str) and where[2]:
+            other = copied(tracker, k, operand, place.type, offset, where[2], size)
+            # Or another variable goes through the bytes of this one.
+            other = other or in_variable(tracker, k, operand, size)
+            if not other:
+                one = self._one_on_frame(tracker, k, operand, where, size)
+                if isinstance(one, Located):
+                    other = one
+                elif one:
+                    return access(made, operand, size, how="", reason=_SEVERAL_MEMBERS, candidates=one)
+            located = other or located
+        how = "variable" if tracker.has_variables else "frame"
+        return self._typed(made, operand, size, located, how)
+
+    def _one_on_frame(
+        self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int
+    ) -> "Located | tuple[str, ...]":
+        """The same member of several variables of one type; of several members of a variable the names, none where it
+        may be anything else."""
+        graph = self._graph
+        found = [tracker.stack_variable(k, at) for at in one_of_places(tracker, k, operand, where)]
+        there = [one for one in found if one is not None and begins(graph, one[0].type, one[1], size)]
+        if not there or len(there) < len(found) or len({graph.canonical(place.type) for place, _at in there}) > 1:
+            return ()
+        t, at = there[0][0].type, there[0][1]
+        fields = [graph.member_at(t, place, size) for place in dict.fromkeys(place for _variable, place in there)]
+        if len(fields) == 1 and fields[0] is not None:
+            return Located(t, at, fields[0])
+        return self._named(t, [one.path for one in fields if one is not None])
+
+    def _named(self, t: int, paths: Iterable[str]) -> tuple[str, ...]:
+        """The names of some members of a type."""
+        name = self._graph.canonical_name(t)
+        return tuple(f"{name}.{path}" if path else name for path in dict.fromkeys(paths))
+
+    def _spilled(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, reason: str) -> Access:
+        kept = put_aside(tracker, k, made, operand, size)
+        return access(made, operand, size, how="spill", reason=reason, candidates=(kept,) if kept else ())
+
+    def _global(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
+        questions = tracker.questions
+        if questions.variable_of(where) is not None:
+            located = touched(tracker, k, operand, where, size)
+            bytes_only = not isinstance(located, str) and self._is_byte(located)
+            if bytes_only and 1 < size < _VECTOR and tracker.has_variables:
+                located = self._in_bytes(tracker, k, operand, size) or located
+            return self._typed(made, operand, size, located, "global")
+        address = where[4] & 0xFFFFFFFFFFFFFFFF
+        if address in tracker.flow.tables:
+            return access(made, operand, size, how="constant", reason="jump table")
+        section = self._binary.section_at(address)
+        if section.startswith((".got", ".plt")):
+            return access(made, operand, size, how="table", reason="global offset table")
+        if section and self._binary.is_constant(section):
+            return access(made, operand, size, how="constant", reason="unnamed constant")
+        return access(made, operand, size, how="", reason="no variable at this address")
+
+    def _chosen(
+        self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, where: Value
+    ) -> Access | None:
+        """One of several members, or of two of one type, chosen by a condition: all of them as candidates."""
+        graph = self._graph
+        if not where[2] or graph.choices(where[1]):
+            return None
+        paths = one_of_members(tracker, k, operand, where, size)
+        if not paths and not before_array(graph, where[1], where[2], where[4]):
+            both = one_of_two(graph, where[1], where[2], where[4], size)
+            fields = [graph.member_at(t, offset, size) for t, offset in both]
+            paths = tuple(one.path for one in fields if one is not None)
+        names = self._named(where[1], paths)
+        return access(made, operand, size, how="", reason=_SEVERAL_MEMBERS, candidates=names) if names else None
+
+    def _outside(
+        self, tracker: Tracker, made: Instruction, operand: Memory, size: int, where: Value, reason: str
+    ) -> Access:
+        graph = self._graph
+        found = []
+        if not where[2]:
+            found = self._around(tracker, where, size)
+        names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
+        return access(made, operand, size, how="", reason=reason, candidates=names)
+
+    def _typed(self, made: Instruction, operand: Memory, size: int, located: Located | str, how: str) -> Access:
+        if isinstance(located, str):
+            return access(made, operand, size, how="", reason=located)
+        graph = self._graph
+        t, offset, field = located.type, located.offset, located.field
+        # Of several bit fields the instruction's own mask says which are meant.
+        bits = bits_of(made) if field.candidates and field == graph.member_at(t, offset, size) else 0
+        field = (graph.bits_at(t, offset, size, bits) if bits else None) or field
+        path = field.path
+        t = graph.unwrapped(t)
+        if t != located.type:
+            inner = self._member(t, offset, size, bits)
+            path = inner.path if inner is not None else ""
+        # An array of aggregates is known by its element.
+        for _depth in range(8):
+            if not graph.is_array(t):
+                break
+            element = graph.target(t)
+            stride = graph.stride(t)
+            if not stride or not (graph.is_aggregate(element) or graph.is_array(element)):
+                break
+            t, offset = graph.unwrapped(element), offset % stride
+            inner = self._member(t, offset, size, bits)
+            path = inner.path if inner is not None else ""
+        if graph.is_array(t):
+            path = ""
+        return Access(
+            made.address,
+            made.text,
+            operand.access,
+            graph.canonical_name(t),
+            offset,
+            path,
+            size,
+            how,
+            field.candidates,
+            "",
+            t,
+            graph.size(t),
+            graph.layout(t) if graph.is_aggregate(t) else 0,
+            operand,
+        )
+
+    def _member(self, t: int, offset: int, size: int, bits: int) -> Field | None:
+        return (self._graph.bits_at(t, offset, size, bits) if bits else None) or self._graph.member_at(t, offset, size)

@@ -1,0 +1,493 @@
+# cython: language_level=3, annotation_typing=False
+"""Which type and member the instructions of one binary touch.
+
+A function is decoded and followed once, when the first of its addresses is asked for; answers are kept. Every answer
+says how it was found, or why it was not.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import cython
+
+from undwarf.disasm import Flow, Machine, machine_of
+from undwarf.disasm.listing import Listing
+from undwarf.disasm.model import Instruction
+from undwarf.disasm.x86_properties import fused
+from undwarf.elf import ElfFile
+from undwarf.symbols.symbol_table import SymbolTable
+from undwarf.types.access import Access, nothing
+from undwarf.types.dataflow.abstract_values import ADDRESS
+from undwarf.types.dataflow.control_flow import FunctionFlow
+from undwarf.types.dataflow.function_dataflow import Tracker
+from undwarf.types.dataflow.program_context import Program
+from undwarf.types.evidence.allocation_types import with_allocated
+from undwarf.types.layouts.containers import Embedders
+from undwarf.types.operand_resolver import NOTHING_KNOWN, Operands, on_stack
+from undwarf.types.program_image import Binary
+from undwarf.types.rust_merged_functions import SHORT, depends, is_merged, is_of_rust, of_any
+from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.types.sources.relocatable_objects import APART, ELSEWHERE, ObjectFile
+from undwarf.types.sources.type_source import PlaceKind, TypeSource
+
+if TYPE_CHECKING:
+    from undwarf.types.dataflow.kernel_control_flow import KernelWays
+    from undwarf.types.inference.caller_argument_types import GivenByCallers
+    from undwarf.types.inference.interprocedural import Callers
+
+__all__ = ["Access", "Resolver"]
+
+_BRANCH = Flow.BRANCH
+
+_EM_X86_64 = 62
+_KEPT_FUNCTIONS = 256
+_KEPT_DONE = 4
+"""Functions that are kept though all that was expected to be asked of them has been: each is some hundred kilobytes."""
+_VECTOR = 16
+"""Bytes of a vector register."""
+
+
+@cython.final
+@cython.cclass
+class _Function:
+    """One function's instructions, and the answers made so far. `flow` and `tracker` are made when an operand in memory
+    is asked about: many functions are only sampled where they touch none. `trackers` are the first one and the one with
+    what variables with names say: where the data flow had to do without all that can be inferred, that is found by
+    these, for `inferred`. `left` are the addresses that will still be asked for; None where that is not known."""
+
+    def __init__(self, low: int, high: int, instructions: Listing) -> None:
+        self.low = low
+        self.high = high
+        self.instructions = instructions
+        self.flow: FunctionFlow | None = None
+        self.tracker: Tracker | None = None
+        self.trackers: tuple[Tracker, Tracker | None] | None = None
+        self.inferred: _Function | None = None
+        self.made_for: list[int] = []
+        """What the function was made for, if it was made for other types as well."""
+        self.answers: dict[int, list[Access]] = {}
+        self.left: set[int] | None = None
+
+
+def _touches(made: Instruction) -> bool:
+    """Whether an instruction has an operand in memory, the stack that it works on aside."""
+    return any(operand.access and not operand.implicit for operand in made.memory)
+
+
+def _stays(one: Access) -> bool:
+    """Whether an answer does not depend on what can be inferred from all that a function does."""
+    if one.typed:
+        return one.how not in ("container", "frame") and not one.candidates and one.size < _VECTOR
+    return not one.countable and one.how != "spill"
+
+
+def _is_told(one: Access) -> bool:
+    """The same where variables would have names: what else is inferred are only values of which nothing is known."""
+    return one.typed or one.reason != NOTHING_KNOWN
+
+
+def _ways_of_kernels(elf: ElfFile, symbols: SymbolTable | None) -> "KernelWays | None":
+    """Which ways kernels of x86-64 take; read for them alone."""
+    if elf.machine != _EM_X86_64:
+        return None
+    from undwarf.types.dataflow.kernel_control_flow import KernelWays
+
+    return KernelWays(elf, symbols)
+
+
+@cython.cclass
+class Resolver:
+    """Answers for one binary. `source` says what its debugging information knows; `debug` is the file with symbols, if
+    that is another; `symbols` are given where no file has them."""
+
+    def __init__(
+        self,
+        elf: ElfFile,
+        source: TypeSource,
+        *,
+        debug: ElfFile | None = None,
+        complete: bool = False,
+        embedders_at: Callable[[int], Embedders] | None = None,
+        kernel: bool = False,
+        symbols: SymbolTable | None = None,
+    ) -> None:
+        self._elf = elf
+        self.source = source
+        self.graph = source.graph
+        machine = machine_of(elf.machine)
+        self.machine: Machine | None = machine
+        self._functions: OrderedDict[int, _Function] = OrderedDict()
+        self._ranges: list[tuple[int, int]] = []
+        self._last: _Function | None = None
+        self._why = ""
+        self._expected: list[int] = []
+        self._late = False
+        self.binary = Binary(elf, source, machine, debug, symbols)
+        linked = not isinstance(elf, ObjectFile)
+        self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
+        self._kernel = kernel
+        self._by_dwarf = not complete
+        self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
+        self._callers: Callers | None = None
+        self._given_by_callers: GivenByCallers | None = None
+        if machine is not None:
+            symbols = getattr(source, "symbols", None)
+            self.program = Program(
+                source,
+                machine,
+                frame_rules=self.binary.frame_rules,
+                callee=self.binary.callee,
+                changed_by=self.binary.changed_by,
+                given_back=self.binary.given_back,
+                is_data=self._is_data if elf.kind == 2 or not linked else None,
+                elsewhere=self.binary.elsewhere,
+                constant_at=self.binary.constant_at if elf.kind == 3 and linked and not kernel else None,
+                indirections=self.binary.slots,
+                complete=complete,
+                embedders_at=embedders_at,
+                kernel=kernel,
+                thread_block=self.binary.thread_block(),
+                symbol_at=symbols.variable_at if isinstance(symbols, DataSymbols) and not kernel else None,
+            )
+
+    # The binary ------------------------------------------------------------------------------------------------
+
+    @property
+    def described(self) -> int:
+        """Bytes of the debugging information of the binary and its debug file."""
+        return self.binary.described
+
+    def _is_data(self, address: int) -> bool:
+        """An address of position-dependent code that is a variable's: a number that says so is taken for it."""
+        if isinstance(self._elf, ObjectFile):
+            # Small numbers may be anything there.
+            return address >= ELSEWHERE and address & -APART in self._elf.undefined
+        if address < 0x1000 or not self.binary.section_at(address):
+            return False
+        if self.source.global_at(address) is not None:
+            return True
+        return self._kernel and self.program.is_per_cpu_base((ADDRESS, 0, 0, 0, address))
+
+    # Functions ---------------------------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.returns(_Function)
+    def _function(self, address: int) -> _Function | None:
+        """The function that holds an address; where there is none, `_why` says so."""
+        if self._last is None or not self._last.low <= address < self._last.high:
+            self._last = self._followed_at(address)
+        return self._last
+
+    @cython.cfunc
+    @cython.returns(_Function)
+    @cython.locals(known=_Function, made=_Function)
+    def _followed_at(self, address: int) -> _Function | None:
+        at = bisect_right(self._ranges, (address, 1 << 65)) - 1
+        if at >= 0 and self._ranges[at][0] <= address < self._ranges[at][1]:
+            low = self._ranges[at][0]
+            known = self._functions.get(low)
+            if known is not None:
+                self._functions.move_to_end(low)
+                return known
+        found = self._decoded(address)
+        if isinstance(found, str):
+            self._why = found
+            return None
+        instructions, low, high = found
+        made = _Function(low, high, instructions)
+        made.left = set(self._asked(low, high)) or None
+        self._let_go()
+        self._functions[low] = made
+        self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
+        return made
+
+    @cython.locals(function=_Function)
+    def _merged(self, function: _Function) -> list[int]:
+        """What a function was made for, if it is, or may well be, the same as others that were made for other types."""
+        names = self.binary.names_of(function.low)
+        if not is_of_rust(names):
+            return []
+        made_for = self.source.made_for(function.low)
+        if not made_for or is_merged(names):
+            return made_for
+        count = len(function.instructions)
+        # What is not optimised has its parameters in the frame, and is not compared with others.
+        kept = {place.kind for scope in self.source.places(function.low) for place in scope}
+        if count > SHORT or PlaceKind.REGISTER not in kept:
+            return []
+        answers = chain.from_iterable(map(partial(self._answer, function), range(count)))
+        return [] if depends(self.graph, answers, made_for) else made_for
+
+    def _let_go(self) -> None:
+        """Forget functions of which nothing more will be asked, but the last of them; and the one that was asked about
+        least recently, where there are too many."""
+        done = [low for low, one in self._functions.items() if one.left is not None and not one.left]
+        del done[-_KEPT_DONE:]
+        if not done and len(self._functions) >= _KEPT_FUNCTIONS:
+            done = [next(iter(self._functions))]
+        for low in done:
+            self._ranges.remove((low, self._functions.pop(low).high))
+
+    @cython.locals(function=_Function)
+    def _follow(self, function: _Function) -> Tracker:
+        """Follow the data flow of a function."""
+        low, high = function.low, function.high
+        flow = self._flow_of(function)
+        tracker = Tracker(self.program, flow, low, high, None, self._wanted(function.instructions, low, high))
+        if self._elf.machine != _EM_X86_64:
+            # Prototypes are not those of the machine.
+            pass
+        elif tracker.has_variables:
+            # Most is told by these.
+            first, tracker = tracker, with_allocated(tracker, low, high)
+            function.trackers = first, tracker
+        elif self.source.by_assembler(low):
+            # What is copied or searched there may be anything, and all callers would have to be looked at to say so.
+            pass
+        elif self._kernel or (self._by_dwarf and self.source.describes(low)):
+            # A kernel's functions have prototypes, and most is told by these; what has no variables though they would
+            # be described has globals, and what callees return. To infer the rest takes most of the time.
+            function.trackers = tracker, None
+        else:
+            tracker = self._infer(function, tracker)
+        function.tracker = tracker
+        if tracker.has_variables:
+            function.made_for = self._merged(function)
+        return tracker
+
+    @cython.locals(function=_Function)
+    def _infer(self, function: _Function, tracker: Tracker) -> Tracker:
+        """The data flow of a function without variables, with what their use and callers tell."""
+        # Only here: most functions have variables.
+        from undwarf.types.inference.interprocedural import follow
+
+        return follow(self._all_callers(), self._flow_of(function), function.low, function.high, tracker)
+
+    @cython.locals(function=_Function, further=_Function)
+    def _inferred(self, function: _Function) -> _Function:
+        """The function with all that can be inferred."""
+        if function.inferred is None:
+            assert function.trackers is not None
+            first, named = function.trackers
+            further = _Function(function.low, function.high, function.instructions)
+            further.flow = self._flow_of(function)
+            if named is not None:
+                given = self._given(function, first)
+                further.tracker = with_allocated(first, function.low, function.high, named, given)
+            else:
+                further.tracker = self._infer(function, first)
+            function.inferred = further
+        return function.inferred
+
+    @cython.cfunc
+    @cython.locals(function=_Function)
+    def _flow_of(self, function: _Function) -> FunctionFlow:
+        """The control flow of a function."""
+        if function.flow is None:
+            function.flow = self._flow(function.instructions, function.low, function.high)
+        return function.flow
+
+    def expect(self, addresses: Iterable[int], *, late: bool = False) -> None:
+        """All addresses that will be asked for: of functions of which none is, all may be. ``late``: also what is
+        before them, as where instructions without an operand in memory are charged to the load they wait for."""
+        self._expected = sorted(addresses)
+        self._late = late
+
+    def _asked(self, low: int, high: int) -> list[int]:
+        """The addresses in a function that will be asked for."""
+        expected = self._expected
+        return expected[bisect_left(expected, low) : bisect_left(expected, high)]
+
+    @cython.locals(instructions=Listing)
+    def _wanted(self, instructions: Listing, low: int, high: int) -> list[int] | None:
+        """The numbers of a function's instructions that will be asked for and for which something must be known of
+        their operands in memory; None where that is not known."""
+        asked = self._asked(low, high)
+        found = []
+        for address in asked:
+            k = instructions.index_of(address)
+            if k is None:
+                continue
+            if not self._late and not _touches(instructions[k]):
+                if not k or instructions.flows[k] & 15 != _BRANCH or not _touches(instructions[k - 1]):
+                    continue
+                # As one with the comparison before it, perhaps.
+                k -= 1
+            found.append(k)
+        return found if asked else None
+
+    def _decoded(self, address: int) -> tuple[Listing, int, int] | str:
+        """The instructions of the function that holds an address, and its bounds; why there are none."""
+        if self.machine is None:
+            return "machine not supported"
+        found = self.binary.range_of(address)
+        if found is None:
+            return "no function here"
+        low, high = found
+        size = high - low
+        if size <= 0 or size > self._elf.limits.function_bytes:
+            return "function too large"
+        # What a kernel runs once lies in a segment that is written to.
+        code = self._elf.read(low, size, writable=self._kernel)
+        if code is None or not self.binary.executable(low):
+            return "no code here"
+        instructions = self.machine.listing(bytes(code[:size]), low)
+        self.binary.through_slots(instructions)
+        if self._ways is not None:
+            self.binary.through_native(instructions)
+        return instructions, low, high
+
+    def _flow(self, instructions: Listing, low: int, high: int) -> FunctionFlow:
+        """The control flow of a function that was decoded."""
+        assert self.machine is not None
+        further: list[tuple[int, int]] = []
+        if self._ways is not None:
+            further = self._ways.between(low, high) + self._ways.through_questions(instructions)
+        return FunctionFlow(
+            instructions,
+            self.machine,
+            self.binary.read_loaded,
+            self.binary.never_returns,
+            may_not_return=self.binary.may_not_return,
+            further=further,
+            warns=self._kernel,
+        )
+
+    def _given(self, function: _Function, tracker: Tracker) -> dict[int, int]:
+        """By register, what a function's parameters lead to by all who call it, where nothing else says so."""
+        symbols = getattr(self.source, "symbols", None)
+        if self._kernel or not isinstance(symbols, DataSymbols):
+            return {}
+        if self._given_by_callers is None:
+            from undwarf.types.inference.address_references import Mentions
+            from undwarf.types.inference.caller_argument_types import GivenByCallers
+
+            mentions = Mentions(self._elf, self.program, symbols.functions, {})
+            self._given_by_callers = GivenByCallers(self.program, mentions, self._flow_at)
+        return self._given_by_callers.of(function.low, tracker)
+
+    def _flow_at(self, address: int) -> tuple[FunctionFlow, int, int] | None:
+        """The control flow and the bounds of the function that holds an address, not kept."""
+        found = self._decoded(address)
+        return None if isinstance(found, str) else (self._flow(*found), *found[1:])
+
+    def _all_callers(self) -> "Callers":
+        """What tells values by their use, and by who calls."""
+        if self._callers is not None:
+            return self._callers
+        from undwarf.types.inference.interprocedural import Callers
+
+        symbols = getattr(self.source, "symbols", None)
+        functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
+        moved = self.binary.slots.all_moved
+        self._callers = Callers(self._elf, self.program, functions, moved, self._flow_at)
+        return self._callers
+
+    # Answers -----------------------------------------------------------------------------------------------------
+
+    @cython.locals(function=_Function)
+    def at(self, address: int) -> list[Access]:
+        """What the instruction at an ELF virtual address touches: one answer an operand, at least one in all."""
+        function = self._function(address)
+        if function is None:
+            return [nothing(address, "", self._why)]
+        if function.left is not None:
+            function.left.discard(address)
+        index = function.instructions.index_of(address)
+        if index is None:
+            return [nothing(address, "", "not the begin of an instruction")]
+        found = function.answers.get(index)
+        if found is None:
+            found = self._answer(function, index)
+            if function.made_for:
+                found = [of_any(self.graph, one, function.made_for) for one in found]
+            function.answers[index] = found
+        return found
+
+    def sampled(self, address: int) -> Access:
+        """What a sample at an address is charged to: the first operand that has a type, else the first there is.
+
+        A conditional jump that is carried out as one with the comparison before it stands for that.
+        """
+        found = self.at(address)
+        if found[0].how == "none":
+            before = self._fused_with(address)
+            if before is not None:
+                found = self.at(before)
+        for one in found:
+            if one.type is not None:
+                return one
+        return found[0]
+
+    @cython.locals(function=_Function)
+    def _fused_with(self, address: int) -> int | None:
+        function = self._function(address)
+        if function is None or self._elf.machine != _EM_X86_64:
+            return None
+        instructions = function.instructions
+        k = instructions.index_of(address)
+        if not k or instructions.flows[k] & 15 != _BRANCH or not fused(instructions[k - 1], instructions[k]):
+            return None
+        return instructions[k - 1].address
+
+    def producer(self, address: int, *, trap_after: bool = False) -> "tuple[Access, bool, bool] | None":
+        """(the load that an instruction without one most likely waited for, whether it consumes what was loaded,
+        whether the registers that say the load's address are still as they were).
+
+        For events whose instruction pointer is late. ``trap_after``: of breakpoints, which stop behind the access.
+        """
+        place = self.instruction(address)
+        if place is None:
+            return None
+        flow = self.flow_at(address)
+        instructions, k = place
+        if flow is None:
+            return None
+        from undwarf.types.skid_attribution import late
+
+        found = late(flow, k, trap_after=trap_after)
+        if found is None:
+            return None
+        access = self.sampled(instructions[found[0]].address)
+        if access.how == "none":
+            return None
+        operand = access.operand
+        intact = operand is not None and not {operand.base, operand.index} & found[2]
+        return access, found[1], intact
+
+    @cython.locals(function=_Function)
+    def instruction(self, address: int) -> tuple[Listing, int] | None:
+        """(the instructions of the function that holds an address, the number of the one that begins there)."""
+        function = self._function(address)
+        if function is None:
+            return None
+        index = function.instructions.index_of(address)
+        return None if index is None else (function.instructions, index)
+
+    @cython.locals(function=_Function)
+    def flow_at(self, address: int) -> FunctionFlow | None:
+        """The control flow of the function that holds an address."""
+        function = self._function(address)
+        return None if function is None else self._flow_of(function)
+
+    @cython.locals(function=_Function, made=Instruction)
+    def _answer(self, function: _Function, k: int) -> list[Access]:
+        made = function.instructions[k]
+        operands = [(number, operand) for number, operand in enumerate(made.memory) if operand.access]
+        if not operands:
+            return [nothing(made.address, made.text, "no memory access")]
+        explicit = [one for one in operands if not one[1].implicit]
+        if not explicit:
+            return [on_stack(made, operands[0][1])]
+        tracker = function.tracker if function.tracker is not None else self._follow(function)
+        tracker.before(k)
+        found = [self._operands.resolve(tracker, k, made, *one) for one in explicit]
+        if function.trackers is not None:
+            stays = _stays if self._kernel and not tracker.has_variables else _is_told
+            if not all(map(stays, found)):
+                return self._answer(self._inferred(function), k)
+        return found

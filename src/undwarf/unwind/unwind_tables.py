@@ -1,0 +1,207 @@
+"""What the walk asks for when it meets an image for the first time; shared by all walking threads."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_NONE, ET_DYN, PT_DYNAMIC
+from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.cfi.eh_frame_hdr import find_header
+from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
+from undwarf.tables.model import RuleSet, UnwindTable
+from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
+from undwarf.unwind.arch import X86_64, Machine
+from undwarf.unwind.image_table import ANONYMOUS, COPIES, HAS_TABLE, NO_MORE, UNUSABLE, Loaded, Places
+
+if TYPE_CHECKING:
+    from undwarf.tables.sframe.jit_ranges import TextRanges
+
+
+class _Kept(NamedTuple):
+    """A table that the store may keep: what its holes rest on now, and in the store (None: it is not there)."""
+
+    elf: ElfFile
+    table: UnwindTable
+    debug_mark: Callable[[], bytes]
+    stored_mark: bytes | None
+
+
+class Sources(Places):
+    """Images and unwind tables by image number, each made once.
+
+    ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
+    information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
+    frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
+    what processes gave at run time, by the name of their image. Unless ``patient``, the code of programs that nothing
+    describes is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous code, by its
+    number, where the process has copied that code from a file. Calls come with the GIL held.
+    Raises UsageError for an unknown kind.
+    """
+
+    rules: RuleSet
+
+    def __init__(
+        self,
+        store: ImageStore,
+        keys: Sequence[tuple[int, int]],
+        order: "str | Iterable[str] | None" = None,
+        disk: Store | None = None,
+        limits: Limits = DEFAULT,
+        given: "Mapping[bytes, TextRanges] | None" = None,
+        machine: Machine = X86_64,
+        patient: bool = True,
+        copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
+    ) -> None:
+        super().__init__(store, keys, machine)
+        kinds = parse_order(order, UNWIND_ORDER)
+        self.frame_pointers = FRAME_POINTERS in kinds
+        self._order = tuple(kind for kind in kinds if kind != FRAME_POINTERS)
+        self.rules = RuleSet(limits)
+        self._disk = disk
+        self._given = given or {}
+        self._patient = patient
+        self._copies = copies if "code" in self._order else None
+        self._limits = limits
+        self._kept: dict[Key, _Kept] = {}
+        self._tables: dict[int, UnwindTable] = {}
+
+    def load(self, number: int) -> Loaded:
+        """As :meth:`Places.load`, with the table of code that a process has copied."""
+        if number not in self._loaded and self._copies is not None:
+            image = self.image(number)
+            if image.kind is ImageKind.ANON and image.name not in self._given:
+                table = self._copies(number, self.rules)
+                if table is not None:
+                    self._loaded[number] = COPIES, [], table, 0
+        return super().load(number)
+
+    def _load(self, image: Image) -> Loaded:
+        if not self.machine.is_walked:
+            return super()._load(image)
+        if image.name in self._given and "sframe" in self._order:
+            return HAS_TABLE, [], self._given[image.name].table_with(self.rules), 0
+        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
+            return ANONYMOUS, [], None, 0
+        if image.kind is ImageKind.MODULE:
+            return UNUSABLE, [], None, 0
+        if image.kind is ImageKind.JITDUMP:
+            return self._load_dump(image)
+        elf = image.elf
+        if image.plain is not None:
+            return NO_MORE, [], None, 0
+        if elf is None or elf.machine != self.machine.elf_machine:
+            return UNUSABLE, [], None, 0
+        segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
+        table = self._tables.get(image.number)
+        if table is None:
+            table = self._tables[image.number] = self._table(image, elf)
+            elf.release()
+        return HAS_TABLE, segments, table, _entry(elf)
+
+    def _table(self, image: Image, elf: ElfFile) -> UnwindTable:
+        @cache
+        def debug_elf() -> ElfFile | None:
+            return image.debug_elf
+
+        @cache
+        def debug_mark() -> bytes:
+            found = debug_elf()
+            return (fingerprint(found) or NO_DEBUG) if found is not None else NO_DEBUG
+
+        order = self._order
+        if not self._patient and not _is_described(elf):
+            order = tuple(kind for kind in order if kind != "code")
+        key = key_of(elf, order) if self._disk is not None else None
+        if key is not None and key in self._kept:
+            return self._kept[key].table
+        stored = self._disk.load(key, self.rules) if self._disk is not None and key is not None else None
+        table = UnwindTable.from_elf(
+            elf,
+            order,
+            debug_elf=debug_elf,
+            rules=self.rules,
+            limits=self._limits,
+            quick=True,
+            kept=stored.rows if stored is not None else None,
+            holds=(lambda: debug_mark() == stored.debug_mark) if stored is not None else None,
+        )
+        if key is not None:
+            self._kept[key] = _Kept(elf, table, debug_mark, stored.debug_mark if stored is not None else None)
+        return table
+
+    @property
+    def tables(self) -> list[UnwindTable]:
+        """The tables met so far."""
+        return list(self._tables.values())
+
+    @property
+    def built(self) -> int:
+        """How many sections of unwind information were read so far because no kept table had what was asked for."""
+        return sum(table.built for table in {id(table): table for table in self._tables.values()}.values())
+
+    def counts(self) -> dict[str, int]:
+        """What became of tables so far, by what it is."""
+        disk = self._disk
+        return {
+            "binaries": len(self._tables),
+            "sections read": self.built,
+            "from the cache": disk.hits if disk is not None else 0,
+            "kept there": disk.written if disk is not None else 0,
+            "damaged there": disk.damaged if disk is not None else 0,
+        }
+
+    def keep_tables(self) -> int:
+        """Keep on disk what is known of the tables and was not there yet; how many files were written."""
+        if self._disk is None:
+            return 0
+        before = self._disk.written
+        for key, kept in list(self._kept.items()):
+            table = kept.table
+            if (table.kept is not None and not table.built) or kept.elf.was_cut:
+                continue
+            with self.lock, self._store.finder.defects.contained(key.path):
+                mark = NOT_ASKED
+                if table.exhausted:
+                    mark = kept.debug_mark()
+                elif table.kept is not None and kept.stored_mark is not None:
+                    mark = kept.stored_mark
+                if table.kept is not None and kept.stored_mark not in (mark, NOT_ASKED):
+                    # Its holes rest on another debug file.
+                    continue
+                if self._disk.save(key, table.known(), self.rules, mark):
+                    self._kept[key] = _Kept(kept.elf, table, kept.debug_mark, mark)
+        if self._disk.written > before:
+            self._disk.trim()
+        return self._disk.written - before
+
+    def _load_dump(self, image: Image) -> Loaded:
+        """Just-in-time compiled code: its addresses are offsets in the dump."""
+        dump = image.jitdump
+        if dump is None:
+            return UNUSABLE, [], None, 0
+        segments = [(0, len(dump.data), 0)]
+        # CPython 3.13 began with dumps that name no machine.
+        if "eh-frame" not in self._order or dump.machine not in (EM_NONE, self.machine.elf_machine):
+            return NO_MORE, segments, None, 0
+        table = self._tables.get(image.number)
+        if table is None:
+            from undwarf.tables.from_jitdump import table_of_jitdump
+
+            table = self._tables[image.number] = table_of_jitdump(dump, self.rules)
+        return HAS_TABLE, segments, table, 0
+
+
+def _is_described(elf: ElfFile) -> bool:
+    """Whether `.eh_frame` has functions, so that only what lies between them is left to the code."""
+    header = find_header(elf)
+    return header is not None and header.is_usual and header.count > 0
+
+
+def _entry(elf: ElfFile) -> int:
+    """Where a program starts, 0 where nothing does: the ELF files that `perf inject --jit` makes of functions state
+    the function's own start, but have nothing for a loader."""
+    if elf.kind == ET_DYN and not any(segment.type == PT_DYNAMIC for segment in elf.segments):
+        return 0
+    return int(elf.entry)

@@ -1,1 +1,0 @@
-from undwarf.unwind.sampled_chains cimport SampledChains

@@ -1,0 +1,1 @@
+from undwarf.unwind.kernel_chains cimport SampledChains

@@ -1,0 +1,3 @@
+"""undwarf/types/inference/value_node.pxd"""
+
+from undwarf.types.inference.value_node import Node as Node
