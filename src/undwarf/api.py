@@ -24,7 +24,7 @@ from undwarf.profile.filters import Filters, select
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
 from undwarf.unwind.arch import AARCH64, Machine, machine_of
-from undwarf.unwind.image_table import Places
+from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.unwinder import Walking, walk_samples
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from undwarf.types.access import Access
     from undwarf.types.resolvers_by_image import ImageTypes
     from undwarf.unwind.chain_rewriter import Stitched
-    from undwarf.unwind.unwind_tables import Sources
+    from undwarf.unwind.unwind_tables import UnwindTables
     from undwarf.views.call_tree import CallTree
     from undwarf.views.data.addresses import DataAddresses
     from undwarf.views.data.types import DataTypes
@@ -242,12 +242,12 @@ class Recording:
         return made
 
     @cached_property
-    def sources(self) -> "Sources":
+    def sources(self) -> "UnwindTables":
         """Unwind tables by image."""
         # Where callers are left out no tables are needed, and their modules are a tenth of all that are loaded.
         from undwarf.profile.jit_text import image_name
         from undwarf.tables.disk.cache import Store
-        from undwarf.unwind.unwind_tables import Sources
+        from undwarf.unwind.unwind_tables import UnwindTables
 
         given = {image_name(pid): ranges for pid, ranges in self._given.items()}
         keys = self.spaces.replay.keys()
@@ -256,7 +256,9 @@ class Recording:
 
         pids = self.spaces.replay.key_pids
         copied = CopiedCode(self.records, self.images, pids, self._limits, self.data.defects, self.code_memory)
-        return Sources(self.images, keys, self._unwind, kept, self._limits, given, self._machine, copies=copied.table)
+        return UnwindTables(
+            self.images, keys, self._unwind, kept, self._limits, given, self._machine, copies=copied.table
+        )
 
     def _unwound_with(self) -> tuple[str, ...]:
         """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""
@@ -296,9 +298,9 @@ class Recording:
         command = self.header.cmdline or [""]
         return command[0].rpartition("/")[2] == "undwarf" and ", of perf" not in (self.header.version or "")
 
-    def _places(self) -> Places:
+    def _places(self) -> ImageTable:
         """Images without their unwind tables."""
-        return Places(self.images, self.spaces.replay.keys(), self._machine)
+        return ImageTable(self.images, self.spaces.replay.keys(), self._machine)
 
     def profile(
         self,

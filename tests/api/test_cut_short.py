@@ -9,7 +9,7 @@ import pytest
 import undwarf
 from undwarf.defects import CUT_SHORT, OWN_DEFECT
 from undwarf.images import Finder
-from undwarf.unwind.unwind_tables import Sources as UnwindSources
+from undwarf.unwind.unwind_tables import UnwindTables
 
 RECORDING = Path(__file__).parent.parent.parent / "examples" / "recording"
 
@@ -81,7 +81,7 @@ def test_what_nobody_foresaw_in_a_table_costs_the_frames_of_its_file(
 ) -> None:
     with undwarf.open(RECORDING / "words.data", symfs=RECORDING, cache=False) as recording:
         whole = len(recording.profile().samples)
-    monkeypatch.setattr(UnwindSources, "_table", broken)
+    monkeypatch.setattr(UnwindTables, "_table", broken)
     monkeypatch.delenv("UNDWARF_TRACEBACK")
     with undwarf.open(RECORDING / "words.data", symfs=RECORDING, cache=False) as recording:
         profile = recording.profile()

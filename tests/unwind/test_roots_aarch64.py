@@ -10,7 +10,7 @@ from tests.support.perfdata import build
 import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
-from undwarf.unwind.aarch64.calls import behind_system_call, is_fiber_root, returns_from_signal
+from undwarf.unwind.aarch64.calls import follows_system_call, is_fiber_root, returns_from_signal
 
 BUILD = build.Build()
 ARCH = 6
@@ -230,7 +230,7 @@ def test_return_from_a_signal_is_in_the_kernel(program: Path, at: dict[str, int]
     ],
 )
 def test_what_stands_behind_a_system_call(words: tuple[int, ...], expected: int) -> None:
-    assert behind_system_call(struct.pack(f"<{len(words)}I", *words)) == expected
+    assert follows_system_call(struct.pack(f"<{len(words)}I", *words)) == expected
 
 
 def test_code_at_the_root_of_a_fiber() -> None:

@@ -25,7 +25,7 @@ from undwarf.profile.model import (
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
-from undwarf.unwind.image_table import Places
+from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.renumber_stacks import remap
 from undwarf.unwind.unwinder import Walked, Walking, walk_samples
 
@@ -65,7 +65,7 @@ def build_profile(
     records: Records,
     spaces: Spaces,
     store: ImageStore,
-    sources: Places,
+    sources: ImageTable,
     walking: Walking,
     naming: Naming,
     *,

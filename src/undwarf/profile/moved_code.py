@@ -16,7 +16,7 @@ from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.arch import Machine
-from undwarf.unwind.image_table import Places
+from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.provenance import Provenance
 
 __all__ = ["keep_what_is_proven", "mark_frames"]
@@ -41,7 +41,7 @@ def keep_what_is_proven(
     if not mappings:
         return
     keys = spaces.replay.keys()
-    places = Places(store, keys, machine)
+    places = ImageTable(store, keys, machine)
     returns: dict[int, set[int]] = {}
     for mapping, sample in _samples_with(mappings, records, spaces, limits.moved_code_samples):
         start, end, offset, image = mapping

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         def system_call_number(self, code: bytes) -> int:
             """The number of the system call whose instruction these bytes end with; -1 where they do not say."""
 
-        def behind_system_call(self, code: bytes) -> int:
+        def follows_system_call(self, code: bytes) -> int:
             """Where the first SYSTEM_CALL_REACH bytes of code end: 1 right behind a system call, 2 behind one and what
             tells a new thread from its parent, 0 elsewhere."""
 

@@ -9,7 +9,7 @@ from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED, Evidence
 
 from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.frame_step import FrameStepper
@@ -228,7 +228,7 @@ class DumpWalk:
                 exact = False
             if reads_code and not exact:
                 self.rules.find(values[RIP] - 1, values[RIP])
-                exact = self.rules.found_rule != RULE_UNMAPPED and self.rules.call_proof() == 2
+                exact = self.rules.found_rule != RULE_UNMAPPED and self.rules.call_evidence() == Evidence.NO
             if values[RSP] < sp or (values[RSP] == sp and values[RBP] <= frame_pointer):
                 downward_steps += 1
                 if downward_steps > DOWNWARD_STEPS:
@@ -327,15 +327,17 @@ class DumpWalk:
         """Whether the return address that was looked up last, to which frame ``callee`` returns (all ones: none), is
         the root of a fiber: known code of one, or the start of a function, in a place that unwind information gave.
         No call ends just before a function, so the program itself stored the address there."""
-        proof: cython.int
+        root: cython.int
         if self.rules.found_rule == RULE_UNMAPPED or (
             self.rules.found_rule < RULE_LIMIT
             and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
         ):
             return False
-        proof = self.rules.fiber_proof()
-        return proof == 1 or (
-            proof == 3 and callee != NOTHING and self.rules.stacks.frame_provenance[callee] <= Provenance.SFRAME
+        root = self.rules.fiber_evidence()
+        return root == Evidence.YES or (
+            root == Evidence.POSSIBLE
+            and callee != NOTHING
+            and self.rules.stacks.frame_provenance[callee] <= Provenance.SFRAME
         )
 
     @cython.cfunc

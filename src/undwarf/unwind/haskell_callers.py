@@ -19,7 +19,7 @@ from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.tables.haskell_stacks import CALL, CALL_LENGTH, calls_stg_run, is_haskell
 from undwarf.tables.model import UnwindTable
-from undwarf.unwind.image_table import Places
+from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.stop import WHOLE
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.walker import Walker
@@ -37,7 +37,7 @@ Span = tuple[int, int, int, int]
 class Schedulers:
     """Which functions call `StgRun`, and where."""
 
-    def __init__(self, sources: Places) -> None:
+    def __init__(self, sources: ImageTable) -> None:
         self._sources = sources
         self._tables: dict[int, UnwindTable | None] = {}
         self._calls: dict[tuple[int, int], int | None] = {}
@@ -153,7 +153,7 @@ def continue_haskell(
     records: Records,
     spans: list[Span],
     walker: Walker,
-    sources: Places,
+    sources: ImageTable,
     selected: memoryview,
     walked: "Walked",
     limits: Limits,

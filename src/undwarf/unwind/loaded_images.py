@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """What a walk has loaded of its images, as columns that it searches without the GIL.
 
-One :class:`Loaded` belongs to one walker. It is filled with the GIL held, at the first touch of an image or function;
-the walker takes the columns anew after each call, since those that grow are replaced.
+One :class:`LoadedImages` belongs to one walker. It is filled with the GIL held, at the first use of an image or
+function; the walker takes the columns again after each call, since those that grow are replaced.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import cython
 
 from undwarf.column import longer, zeros
-from undwarf.unwind.image_table import HAS_TABLE, NO_MORE, Places
+from undwarf.unwind.image_table import ImageTable
+from undwarf.unwind.walk_constants import ImageState
 
 if TYPE_CHECKING:
     from undwarf.tables.model import Functions, UnwindTable
@@ -21,36 +22,35 @@ Column = memoryview
 _NO_ROWS: tuple[Column, Column] = (zeros("Q", 0), zeros("I", 0))
 
 
-class Loaded:
+class LoadedImages:
     """Segments and rows of images, and their tables' functions.
 
-    By image: ``state`` (0 until it is loaded, else as :mod:`undwarf.unwind.image_table` says), ``entry`` (the address
-    where a program starts), ``first_segment`` and ``segments``, ``open``: 1 while its table has sources that were not
-    consulted. By segment: ``segment_offset`` and ``segment_end`` in the file, ``segment_address``. By row:
-    ``row_address`` and ``row_rule``.
+    By image: ``state`` (ImageState), ``entry`` (the address where a program starts), ``first_segment`` and
+    ``segments`` (their count), ``open``: 1 while its table has sources that were not consulted. By segment:
+    ``segment_offset`` and ``segment_end`` in the file, ``segment_address``. By row: ``row_address`` and ``row_rule``.
 
-    For images with a table, ``functions`` as it has them, shared by all walks, and ``places``, two entries for each:
-    the first of its rows here and their count, 0 until they are made and 0xffffffff where there are none. For images
-    with rows of the whole file, ``whole`` has these as columns (addresses, rules), shared as well. ``made`` counts how
-    often rows had to be asked for.
+    For images with a table: its ``functions``, which all walks share, and ``rows_of_functions`` with two entries for
+    each function, the index of its first row here and how many there are (0: not loaded, 0xffffffff: none). For images
+    with rows of the whole file ``whole`` has these as columns (addresses, rules), which are shared as well.
+    ``functions_loaded`` counts how often rows had to be loaded.
 
-    ``rules``, ``expression_bytes`` and ``expression_offsets`` are the rules' words
+    ``rules``, ``expression_bytes`` and ``expression_offsets`` are those of all tables
     (:class:`undwarf.tables.model.RuleSet`), registers by the machine's places; they have every rule that a row names.
     """
 
-    def __init__(self, sources: Places, images: int) -> None:
+    def __init__(self, sources: ImageTable, images: int) -> None:
         self._sources = sources
         make = sources.machine.placed_rules
         self._placed = make() if make is not None else None
         self._tables: dict[int, UnwindTable] = {}
-        # The version that the functions here are of: another walk may have had the table grow since.
+        # The version of the table that the functions here are of: it may have grown since, for another walk.
         self._versions: dict[int, int] = {}
         self.functions: dict[int, Functions] = {}
         self._rows_of: dict[int, Callable[[int], tuple[Column, Column]]] = {}
-        # Of the functions that any walk asked for, how many have their rows here.
+        # Of the functions whose rows any walk has loaded, in that order, how many have them here.
         self._followed: dict[int, int] = {}
-        self.made = 0
-        self.places: dict[int, Column] = {}
+        self.functions_loaded = 0
+        self.rows_of_functions: dict[int, Column] = {}
         self.whole: dict[int, tuple[Column, Column]] = {}
         self.state: Column = zeros("B", images)
         self.open: Column = zeros("B", images)
@@ -68,17 +68,17 @@ class Loaded:
         self._expressions = 0
         self.expression_bytes: Column = zeros("B", 0)
         self.expression_offsets: Column = zeros("I", 0)
-        self.see_rules()
+        self.use_rules()
 
-    def see_rules(self) -> None:
-        """Take the rules as they are now; what another thread adds meanwhile is seen next time."""
+    def use_rules(self) -> None:
+        """Use the rules that there are now; those that another thread adds meanwhile are used next time."""
         rules = self._sources.rules
         if rules is None:
             return
         if self._placed is None:
             self.rules = rules.rules
         else:
-            # The count first: the words never have fewer rules than it says.
+            # The count first: the words never have fewer rules.
             count = rules.count
             self.rules = self._placed.follow(rules.rules, count)
         self._expressions = rules.expressions.count
@@ -88,9 +88,10 @@ class Loaded:
     def load(self, image: int) -> None:
         """Load an image: its segments, and its table if it has one."""
         with self._sources.lock:
-            state, segments, table, entry = self._sources.load(image)
-        self.state[image] = state
-        self.entry[image] = entry
+            loaded = self._sources.load(image)
+        segments = loaded.segments
+        self.state[image] = loaded.state
+        self.entry[image] = loaded.entry
         at = self._segment_total
         self._segment_total += len(segments)
         self.segment_offset = _with_room(self.segment_offset, at, self._segment_total)
@@ -102,22 +103,22 @@ class Loaded:
             self.segment_offset[n] = offset
             self.segment_end[n] = offset + length
             self.segment_address[n] = address
-        if table is not None:
-            self._tables[image] = table
-            self._see_table(image)
+        if loaded.table is not None:
+            self._tables[image] = loaded.table
+            self._use_table(image)
 
-    def _see_table(self, image: int) -> None:
-        """Take the functions of an image's table, and its rows of the whole file, if it has them."""
+    def _use_table(self, image: int) -> None:
+        """Use the functions of an image's table, and its rows of the whole file, if it has them."""
         table = self._tables[image]
-        # Tables and rules are shared between threads, and asking changes both.
+        # Tables and rules are shared between threads, and change when they are used.
         with self._sources.lock:
             functions = self.functions[image] = table.functions
             self._rows_of[image] = functions.rows
             self._followed[image] = 0
             self._versions[image] = table.version
             whole = table.flat
-            self.see_rules()
-        self.places[image] = zeros("I", 2 * len(functions.starts))
+            self.use_rules()
+        self.rows_of_functions[image] = zeros("I", 2 * len(functions.starts))
         self.open[image] = not table.exhausted
         if whole is not None:
             self.whole[image] = whole
@@ -125,27 +126,27 @@ class Loaded:
             self.whole.pop(image, None)
 
     @cython.locals(places="unsigned int[::1]", place=cython.Py_ssize_t)
-    def make_rows(self, image: int, function: cython.Py_ssize_t) -> None:
-        """Have the rows of a function made, and take those of the functions that other walks asked for since: what one
-        thread meets the next one meets soon, and waiting for each other costs them more than the copy."""
-        self.made += 1
-        places = self.places[image]
+    def load_rows(self, image: int, function: cython.Py_ssize_t) -> None:
+        """Load the rows of a function, and of those that other walks have loaded since: this thread will need them
+        soon, and waiting for each other costs more than the copy."""
+        self.functions_loaded += 1
+        places = self.rows_of_functions[image]
         with self._sources.lock:
-            self._take(image, function)
+            self._copy_rows(image, function)
             order = self.functions[image].order
             others = order[self._followed[image] :]
             self._followed[image] = len(order)
             for other in others:
                 place = 2 * other + 1
                 if places[place] == 0:
-                    self._take(image, other)
+                    self._copy_rows(image, other)
             known = self._sources.rules
             if known is not None and (
                 self._placed is not None
                 or known.rules is not self.rules
                 or known.expressions.count != self._expressions
             ):
-                self.see_rules()
+                self.use_rules()
 
     @cython.locals(
         addresses="const unsigned long long[::1]",
@@ -157,8 +158,8 @@ class Loaded:
         count=cython.Py_ssize_t,
         i=cython.Py_ssize_t,
     )
-    def _take(self, image: int, function: cython.Py_ssize_t) -> None:
-        """Copy the rows of a function here. Tens of thousands of functions are met in a busy recording."""
+    def _copy_rows(self, image: int, function: cython.Py_ssize_t) -> None:
+        """Copy the rows of a function here. A large recording needs tens of thousands of functions."""
         addresses, rules = _NO_ROWS
         with self._sources.contained(image):
             addresses, rules = self._rows_of[image](function)
@@ -173,26 +174,26 @@ class Loaded:
             to_address[at + i] = addresses[i]
             to_rule[at + i] = rules[i]
         self._row_total = at + count
-        places = self.places[image]
+        places = self.rows_of_functions[image]
         places[2 * function] = cython.cast(cython.uint, at)
         places[2 * function + 1] = cython.cast(cython.uint, count) if count else 0xFFFFFFFF
 
-    def ask_further(self, image: int, address: int) -> bool:
+    def consult_source(self, image: int, address: int) -> bool:
         """Have the image's table consult a further source that covers the address; False if none does."""
         table = self._tables[image]
         covered = False
         with self._sources.lock, self._sources.contained(image):
             covered = table.more(address)
         if self._versions[image] != table.version:
-            self._see_table(image)
+            self._use_table(image)
         self.open[image] = not table.exhausted
-        if not covered and self.state[image] == HAS_TABLE:
-            self.state[image] = NO_MORE
+        if not covered and self.state[image] == ImageState.HAS_TABLE:
+            self.state[image] = ImageState.EXHAUSTED
         return covered
 
 
 def _with_room(column: Column, used: int, needed: int) -> Column:
-    """The column, or a larger copy of its first ``used`` entries if it has no room for ``needed``."""
+    """The column, or a larger copy of its first ``used`` entries if it has fewer than ``needed``."""
     size = len(column)
     if needed <= size:
         return column

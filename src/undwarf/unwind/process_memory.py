@@ -7,7 +7,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import LiveState
+from cython.cimports.undwarf.unwind.walk_constants import ImageState, LiveState
 
 from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.live_memory import LiveMemory
@@ -82,7 +82,7 @@ class ProcessMemory:
                     self._request_continuation(address)
             if self.live.state == LiveState.READABLE:
                 return self._load_continued(address)
-        entry = self.rules.mapping(self.rules.space, address)
+        entry = self.rules.mapping(address)
         if entry < 0:
             self.fault = (
                 StopReason.TRUNCATED
@@ -90,8 +90,8 @@ class ProcessMemory:
                 else StopReason.UNREADABLE_MEMORY
             )
             return 0
-        image = self.rules.images[entry]
-        offset = address - self.rules.starts[entry] + self.rules.offsets[entry]
+        image = self.rules.spaces.images[entry]
+        offset = address - self.rules.spaces.starts[entry] + self.rules.spaces.offsets[entry]
         with cython.gil:
             return self._file_word(image, offset)
 
@@ -100,9 +100,9 @@ class ProcessMemory:
     def _file_word(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
         """A word of read-only file data; sets ``fault`` if there is none. A function of its own, since one with Python
         objects takes the GIL at every call."""
-        if self.rules.image_state[image] == 0:
+        if self.rules.image_state[image] == ImageState.NOT_LOADED:
             self.rules.load_image(image)
-        found = self.rules.source.read(image, self.rules.stated(image, offset))
+        found = self.rules.source.read(image, self.rules.stated_address(image, offset))
         if found is None:
             self.fault = StopReason.UNREADABLE_MEMORY
             return 0

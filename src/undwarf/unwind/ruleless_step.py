@@ -9,7 +9,7 @@ from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import RBP, RIP, RSP
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_UNMAPPED, Evidence
 
 from undwarf.column import zeros
 from undwarf.unwind.frame_step import FrameStepper
@@ -73,7 +73,7 @@ class RulelessStepper:
             reason = self.step_to_entry(image, RULE_NO)
             if reason == StopReason.NO_RULE and depth > 1:
                 with cython.gil:
-                    switches = self.rules.source.changes_stack(image, self.rules.stacks.frame_address[frame] + 1)
+                    switches = self.rules.source.restores_stack(image, self.rules.stacks.frame_address[frame] + 1)
                 if switches:
                     return StopReason.OTHER_STACK
         return reason
@@ -106,7 +106,7 @@ class RulelessStepper:
         i: cython.Py_ssize_t
         if not searched:
             with cython.gil:
-                searched = self.rules.source.is_made(image)
+                searched = self.rules.source.is_jit(image)
         if not searched or sp < self.memory.low or sp & 7:
             return StopReason.NO_RULE
         while True:
@@ -152,10 +152,10 @@ class RulelessStepper:
         while at + 8 <= end:
             return_address = self.memory.load(at)
             if return_address >= FIRST_ADDRESS:
-                entry = self.rules.mapping(self.rules.space, return_address - 1)
-                if entry >= 0 and self.rules.flags[entry]:
+                entry = self.rules.mapping(return_address - 1)
+                if entry >= 0 and self.rules.spaces.flags[entry]:
                     self.rules.find(return_address - 1, return_address)
-                    if self.rules.found_rule < RULE_LIMIT and self.rules.call_proof() == 1:
+                    if self.rules.found_rule < RULE_LIMIT and self.rules.call_evidence() == Evidence.YES:
                         return at
             at += 8
         return end
@@ -172,7 +172,7 @@ class RulelessStepper:
         frame_pointer: cython.ulonglong = self.registers.values[RBP]
         saved: cython.ulonglong
         return_address: cython.ulonglong
-        proof: cython.int
+        call: cython.int
         if not self.use_frame_pointers or not self.registers.known >> RBP & 1:
             return StopReason.NO_RULE
         if frame_pointer == 0:
@@ -199,13 +199,15 @@ class RulelessStepper:
         self.rules.find(return_address - 1, return_address)
         if self.rules.found_rule == RULE_UNMAPPED:
             return StopReason.NO_RULE
-        proof = self.rules.call_proof()
-        if proof == 2 and saved == 0 and self.by_frame_pointer:
+        call = self.rules.call_evidence()
+        if call == Evidence.NO and saved == 0 and self.by_frame_pointer:
             # The outermost frame, by its frame pointer, returns to where there is no call: a runtime stored that
             # address for the return of the first function of one of its own processes (Erlang).
             return StopReason.FIBER_ROOT
         # Where code cannot be read, the chain of frame pointers is the only evidence, and must not have a gap.
-        if proof == 2 or (proof == 3 and ((saved and saved <= frame_pointer) or self._skips_frames(frame_pointer))):
+        if call == Evidence.NO or (
+            call == Evidence.POSSIBLE and ((saved and saved <= frame_pointer) or self._skips_frames(frame_pointer))
+        ):
             return StopReason.NO_RULE
         self.by_frame_pointer = True
         self.registers.values[RSP] = frame_pointer + 16
@@ -238,8 +240,8 @@ class RulelessStepper:
         while at < frame_pointer and found < STALE_ADDRESSES:
             word = self.memory.load(at)
             if word - pc + NEAR_CODE < 2 * NEAR_CODE and not at <= previous < self.memory.high:
-                entry = self.rules.mapping(self.rules.space, word)
-                found += entry >= 0 and self.rules.flags[entry] != 0
+                entry = self.rules.mapping(word)
+                found += entry >= 0 and self.rules.spaces.flags[entry] != 0
             previous = word
             at += 8
         return found >= STALE_ADDRESSES

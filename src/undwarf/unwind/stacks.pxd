@@ -6,7 +6,7 @@ cdef class Stacks:
     cdef unsigned char[::1] frame_provenance
     # What its code says, once it was looked at: in the lowest two bits whether a call stands before the return address,
     # above them whether the instruction is a return; 1 yes, 2 no, 3 not to be read.
-    cdef unsigned char[::1] frame_proof
+    cdef unsigned char[::1] frame_evidence
     # Hashes have a number n as n + 1; 0 is free.
     cdef unsigned int[::1] frame_slots
     cdef Py_ssize_t frames

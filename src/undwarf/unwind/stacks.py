@@ -31,7 +31,7 @@ class Stacks:
         self.frame_address = zeros("Q", 4096)
         self.frame_runtime = zeros("Q", 4096)
         self.frame_provenance = zeros("B", 4096)
-        self.frame_proof = zeros("B", 4096)
+        self.frame_evidence = zeros("B", 4096)
         self.frame_slots = zeros("I", 8192)
         self.node_key = zeros("Q", 4096)
         self.node_slots = zeros("I", 8192)
@@ -44,7 +44,7 @@ class Stacks:
         self.frame_address = doubled(self.frame_address, size)
         self.frame_runtime = doubled(self.frame_runtime, size)
         self.frame_provenance = doubled(self.frame_provenance, size)
-        self.frame_proof = doubled(self.frame_proof, size)
+        self.frame_evidence = doubled(self.frame_evidence, size)
         slots = zeros("I", 4 * size)
         mask = 4 * size - 1
         for i in range(self.frames):

@@ -179,7 +179,7 @@ class SystemCalls:
         ):
             return reason
         with cython.gil:
-            follows = self.rules.source.behind_system_call(
+            follows = self.rules.source.follows_system_call(
                 self.rules.stacks.frame_image[frame], self.rules.stacks.frame_address[frame]
             )
         if child:

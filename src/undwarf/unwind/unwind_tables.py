@@ -1,4 +1,4 @@
-"""What the walk asks for when it meets an image for the first time; shared by all walking threads."""
+"""Images with their unwind tables, shared by all walking threads."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -13,14 +13,16 @@ from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerpri
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.unwind.arch import X86_64, Machine
-from undwarf.unwind.image_table import ANONYMOUS, COPIES, HAS_TABLE, NO_MORE, UNUSABLE, Loaded, Places
+from undwarf.unwind.image_table import WITHOUT_FILE, ImageTable, LoadedImage
+from undwarf.unwind.walk_constants import ImageState
 
 if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
 
 
 class _Kept(NamedTuple):
-    """A table that the store may keep: what its holes rest on now, and in the store (None: it is not there)."""
+    """A table that the cache may keep; the mark of the debug file that its gaps depend on, now and in the cache (None:
+    it is not there)."""
 
     elf: ElfFile
     table: UnwindTable
@@ -28,16 +30,16 @@ class _Kept(NamedTuple):
     stored_mark: bytes | None
 
 
-class Sources(Places):
-    """Images and unwind tables by image number, each made once.
+class UnwindTables(ImageTable):
+    """Images and unwind tables by image number, each loaded once.
 
     ``keys`` are the recording's (name index, identity index) by image number. ``order`` names the kinds of unwind
-    information that are used, in order (:mod:`undwarf.tables.sources`); ``fp`` among them lets the walk step by the
-    frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
-    what processes gave at run time, by the name of their image. Unless ``patient``, the code of programs that nothing
-    describes is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous code, by its
-    number, where the process has copied that code from a file. Calls come with the GIL held.
-    Raises UsageError for an unknown kind.
+    information that are used, in order (:mod:`undwarf.tables.sources`); with ``fp`` among them the walk follows frame
+    pointers where there is no rule. ``disk`` is the cache of rows of earlier runs. ``given`` has the tables that
+    processes registered at run time, by the name of their image. Unless ``patient``, the code of programs without
+    unwind information is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous
+    code, by its number, if the process has copied that code from a file. Called with the GIL held. Raises UsageError
+    for an unknown kind.
     """
 
     rules: RuleSet
@@ -67,38 +69,38 @@ class Sources(Places):
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
 
-    def load(self, number: int) -> Loaded:
-        """As :meth:`Places.load`, with the table of code that a process has copied."""
+    def load(self, number: int) -> LoadedImage:
+        """As :meth:`ImageTable.load`, with the table of code that a process has copied."""
         if number not in self._loaded and self._copies is not None:
             image = self.image(number)
             if image.kind is ImageKind.ANON and image.name not in self._given:
                 table = self._copies(number, self.rules)
                 if table is not None:
-                    self._loaded[number] = COPIES, [], table, 0
+                    self._loaded[number] = LoadedImage(ImageState.COPIED, table=table)
         return super().load(number)
 
-    def _load(self, image: Image) -> Loaded:
+    def _load(self, image: Image) -> LoadedImage:
         if not self.machine.is_walked:
             return super()._load(image)
         if image.name in self._given and "sframe" in self._order:
-            return HAS_TABLE, [], self._given[image.name].table_with(self.rules), 0
-        if image.kind in (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF):
-            return ANONYMOUS, [], None, 0
+            return LoadedImage(ImageState.HAS_TABLE, table=self._given[image.name].table_with(self.rules))
+        if image.kind in WITHOUT_FILE:
+            return LoadedImage(ImageState.ANONYMOUS)
         if image.kind is ImageKind.MODULE:
-            return UNUSABLE, [], None, 0
+            return LoadedImage(ImageState.UNUSABLE)
         if image.kind is ImageKind.JITDUMP:
             return self._load_dump(image)
         elf = image.elf
         if image.plain is not None:
-            return NO_MORE, [], None, 0
+            return LoadedImage(ImageState.EXHAUSTED)
         if elf is None or elf.machine != self.machine.elf_machine:
-            return UNUSABLE, [], None, 0
+            return LoadedImage(ImageState.UNUSABLE)
         segments = [(offset, size, address) for offset, size, address, _flags in image.load_segments()]
         table = self._tables.get(image.number)
         if table is None:
             table = self._tables[image.number] = self._table(image, elf)
             elf.release()
-        return HAS_TABLE, segments, table, _entry(elf)
+        return LoadedImage(ImageState.HAS_TABLE, segments, table, _entry(elf))
 
     def _table(self, image: Image, elf: ElfFile) -> UnwindTable:
         @cache
@@ -133,16 +135,16 @@ class Sources(Places):
 
     @property
     def tables(self) -> list[UnwindTable]:
-        """The tables met so far."""
+        """The tables loaded so far."""
         return list(self._tables.values())
 
     @property
     def built(self) -> int:
-        """How many sections of unwind information were read so far because no kept table had what was asked for."""
+        """How many sections of unwind information were read so far because no cached table had the rows."""
         return sum(table.built for table in {id(table): table for table in self._tables.values()}.values())
 
     def counts(self) -> dict[str, int]:
-        """What became of tables so far, by what it is."""
+        """Counts of tables so far, by what was done with them."""
         disk = self._disk
         return {
             "binaries": len(self._tables),
@@ -153,7 +155,7 @@ class Sources(Places):
         }
 
     def keep_tables(self) -> int:
-        """Keep on disk what is known of the tables and was not there yet; how many files were written."""
+        """Write the rows of tables to the disk cache that are not there yet; how many files were written."""
         if self._disk is None:
             return 0
         before = self._disk.written
@@ -168,7 +170,7 @@ class Sources(Places):
                 elif table.kept is not None and kept.stored_mark is not None:
                     mark = kept.stored_mark
                 if table.kept is not None and kept.stored_mark not in (mark, NOT_ASKED):
-                    # Its holes rest on another debug file.
+                    # Its gaps depend on another debug file.
                     continue
                 if self._disk.save(key, table.known(), self.rules, mark):
                     self._kept[key] = _Kept(kept.elf, table, kept.debug_mark, mark)
@@ -176,32 +178,32 @@ class Sources(Places):
             self._disk.trim()
         return self._disk.written - before
 
-    def _load_dump(self, image: Image) -> Loaded:
+    def _load_dump(self, image: Image) -> LoadedImage:
         """Just-in-time compiled code: its addresses are offsets in the dump."""
         dump = image.jitdump
         if dump is None:
-            return UNUSABLE, [], None, 0
+            return LoadedImage(ImageState.UNUSABLE)
         segments = [(0, len(dump.data), 0)]
-        # CPython 3.13 began with dumps that name no machine.
+        # The dumps of CPython 3.13 name no machine at first.
         if "eh-frame" not in self._order or dump.machine not in (EM_NONE, self.machine.elf_machine):
-            return NO_MORE, segments, None, 0
+            return LoadedImage(ImageState.EXHAUSTED, segments)
         table = self._tables.get(image.number)
         if table is None:
             from undwarf.tables.from_jitdump import table_of_jitdump
 
             table = self._tables[image.number] = table_of_jitdump(dump, self.rules)
-        return HAS_TABLE, segments, table, 0
+        return LoadedImage(ImageState.HAS_TABLE, segments, table)
 
 
 def _is_described(elf: ElfFile) -> bool:
-    """Whether `.eh_frame` has functions, so that only what lies between them is left to the code."""
+    """Whether `.eh_frame` has functions, so that only gaps between them are left to code analysis."""
     header = find_header(elf)
     return header is not None and header.is_usual and header.count > 0
 
 
 def _entry(elf: ElfFile) -> int:
-    """Where a program starts, 0 where nothing does: the ELF files that `perf inject --jit` makes of functions state
-    the function's own start, but have nothing for a loader."""
+    """Where a program starts, 0 for a file that is none: the ELF files that `perf inject --jit` writes for functions
+    state the function's start, but have nothing for a loader."""
     if elf.kind == ET_DYN and not any(segment.type == PT_DYNAMIC for segment in elf.segments):
         return 0
     return int(elf.entry)

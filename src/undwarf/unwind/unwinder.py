@@ -10,7 +10,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.frame_log import FrameLog
-from undwarf.unwind.image_table import Places
+from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.renumber_stacks import move, remap
 from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.stop_reason import StopReason
@@ -152,7 +152,7 @@ def walk_samples(
     data: PerfData,
     records: Records,
     spaces: Spaces,
-    sources: Places,
+    sources: ImageTable,
     selected: memoryview,
     walking: Walking,
     progress: Progress | None = None,
@@ -200,12 +200,12 @@ def walk_samples(
 
 
 def _through_entries(
-    data: PerfData, records: Records, walker: Walker, sources: Places, walked: Walked, limits: Limits
+    data: PerfData, records: Records, walker: Walker, sources: ImageTable, walked: Walked, limits: Limits
 ) -> None:
     """Walk the stacks again that end in code made at run time, where the others show what enters it."""
     if not sources.frame_pointers or NO_RULE not in bytes(walked.stop):
         return
-    made = {image: sources.is_made(image) for image in set(walked.stop_image) if image != 0xFFFFFFFF}
+    made = {image: sources.is_jit(image) for image in set(walked.stop_image) if image != 0xFFFFFFFF}
     samples = [
         sample
         for sample, (stop, image) in enumerate(zip(walked.stop, walked.stop_image, strict=True))
@@ -239,7 +239,7 @@ def _continue_haskell(
     data: PerfData,
     records: Records,
     walker: Walker,
-    sources: Places,
+    sources: ImageTable,
     selected: memoryview,
     walked: Walked,
     limits: Limits,
@@ -305,8 +305,8 @@ class _Walk:
                     if self._progress is not None:
                         self._progress(self._done, self._count)
                 if number == 0:
-                    self._start_others(end - first, walker.rules.made - made)
-                    made = walker.rules.made
+                    self._start_others(end - first, walker.rules.functions_loaded - made)
+                    made = walker.rules.functions_loaded
         except BaseException as error:  # noqa: BLE001 - carried to the calling thread
             self._failures.append(error)
 

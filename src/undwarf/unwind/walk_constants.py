@@ -17,6 +17,30 @@ END = 0xFFFF
 elsewhere in the log."""
 
 
+class ImageState(IntEnum):
+    """What can be looked up in an image."""
+
+    NOT_LOADED = 0
+    HAS_TABLE = 1
+    UNUSABLE = 2
+    """The file is missing or another build, or of a kind that has no rules."""
+    EXHAUSTED = 3
+    """It has no table, or one whose sources were all consulted."""
+    ANONYMOUS = 4
+    """Code without a file: its addresses are those it ran at."""
+    COPIED = 5
+    """Such code with a table by the addresses it ran at (:mod:`undwarf.tables.from_copies`)."""
+
+
+class Evidence(IntEnum):
+    """What an image's code shows; 0 where it was not read yet."""
+
+    YES = 1
+    NO = 2
+    POSSIBLE = 3
+    """Neither is excluded: the code cannot be read, or shows one of several conditions."""
+
+
 class LiveState(IntEnum):
     """Whether the process's stack above the end of the dump was requested for this sample, and can be read."""
 

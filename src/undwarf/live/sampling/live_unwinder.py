@@ -33,7 +33,7 @@ from undwarf.tables.disk.cache import Store
 from undwarf.unwind.jit_entries import Entries
 from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.unwind.unwind_tables import Sources
+from undwarf.unwind.unwind_tables import UnwindTables
 from undwarf.unwind.walker import Walker
 from undwarf.unwind.x86_64 import registers
 
@@ -101,7 +101,7 @@ class LiveUnwinder:
         self.deep = DeepStacks(infer=infer)
         self.replay = Replay()
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
-        self.sources = Sources(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
+        self.sources = UnwindTables(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
         self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
         self.renewed: list[Callable[[], None]] = []
@@ -171,7 +171,7 @@ class LiveUnwinder:
             (view, position, sample)
             for view, position, first, end in spans
             for sample in range(first, end)
-            if stop[sample] == NO_RULE and stop_image[sample] != NONE and self.sources.is_made(stop_image[sample])
+            if stop[sample] == NO_RULE and stop_image[sample] != NONE and self.sources.is_jit(stop_image[sample])
         ]
         if not ended or not self._entries.left:
             return
@@ -269,7 +269,7 @@ class LiveUnwinder:
             elif self._live:
                 self._walker.live.continue_with(self.deep)
         self._walker.set_samples(samples, spaces[0], spaces[1], selected)
-        self._walker.rules.see_spaces(columns, self.sources.kernel_image())
+        self._walker.rules.set_spaces(columns, self.sources.kernel_image())
         return self._walker
 
     def _tidy(self) -> None:
@@ -290,4 +290,4 @@ class LiveUnwinder:
             self.replay.compact(gone & self._gone)
             self._gone = gone
             self._room = self.replay.mapping_room()
-            self._walker.rules.see_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)
+            self._walker.rules.set_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)

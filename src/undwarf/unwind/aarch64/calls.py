@@ -85,7 +85,7 @@ def system_call_number(code: bytes) -> int:
     return -1
 
 
-def behind_system_call(code: bytes) -> int:
+def follows_system_call(code: bytes) -> int:
     """Where code ends: 1 right behind a system call, 2 behind one and whatever tests for the zero that a new thread or
     process on a stack of its own gets (`cmp x0, #0`, `cbz x0`), 0 elsewhere.
 

@@ -117,6 +117,6 @@ def system_call_number(code: bytes) -> int:
     return -1
 
 
-def behind_system_call(code: bytes) -> int:
+def follows_system_call(code: bytes) -> int:
     """Never: on this machine rcx has the address."""
     return 0
