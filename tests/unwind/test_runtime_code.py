@@ -17,7 +17,7 @@ from undwarf.images.finder import Finder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata.record_writer import RecordEncoder, record
 from undwarf.profile.model import Profile
-from undwarf.unwind.jit_entries import BLOCK, PLACES, find_entries
+from undwarf.unwind.jit_entries import BLOCK, PIECES, find_entries
 from undwarf.views.missing_files import missing_files
 from undwarf.views.unwind_quality import unwind_quality
 
@@ -265,14 +265,14 @@ def entered(at: dict[str, int]) -> list[int]:
 
 
 def test_entry_of_made_code_is_found_where_all_samples_agree(program: Path, at: dict[str, int]) -> None:
-    ips = tuple(IMAGE + BLOCK * n for n in range(PLACES))
+    ips = tuple(IMAGE + BLOCK * n for n in range(PIECES))
     profile, _missing = profile_of(program, entered(at), 0x99, MADE, ips)
     assert stack_of(profile) == ([hex(IMAGE), "call_made", "main", "_start"], StopReason.ROOT)
-    assert unwind_quality(profile).whole == PLACES
+    assert unwind_quality(profile).whole == PIECES
 
 
 def test_samples_in_few_places_prove_no_entry(program: Path, at: dict[str, int]) -> None:
-    ips = tuple(IMAGE + BLOCK * (n % (PLACES - 1)) for n in range(50))
+    ips = tuple(IMAGE + BLOCK * (n % (PIECES - 1)) for n in range(50))
     profile, _missing = profile_of(program, entered(at), 0x99, MADE, ips)
     assert stack_of(profile) == ([hex(IMAGE)], StopReason.NO_RULE)
 
@@ -294,7 +294,7 @@ def test_samples_at_many_distances_prove_no_entry() -> None:
     found = find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 400, 4), 100)  # type: ignore[arg-type]
     assert found == [(1, 0)]
     # Every second one is looked at, and those are too few.
-    assert not find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 60, 4), PLACES - 1)  # type: ignore[arg-type]
+    assert not find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 60, 4), PIECES - 1)  # type: ignore[arg-type]
 
 
 def test_frame_pointers_that_go_on_above_the_dump_want_a_larger_one(program: Path, at: dict[str, int]) -> None:
@@ -362,7 +362,7 @@ def test_entries_of_made_code_are_learnt_while_recording(program: Path, at: dict
 
     unwinder = LiveUnwinder([event], Finder(), live=False)
     stops = []
-    for places in (range(PLACES - 1), range(PLACES - 1, PLACES + 1)):
+    for places in (range(PIECES - 1), range(PIECES - 1, PIECES + 1)):
         done = unwinder.unwind([memoryview(maps + b"".join(sample(IMAGE + BLOCK * n) for n in places))])
         stops.append(set(done.stop))
         maps = b""

@@ -1,5 +1,4 @@
-"""The machines whose stacks can be walked: one package each, with modules of the same names, imported when they are
-needed."""
+"""The machines whose stacks are walked: a package for each, with modules of the same names, imported when needed."""
 
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
         """Which registers are sampled and kept."""
 
         def slots(self, mask: int) -> bytes:
-            """Where in a sample's register words the register of each of the walk's 17 places stands; 255: nowhere."""
+            """By place of the walk, of which there are 17, the register's word among those of a sample; 255: none."""
 
     class Calls(Protocol):
         """Instructions that call and return."""
@@ -33,32 +32,31 @@ if TYPE_CHECKING:
             """Whether a call instruction ends where these bytes do."""
 
         def call_target(self, code: bytes, address: int) -> int | None:
-            """What the direct call calls that these bytes end with, where ``address`` follows; None if it is no such
-            call."""
+            """The target of the direct call that these bytes, before ``address``, end with; None without one."""
 
         def is_stack_change(self, code: bytes) -> bool:
-            """Whether code starts with a load of the stack pointer from memory that is on no stack."""
+            """Whether code starts with a load of the stack pointer from memory outside of the stack."""
 
         def is_return(self, code: bytes) -> bool:
             """Whether code starts with a return instruction that takes its address from the stack."""
 
         def is_fiber_root(self, code: bytes) -> bool:
-            """Whether code is where the first function of a fiber returns to, which no call has put there."""
+            """Whether code is where the first function of a fiber returns to, though nothing has called it."""
 
         def returns_from_signal(self, code: bytes) -> bool:
-            """Whether code starts with what returns from a signal."""
+            """Whether code starts with the return from a signal."""
 
         def is_after_system_call(self, code: bytes) -> bool:
-            """Whether code starts with a system call, behind which the rest only looks at the result."""
+            """Whether code is a system call and then only checks of its result."""
 
         def system_call_number(self, code: bytes) -> int:
-            """The number of the system call whose instruction these bytes end with; -1 where they do not say."""
+            """The number of the system call whose instruction these bytes end with; -1 where they do not show it."""
 
         def follows_system_call(self, code: bytes) -> int:
-            """Where the first SYSTEM_CALL_REACH bytes of code end: 1 right behind a system call, 2 behind one and what
-            tells a new thread from its parent, 0 elsewhere."""
+            """Where the first SYSTEM_CALL_REACH bytes of code end: 1 after a system call, 2 after one and the code that
+            distinguishes a new thread from its parent, 0 elsewhere."""
 
-    # The modules are imported by name: this is where their attributes are checked.
+    # The modules are imported by name: their attributes are checked here.
     _CALLS: tuple[Calls, ...] = (undwarf.unwind.aarch64.calls, undwarf.unwind.x86_64.calls)
     _REGISTERS: tuple[Registers, ...] = (undwarf.unwind.aarch64.registers, undwarf.unwind.x86_64.registers)
 
@@ -69,7 +67,7 @@ def _module(package: str, name: str) -> Any:
 
 
 class Machine(NamedTuple):
-    """One machine: its package here, its number in ELF headers (None: any), and what recordings call it (the ARCH
+    """A machine: its package here, its number in ELF headers (None: any), and its names in recordings (the ARCH
     feature)."""
 
     package: str
@@ -78,7 +76,7 @@ class Machine(NamedTuple):
     places_rules: bool = False
     """Whether rules have its registers by other numbers than the walk's places."""
     is_walked: bool = True
-    """Without, stack dumps are not looked into; sampled chains and addresses are."""
+    """If not, stack dumps are ignored; sampled chains and addresses are used."""
 
     @property
     def registers(self) -> "Registers":
@@ -94,7 +92,7 @@ class Machine(NamedTuple):
 
     @property
     def placed_rules(self) -> "Callable[[], PlacedRules] | None":
-        """Makes what gives rules by the walk's places; None where these are the DWARF numbers."""
+        """The class that converts rules to the walk's places; None where these are the DWARF numbers."""
         return _module(self.package, "rules").PlacedRules if self.places_rules else None
 
 
@@ -104,11 +102,11 @@ AARCH64 = Machine("aarch64", 183, ("aarch64", "arm64"), places_rules=True)
 UNKNOWN = Machine("x86_64", None, (), is_walked=False)
 
 _OTHERS = ("i386", "i486", "i586", "i686")
-"""Machines of 32 bits whose processes' samples say so themselves."""
+"""32-bit machines: each sample states the ABI of its registers."""
 
 
 def machine_of(architecture: str | None) -> Machine:
-    """The machine that a recording's header names; x86-64 if it names none."""
+    """The machine that a recording's header names, x86-64 by default."""
     if architecture in AARCH64.names:
         return AARCH64
     return X86_64 if not architecture or architecture in (*X86_64.names, *_OTHERS) else UNKNOWN

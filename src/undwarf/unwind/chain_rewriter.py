@@ -1,8 +1,8 @@
-"""Writes a recording again with whole call chains in place of registers and stack dumps.
+"""Rewrites a recording with whole call chains in place of registers and stack dumps.
 
 Everything else stays: side band, other sample fields, events with their ids, feature sections. Addresses of callers
-are stored as perf prints unwound frames, less one: who takes them as they are (perf) names the caller and not what
-follows a call that never returns; who subtracts one again still finds the call.
+are stored as perf prints unwound frames, less one: tools that use them as they are (perf) name the caller, not the
+function that follows a call that never returns; tools that subtract one again still find the call.
 """
 
 import sys
@@ -24,12 +24,12 @@ from undwarf.unwind.unwinder import Walked
 
 WINDOW = 16 << 20
 SECTIONS = 256
-"""Feature sections that a header can tell of."""
+"""Feature sections that a header has bits for."""
 
 _REGISTERS_AND_STACK = SampleField.REGS_USER | SampleField.STACK_USER
 _EXCLUDE_USER_CHAIN, _MMAP_DATA, _DEFER, _DEFER_OUTPUT = 22, 17, 38, 39
 _LEFT_OUT = (
-    # What the writer puts in anew.
+    # Records that the writer generates.
     RecordType.HEADER_ATTR,
     RecordType.HEADER_EVENT_TYPE,
     RecordType.HEADER_TRACING_DATA,
@@ -37,9 +37,9 @@ _LEFT_OUT = (
     RecordType.HEADER_FEATURE,
     RecordType.COMPRESSED,
     RecordType.COMPRESSED2,
-    # What is now in the samples.
+    # Chains that are in the samples now.
     RecordType.CALLCHAIN_DEFERRED,
-    # Traces of other kinds, which refer to each other by file offset.
+    # Hardware traces, which refer to each other by file offset.
     RecordType.AUXTRACE_INFO,
     RecordType.AUXTRACE,
     RecordType.AUXTRACE_ERROR,
@@ -49,7 +49,7 @@ _OF_THE_FILE = (Feature.COMPRESSED, Feature.DIR_FORMAT, Feature.AUXTRACE, Featur
 
 @dataclass(frozen=True, slots=True)
 class Stitched:
-    """What became of samples: chains cut to fit a record, and samples left out since their fields did not fit their
+    """Counts of samples: chains shortened to fit a record, and samples dropped since their fields exceed their
     record."""
 
     shortened: int
@@ -57,7 +57,7 @@ class Stitched:
 
 
 def stitched_event(event: EventAttr) -> EventAttr:
-    """The event as its samples are without registers and stack."""
+    """The event of samples without registers and stack."""
     kind = event.sample_type
     if kind & _REGISTERS_AND_STACK:
         kind = kind & ~_REGISTERS_AND_STACK | SampleField.CALLCHAIN
@@ -71,9 +71,9 @@ def stitched_features(found: Features, events: Sequence[EventAttr], version: str
     """The feature sections of a stitched recording; ``version`` is ours."""
     sections = encode_features(found, events)
     if native:
-        # Sections nobody takes apart are copied; in a foreign byte order they would mean something else.
+        # Sections that are not decoded are copied; their byte order stays that of the recording.
         for number, payload in found.raw.items():
-            # A stream may number its sections as it likes; a file's header has a bit for each.
+            # A stream may have sections of any number; a file's header has a bit for each.
             if number < SECTIONS and number not in _OF_THE_FILE:
                 sections.setdefault(number, payload)
     before = found.version or ""
@@ -86,10 +86,10 @@ def stitched_features(found: Features, events: Sequence[EventAttr], version: str
 def names_of_the_late(
     events: Sequence[EventAttr], samples: Samples, late: "memoryview[int]", comms: Sequence[bytes]
 ) -> dict[int, bytes]:
-    """Records of their threads' names to go before samples that were taken after a thread's exit was told.
+    """COMM records that go before samples that come after the EXIT record of their thread.
 
-    perf forgets a thread with its exit (``machine__process_exit_event``), and has no name for what is still to come.
-    ``late`` are samples, each a thread's first, and ``comms`` their threads' names.
+    perf drops a thread with that record (``machine__process_exit_event``), and has no name for the thread's further
+    samples. ``late`` are samples, each thread's first, and ``comms`` their threads' names.
     """
     encoders = [RecordEncoder(event) if event.sample_id_all else None for event in events]
     found: dict[int, bytes] = {}
@@ -102,8 +102,9 @@ def names_of_the_late(
 
 
 def at_their_calls(columns: dict[str, memoryview], is_start: Callable[[int], bool]) -> None:
-    """Let kernel frames of ``columns`` (by frame, made with ``runtime``) show their call where they would show the next
-    function: perf looks up what a kernel's chain holds, and a call that never returns may end its function."""
+    """Move return addresses of kernel frames that are the start of a function to the call before: perf looks up the
+    address as it is in the chain, and a call that never returns may end its function. ``columns`` are by frame, with
+    runtime addresses."""
     address, runtime, provenance = columns["address"], columns["runtime"], columns["provenance"]
     for frame, kind in enumerate(provenance):
         if kind == Provenance.KERNEL_CHAIN and address[frame] != runtime[frame] and is_start(runtime[frame]):
@@ -123,11 +124,11 @@ def write_stitched(
     names: dict[int, bytes] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Stitched:
-    """Write ``data`` to ``sink`` with the chains of ``walked`` (made with ``runtime``), without samples that are not
+    """Write ``data`` to ``sink`` with the chains of ``walked`` (with runtime addresses), without samples that are not
     ``selected`` ('B').
 
-    ``names`` are records that go before samples. Mappings of data are kept only where samples have data addresses:
-    else only the unwinding needed them.
+    ``names`` are records that go before samples. Mappings of data are kept only if samples have data addresses: else
+    only unwinding needed them.
     """
     events = [stitched_event(event) for event in data.events]
     features = stitched_features(data.features, events, version, data.byte_order == sys.byteorder)
@@ -138,7 +139,7 @@ def write_stitched(
     for kind in _LEFT_OUT:
         left_out[kind] = 1
     if data.form == "directory":
-        # Each of its streams has rounds of its own; one after another they promise what is not true.
+        # Each of its streams has rounds of its own, which do not hold for all of them together.
         left_out[RecordType.FINISHED_ROUND] = 1
     code_only = not any(event.sample_type & SampleField.ADDR for event in data.events)
     emitter = Emitter(walked.columns)

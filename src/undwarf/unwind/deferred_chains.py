@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Finds the user chain of each sample that was taken without one, to be recorded on the way back to user mode.
+"""Matches samples in the kernel with their user chains, which were deferred to the return to user mode.
 
 Such a sample's chain ends in a marker and a cookie; a CALLCHAIN_DEFERRED record of the same thread with that cookie
-has the addresses. All samples of one stay in the kernel have the same cookie, and a thread has only one that waits: a
-record with another cookie says that the record in between was lost. Cookies are compared together with the thread,
-since they are only unique while they wait. Source: ``kernel/unwind/deferred.c`` and
-``evlist__deliver_deferred_callchain`` in ``tools/perf/util/session.c``.
+has the addresses. All samples of one stay in the kernel have the same cookie, and a thread has one outstanding cookie
+at a time: a record with another one shows that a record was lost. Cookies are compared together with the thread, since
+they are unique only while outstanding. Source: ``kernel/unwind/deferred.c`` and ``evlist__deliver_deferred_callchain``
+in ``tools/perf/util/session.c``.
 """
 
 import os
@@ -25,7 +25,7 @@ from undwarf.column import absent, zeros
 @cython.exceptval(-1)
 @cython.locals(view="const unsigned char[::1]")
 def _inside(view: Any, at: cython.Py_ssize_t, words: cython.ulonglong) -> cython.bint:
-    """Whether that many words from ``at`` on lie in the view."""
+    """Whether the view has that many words from ``at`` on."""
     return 0 <= at <= view.shape[0] and words <= cython.cast(cython.ulonglong, view.shape[0] - at) >> 3
 
 
@@ -60,7 +60,7 @@ def read_cookies(view: Any, base: int, first: int, last: int, samples: Any, cook
             count = cython.cast(cython.p_ulonglong, cython.address(view[at]))[0]
             if count < 2 or not _inside(view, at + 8, count):
                 continue
-            # Both words lie inside, as was just checked.
+            # Both words are in the view, as was just checked.
             words = cython.cast(
                 cython.p_ulonglong, cython.address(view[at + 8 * cython.cast(cython.Py_ssize_t, count - 1)])
             )
@@ -92,8 +92,8 @@ def read_chain(view: Any, at: int, count: int, addresses: Any, place: int) -> No
 @cython.final
 @cython.cclass
 class _Threads:
-    """Samples that wait for their chains, by thread: a table of open addressing, in which a thread's slot leads to the
-    newest sample and each sample to the one before."""
+    """Samples that wait for their chains, by thread: a hash table (open addressing) of threads, each with a linked list
+    of samples, the newest first."""
 
     keys = cython.declare("const unsigned long long[::1]")
     found = cython.declare("unsigned int[::1]")
@@ -112,10 +112,10 @@ class _Threads:
     duplicate: cython.Py_ssize_t
     unclaimed: cython.Py_ssize_t
 
-    def __init__(self, cookies: Any, chain_of: Any, most: int) -> None:
-        """``cookies`` and ``chain_of``, which is to be filled, are by sample; ``most``: so many threads at most."""
+    def __init__(self, cookies: Any, chain_of: Any, max_threads: int) -> None:
+        """``cookies`` and ``chain_of``, which is filled, are by sample; ``max_threads``: there are no more."""
         bits = 4
-        while 1 << bits < 2 * most:
+        while 1 << bits < 2 * max_threads:
             bits += 1
         self.keys = cookies
         self.found = chain_of
@@ -125,7 +125,7 @@ class _Threads:
         self.used = zeros("B", 1 << bits)
         self.gone = zeros("B", 1 << bits)
         self.last = zeros("Q", 1 << bits)
-        # Random and odd: threads cannot be numbered so that all meet in one slot.
+        # Random and odd, so that no choice of thread numbers has all of them in one slot.
         self.factor = int.from_bytes(os.urandom(8), "little") | 1
         self.shift = 64 - bits
         self.merged = self.superseded = self.exited = self.left = self.duplicate = self.unclaimed = 0
@@ -134,7 +134,7 @@ class _Threads:
     @cython.nogil
     @cython.exceptval(-1)
     def slot(self, tid: cython.int) -> cython.Py_ssize_t:
-        """Where a thread is, which is put there if it is new."""
+        """The slot of a thread, a free one if it is new."""
         mask: cython.ulonglong = cython.cast(cython.ulonglong, self.used.shape[0] - 1)
         at: cython.ulonglong
         at = (cython.cast(cython.ulonglong, cython.cast(cython.uint, tid)) * self.factor) >> self.shift & mask
@@ -150,7 +150,7 @@ class _Threads:
     @cython.nogil
     @cython.exceptval(-1)
     def wait(self, tid: cython.int, sample: cython.uint) -> cython.int:
-        """A sample waits for its chain."""
+        """Add a sample that waits for its chain."""
         at: cython.Py_ssize_t = self.slot(tid)
         self.following[sample] = self.heads[at]
         self.heads[at] = sample
@@ -161,7 +161,7 @@ class _Threads:
     @cython.nogil
     @cython.exceptval(-1)
     def leave(self, tid: cython.int) -> cython.int:
-        """A thread ends."""
+        """Note that a thread has ended."""
         self.gone[self.slot(tid)] = 1
         return 0
 
@@ -169,19 +169,20 @@ class _Threads:
     @cython.nogil
     @cython.exceptval(-1)
     def deliver(self, tid: cython.int, cookie: cython.ulonglong, event: cython.uint) -> cython.int:
-        """A chain is there: of the samples with its cookie. All others of its thread have missed theirs."""
+        """Give a chain, the side-band entry ``event``, to the waiting samples of its thread that have its cookie; the
+        chains of the others were lost."""
         at: cython.Py_ssize_t = self.slot(tid)
         sample: cython.uint = self.heads[at]
-        met: cython.bint = False
+        claimed: cython.bint = False
         while sample != NOTHING:
             if self.keys[sample] == cookie:
                 self.found[sample] = event
                 self.merged += 1
-                met = True
+                claimed = True
             else:
                 self.superseded += 1
             sample = self.following[sample]
-        if not met:
+        if not claimed:
             if self.last[at] == cookie and cookie != 0:
                 self.duplicate += 1
             else:
@@ -194,7 +195,7 @@ class _Threads:
     @cython.nogil
     @cython.exceptval(-1)
     def count_waiting(self) -> cython.int:
-        """Count the samples whose chains never came."""
+        """Count the samples whose chains never arrived."""
         at: cython.Py_ssize_t
         sample: cython.uint
         for at in range(self.used.shape[0]):
@@ -222,11 +223,11 @@ class _Threads:
     threads=_Threads,
 )
 def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -> "tuple[memoryview, dict[str, int]]":
-    """(the side-band entry with each sample's chain, 0xffffffff for none ('I'), what became of samples and records).
+    """(the side-band entry with each sample's chain, 0xffffffff for none ('I'), counts of samples and records).
 
-    The counts: ``merged`` samples; ``superseded`` absent, whose record never came though a later one of their thread
-    did; ``exited`` and ``open`` absent, whose thread or the recording ended before; ``duplicate`` records of a chain
-    that was already there, and ``unclaimed`` absent that no sample waits for.
+    ``merged`` samples have their chain. Those without: ``superseded``, whose record never arrived though a later one of
+    their thread did; ``exited`` and ``open``, whose thread or the recording ended before. Records: ``duplicate``, of a
+    chain that had arrived already, and ``unclaimed``, which no sample waits for.
     """
     waits = waiting
     times = samples.time
@@ -241,13 +242,13 @@ def match(samples: Any, order: Any, cookies: Any, waiting: Any, sideband: Any) -
     n: cython.Py_ssize_t = times.shape[0]
     events: cython.Py_ssize_t = kinds.shape[0]
     result = absent("I", n)
-    most: cython.Py_ssize_t = 0
+    max_threads: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
     for i in range(n):
-        most += waits[i]
+        max_threads += waits[i]
     for i in range(events):
-        most += kinds[i] == SidebandKind.DEFERRED or kinds[i] == SidebandKind.EXIT
-    threads = _Threads(cookies, result, most)
+        max_threads += kinds[i] == SidebandKind.DEFERRED or kinds[i] == SidebandKind.EXIT
+    threads = _Threads(cookies, result, max_threads)
     sample: cython.uint
     first: cython.bint
     place: cython.Py_ssize_t = 0

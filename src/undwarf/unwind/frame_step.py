@@ -250,6 +250,7 @@ class FrameStepper:
         i: cython.int
         restores_sp: cython.bint = False
         values: cython.p_ulonglong = self.registers.values
+        known: cython.uint = self.registers.known
         sp: cython.ulonglong = values[RSP]
         for i in range(rule.saved_count):
             number = rule.saved[i].number
@@ -271,19 +272,20 @@ class FrameStepper:
                     if number == RIP:
                         return self.memory.fault
                     self.memory.fault = 0
-                    self.registers.known &= ~(cython.cast(cython.uint, 1) << number)
+                    known &= ~(cython.cast(cython.uint, 1) << number)
                 else:
-                    self.registers.known |= cython.cast(cython.uint, 1) << number
+                    known |= cython.cast(cython.uint, 1) << number
             elif kind == kinds.IS_CFA:
                 values[number] = address
-                self.registers.known |= cython.cast(cython.uint, 1) << number
+                known |= cython.cast(cython.uint, 1) << number
+            elif number == RIP:
+                return StopReason.ROOT
             else:
-                self.registers.known &= ~(cython.cast(cython.uint, 1) << number)
-                if number == RIP:
-                    return StopReason.ROOT
+                known &= ~(cython.cast(cython.uint, 1) << number)
         if not restores_sp:
             values[RSP] = cfa
-            self.registers.known |= cython.cast(cython.uint, 1) << RSP
+            known |= cython.cast(cython.uint, 1) << RSP
+        self.registers.known = known
         return 0
 
     @cython.cfunc

@@ -1,11 +1,11 @@
-"""Stacks that end below Haskell code, continued with the scheduler that other samples of their thread show.
+"""Stacks that end below Haskell code, continued with the frames of the scheduler from other samples of their thread.
 
 The scheduler calls `StgRun` for each piece of Haskell code it runs, and the garbage collector in between, from one
-frame that stays where it is. Between it and Haskell code lie 16,384 bytes of stack that mostly were never touched,
-which the kernel does not copy into samples. Where the stack pointer of the caller of `StgRun` has to be is known
-exactly (:mod:`undwarf.tables.haskell_stacks`). So where another sample of the thread has a frame there, of a function
-that calls `StgRun` in one place, that frame is the caller, and its callers are those of the sample, unless yet other
-samples have others there.
+frame that stays where it is. Between that frame and Haskell code are 16,384 bytes of stack that are mostly never
+touched, and the kernel does not copy them into samples. The stack pointer of the caller of `StgRun` is known exactly
+(:mod:`undwarf.tables.haskell_stacks`). So if another sample of the thread has a frame there, of a function with a
+single call of `StgRun`, that frame is the caller, with the callers it has in that sample, unless further samples have
+others there.
 """
 
 from bisect import bisect_left
@@ -35,7 +35,7 @@ Span = tuple[int, int, int, int]
 
 
 class Schedulers:
-    """Which functions call `StgRun`, and where."""
+    """Functions that call `StgRun`, and where."""
 
     def __init__(self, sources: ImageTable) -> None:
         self._sources = sources
@@ -76,16 +76,17 @@ def _only_call(elf: ElfFile, start: int, end: int) -> int | None:
 
 
 class Thread:
-    """One thread: by the scheduler's stack pointer its frames there, from that of `StgRun`'s caller outwards, and the
-    stack pointer of the scheduler that these end below in turn, 0 at the root: Haskell code calls C that calls it. No
-    frames where samples differ: functions of C that take turns may have called the scheduler there."""
+    """The schedulers of one thread, by stack pointer: frames from that of `StgRun`'s caller outwards, and the stack
+    pointer of the next scheduler, below which these end (0: at the root), since Haskell code calls C that calls Haskell
+    again. No frames where samples differ: several C functions may have called the scheduler there in turn."""
 
     def __init__(self) -> None:
         self._frames: dict[int, tuple[list[int], int]] = {}
         self._nodes: dict[int, int] = {}
 
-    def see(self, walker: Walker, schedulers: Schedulers, pointers: list[int], frames: list[int]) -> None:
-        """Take the frames of the stack that was walked last, from the innermost on."""
+    def add(self, walker: Walker, schedulers: Schedulers, pointers: list[int], frames: list[int]) -> None:
+        """Add the schedulers on the stack that was walked last; ``frames`` and their stack pointers are from the
+        innermost one on."""
         end, above = len(frames), walker.missing_scheduler
         for i in range(len(frames) - 1, 0, -1):
             image, address = walker.rules.stacks.location(frames[i])
@@ -96,11 +97,11 @@ class Thread:
             if self._frames.setdefault(pointers[i], found) != found:
                 self._frames[pointers[i]] = [], 0
             if address == call:
-                # What it has called is Haskell code.
+                # It has called Haskell code.
                 end, above = i, pointers[i]
 
     def caller(self, walker: Walker, pointer: int) -> int:
-        """The node of the frame of `StgRun`'s caller at a stack pointer; NONE where none was seen there."""
+        """The node of `StgRun`'s caller at a stack pointer; NONE where no sample has one."""
         wanted: list[int] = []
         while pointer in self._frames and pointer not in self._nodes and len(wanted) < len(self._frames):
             wanted.append(pointer)
@@ -118,34 +119,34 @@ class Thread:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Windows:
-    """The windows of a recording, those used last mapped."""
+    """The windows of a recording, of which the last used stay mapped."""
 
     data: PerfData
     spans: list[Span]
     firsts: list[int]
     opened: "OrderedDict[int, tuple[ExitStack, memoryview]]"
 
-    def window(self, sample: int, most: int) -> tuple[memoryview, int]:
-        """The window that holds a sample's record, and its position; ``most`` stay mapped."""
+    def window(self, sample: int, max_mapped: int) -> tuple[memoryview, int]:
+        """The window with a sample's record, and its position; at most ``max_mapped`` are mapped."""
         number = bisect_left(self.firsts, sample + 1) - 1
         position, length, _first, _end = self.spans[number]
         found = self.opened.get(number)
         if found is None:
-            if len(self.opened) >= most:
+            if len(self.opened) >= max_mapped:
                 self.opened.popitem(last=False)[1][0].close()
             stack = ExitStack()
             found = self.opened[number] = stack, stack.enter_context(self.data.window(position, length))
         return found[1], position
 
     def close(self) -> None:
-        """Map nothing."""
+        """Unmap all windows."""
         while self.opened:
             self.opened.popitem()[1][0].close()
 
 
-def _some(found: list[int], most: int) -> list[int]:
-    """Of many samples those all over the time: a thread that has just begun is not in the scheduler yet."""
-    return found[:: -(-len(found) // most) or 1]
+def _spread(samples: list[int], most: int) -> list[int]:
+    """At most ``most`` of the samples, spread over their whole time: a new thread is not in the scheduler yet."""
+    return samples[:: -(-len(samples) // most) or 1]
 
 
 def continue_haskell(
@@ -158,14 +159,14 @@ def continue_haskell(
     walked: "Walked",
     limits: Limits,
 ) -> int:
-    """Continue stacks that end with StopReason.HASKELL_STACK; returns how many were. Those have
+    """Continue stacks that end with StopReason.HASKELL_STACK; returns how many were. These have
     StopReason.INFERRED_ROOT, and frames of Provenance.OTHER_DUMP above those of their own dump."""
     stop = walked.stop
     samples = records.samples
     keys = {sample: (samples.pid[sample], samples.tid[sample]) for sample in records.sample_order if selected[sample]}
     ended = [sample for sample in keys if stop[sample] == StopReason.HASKELL_STACK]
     threads = {keys[sample]: Thread() for sample in ended}
-    # By thread whole stacks, and those of C that Haskell code called.
+    # By thread, samples with whole stacks, and those in C code that Haskell code called.
     whole: dict[tuple[int, int], list[int]] = {thread: [] for thread in threads}
     nested: dict[tuple[int, int], list[int]] = {thread: [] for thread in threads}
     for sample, thread in keys.items():
@@ -174,15 +175,19 @@ def continue_haskell(
         elif thread in threads and stop[sample] == StopReason.HASKELL_STACK:
             nested[thread].append(sample)
     most = limits.scheduler_samples
-    looked = [sample for found in (*whole.values(), *nested.values()) for sample in _some(found, most)]
+    shown = [
+        sample
+        for samples_of_thread in (*whole.values(), *nested.values())
+        for sample in _spread(samples_of_thread, most)
+    ]
     schedulers = Schedulers(sources)
     windows = Windows(data, spans, [span[2] for span in spans], OrderedDict())
     count = 0
     try:
-        for sample in sorted(looked):
+        for sample in sorted(shown):
             traced = walker.trace(*windows.window(sample, limits.mapped_windows), sample)
             if traced is not None:
-                threads[keys[sample]].see(walker, schedulers, traced[0], traced[2])
+                threads[keys[sample]].add(walker, schedulers, traced[0], traced[2])
         for sample in ended:
             if walker.trace(*windows.window(sample, limits.mapped_windows), sample) is None:
                 continue

@@ -5,6 +5,7 @@ file, and read-only data of mapped files."""
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata.native import u64
 from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import ImageState, LiveState
@@ -42,11 +43,8 @@ class ProcessMemory:
     @cython.nogil
     @cython.exceptval(-1)
     def record_word(self, at: cython.Py_ssize_t) -> cython.ulonglong:
-        """The 8 bytes at an offset of the window, which need not be aligned."""
-        if at < 0 or at > self.window.shape[0] - 8:
-            with cython.gil:
-                raise IndexError(at)
-        return cython.cast(cython.p_ulonglong, cython.address(self.window[at]))[0]
+        """The word at an offset of the window; 0 outside."""
+        return u64(cython.address(self.window[0]), self.window.shape[0], at)
 
     @cython.cfunc
     @cython.nogil

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 
 class Provenance(IntEnum):
-    """What led from a frame to its caller (for chains taken from the sample: who made the chain).
+    """How the step from a frame to its caller was made; for recorded chains, who made the chain.
 
     The numbers below 16 are the sources of a rule (:mod:`undwarf.tables.model`).
     """
@@ -23,9 +23,9 @@ class Provenance(IntEnum):
     DEFERRED_CHAIN = 20
     BRANCH_STACK = 21
     ENTRY = 25
-    """The function that entered code made at run time, which keeps one frame on the machine's stack."""
+    """The function that entered code compiled at run time, which has one frame on the machine's stack."""
     OTHER_DUMP = 24
     """A caller outside of the sample's own dump, inferred from another dump of its thread."""
     MOVED_CODE = 26
     """A frame in memory without a file, found by the file that was mapped there before: the program has copied its code
-    there, as is done to have it on large pages (:mod:`undwarf.profile.moved_code`)."""
+    to large pages (:mod:`undwarf.profile.moved_code`)."""

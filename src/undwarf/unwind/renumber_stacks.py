@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Renumbers what samples refer to after the stacks of several threads were merged."""
+"""Renumbers the stacks of samples after those of several threads were merged."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from cython.cimports.undwarf.integers import NOTHING
 
 @cython.locals(numbers="unsigned int[::1]", new="const unsigned int[::1]", i=cython.Py_ssize_t)
 def remap(column: Any, first: cython.Py_ssize_t, end: cython.Py_ssize_t, mapping: Any) -> None:
-    """Replace ``column[first:end]`` by what ``mapping`` has for them; 0xffffffff stays."""
+    """Replace each number in ``column[first:end]`` by ``mapping[number]``; 0xffffffff stays."""
     numbers = column
     new = mapping
     with cython.nogil:
@@ -20,7 +20,7 @@ def remap(column: Any, first: cython.Py_ssize_t, end: cython.Py_ssize_t, mapping
 
 @cython.locals(places="unsigned int[::1]", i=cython.Py_ssize_t)
 def move(column: Any, first: cython.Py_ssize_t, end: cython.Py_ssize_t, by: cython.uint) -> None:
-    """Add ``by`` to what is not 0 of ``column[first:end]``."""
+    """Add ``by`` to the numbers in ``column[first:end]`` that are not 0."""
     places = column
     with cython.nogil:
         for i in range(first, end):

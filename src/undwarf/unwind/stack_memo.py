@@ -141,7 +141,7 @@ class StackMemo:
         log_index: cython.Py_ssize_t = self._log_stack(first, count, stop) if self.is_logged else -1
         if log_index >= 0 and stop in (StopReason.TRUNCATED, StopReason.ABSENT_PAGE):
             self.last_count = 0
-            self.log.put_off(self.chain, count)
+            self.log.postpone(self.chain, count)
             return NOTHING
         while i >= first:
             node = cython.cast(cython.uint, self.rules.stacks.node(node, self.chain[i]))
@@ -173,7 +173,8 @@ class StackMemo:
         n: cython.Py_ssize_t = count - first
         i: cython.Py_ssize_t
         at: cython.Py_ssize_t
-        state: FrameStatePointer
+        sp: cython.ulonglong
+        next_sp: cython.ulonglong
         size: cython.ulonglong = 0
         if (
             stop not in (StopReason.ROOT, StopReason.TRUNCATED, StopReason.ABSENT_PAGE)
@@ -183,26 +184,29 @@ class StackMemo:
             return -1
         if self.shared_count and self.shared_log_index == NOTHING:
             return -1
-        state = state_at(self.states.words, 0)
-        at = self.log.keep(n, state.stack_pointer, first)
+        sp = state_at(self.states.words, 0).stack_pointer
+        at = self.log.add(n, sp, first)
         if at < 0:
             return -1
         for i in range(n):
-            state = state_at(self.states.words, i)
             if i < n - 1:
-                size = state_at(self.states.words, i + 1).stack_pointer - state.stack_pointer
+                next_sp = state_at(self.states.words, i + 1).stack_pointer
+                size = next_sp - sp
+                sp = next_sp
             elif self.shared_count:
-                size = state_at(self.last_states, self.shared_count - 1).stack_pointer - state.stack_pointer
+                size = state_at(self.last_states, self.shared_count - 1).stack_pointer - sp
             # A leaf function may have no frame of its own where calls put their return addresses in a register.
             if size >= 0xFFFF or (size == 0 and i > 0):
-                self.log.forget(at)
+                self.log.remove_last(at)
                 return -1
-            self.log.steps[at + i] = cython.cast(cython.ushort, size)
+            self.log.sizes[at + i] = cython.cast(cython.ushort, size)
         self.log.end(
             at + n,
-            at + n - self.log.start - cython.cast(cython.Py_ssize_t, self.shared_log_index) if self.shared_count else 0,
+            at + n - self.log.window_start - cython.cast(cython.Py_ssize_t, self.shared_log_index)
+            if self.shared_count
+            else 0,
         )
-        return cython.cast(cython.Py_ssize_t, at - self.log.start)
+        return cython.cast(cython.Py_ssize_t, at - self.log.window_start)
 
     @cython.cfunc
     @cython.nogil

@@ -1,16 +1,16 @@
 cdef class Stacks:
-    # By frame: its image, address there, the absolute address it ran at, what led to its caller.
+    # By frame: its image, address there, the absolute address it ran at (0: not kept), how its caller was found.
     cdef unsigned int[::1] frame_image
     cdef unsigned long long[::1] frame_address
     cdef unsigned long long[::1] frame_runtime
     cdef unsigned char[::1] frame_provenance
-    # What its code says, once it was looked at: in the lowest two bits whether a call stands before the return address,
-    # above them whether the instruction is a return; 1 yes, 2 no, 3 not to be read.
+    # What its code shows (Evidence), two bits each from the lowest on: a call ends at the return address; the instruction
+    # returns; it is the root of a fiber; it calls Haskell code.
     cdef unsigned char[::1] frame_evidence
-    # Hashes have a number n as n + 1; 0 is free.
+    # Hash tables of the frames and nodes: numbers, plus one; 0 is free.
     cdef unsigned int[::1] frame_slots
     cdef Py_ssize_t frames
-    # By node: the parent above 32 bits of frame.
+    # By node: the parent, in the upper 32 bits, and the frame.
     cdef unsigned long long[::1] node_key
     cdef unsigned int[::1] node_slots
     cdef Py_ssize_t nodes

@@ -38,7 +38,7 @@ class Stacks:
 
     @cython.locals(slots="unsigned int[::1]", i=cython.Py_ssize_t, at=cython.ulonglong, mask=cython.ulonglong)
     def grow_frames(self) -> None:
-        """Double the room for frames."""
+        """Double the columns of frames."""
         size: cython.Py_ssize_t = len(self.frame_image)
         self.frame_image = doubled(self.frame_image, size)
         self.frame_address = doubled(self.frame_address, size)
@@ -65,11 +65,11 @@ class Stacks:
         mask=cython.ulonglong,
     )
     def grow_nodes(self) -> None:
-        """Double the room for nodes."""
+        """Double the columns of nodes."""
         size: cython.Py_ssize_t = len(self.node_key)
         keys = doubled(self.node_key, size)
         self.node_key = keys
-        # Half full at most: first touches of a larger one cost more than it saves.
+        # At most half full: the page faults of a larger one cost more than it saves.
         slots = zeros("I", 4 * size)
         mask = 4 * size - 1
         with cython.nogil:
@@ -181,8 +181,8 @@ class Stacks:
 
     @cython.locals(frame_map="unsigned int[::1]", node_map="unsigned int[::1]", i=cython.Py_ssize_t, parent=cython.uint)
     def adopt(self, other: Stacks) -> tuple[memoryview, memoryview]:  # noqa: F821 - the class itself, which Cython knows
-        """Take over another thread's frames and nodes; returns the columns that map its node numbers and its frame
-        numbers to ours."""
+        """Add another thread's frames and nodes; returns the columns that map its node numbers and its frame numbers to
+        ours."""
         mapped_frames = zeros("I", other.frames)
         mapped = zeros("I", other.nodes)
         frame_map = mapped_frames

@@ -1,4 +1,4 @@
-"""Walks all samples of a recording: windows of the stream are dealt to threads, their stacks merged at the end."""
+"""Walks all samples of a recording: threads take windows of the stream, and their stacks are merged at the end."""
 
 import os
 import threading
@@ -17,25 +17,26 @@ from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.walker import Walker
 
 WINDOW = 8 << 20
-"""Bytes of the stream a thread maps at once."""
+"""Bytes of the stream that a thread maps at once."""
 
 WARM = 8
-"""Samples for each function whose rows had to be made, from which on further threads walk too. Making rows takes the
-GIL: threads that begin together wait for each other at every function they meet, longer than they walk."""
+"""Samples for each function whose rows had to be loaded, from which on further threads walk too. Loading rows takes the
+GIL: threads that start together wait for each other at every function, longer than they walk."""
 COLD_SHARE = 4
-"""The part of the samples after which they begin in any case."""
+"""The part of the samples after which they start in any case."""
 
 FEW = 2000
 """Samples up to which one thread walks."""
 
 CUT = frozenset((StopReason.TRUNCATED, StopReason.ABSENT_PAGE))
-"""Reasons of stacks that go on outside of their dump."""
+"""Reasons of stacks that are larger than their dump."""
 NO_RULE = int(StopReason.NO_RULE)
 HASKELL_STACK = int(StopReason.HASKELL_STACK)
 
 Progress = Callable[[int, int], None]
 Memory = Callable[[int, int, int], bytes | None]
-"""Memory as it was at a sample, beside its stack dump: its number, start and end to the bytes from the start on."""
+"""Memory as it was at a sample, beside its stack dump: from the sample's number, a start and an end address to the
+bytes from the start on."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -49,7 +50,7 @@ class Walked:
     deferred: int
     damaged: int
     later: dict[str, int] = field(default_factory=dict)
-    """What became of deferred chains (undwarf.unwind.deferred_chains.match); empty where the recording has none."""
+    """Counts of deferred chains (undwarf.unwind.deferred_chains.match); empty if the recording has none."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -64,7 +65,7 @@ class LaterChains:
 
 
 def later_chains(data: PerfData, records: Records) -> LaterChains | None:
-    """The deferred user chains of a recording, each with its samples; None where there are none to be had."""
+    """The deferred user chains of a recording, each with its samples; None if it has none."""
     side = records.sideband
     if "CALLCHAIN_DEFERRED" not in records.counts and not any(event.defer_callchain for event in data.events):
         return None
@@ -122,27 +123,27 @@ def windows(data: PerfData, positions: memoryview) -> Iterator[tuple[int, int, i
 
 
 def default_jobs() -> int:
-    """Threads that walk when nothing else is said."""
+    """How many threads walk by default."""
     return min(len(os.sched_getaffinity(0)), 8)
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class Walking:
-    """How samples are walked."""
+    """Options of the walk."""
 
     limits: Limits = DEFAULT
     jobs: int | None = None
-    """Threads; default: one a CPU, 8 at most."""
+    """Threads; default: one per CPU, at most 8."""
     runtime: bool = False
     """Frames keep the absolute address they ran at."""
     returns: bool = False
-    """Callers' addresses are return addresses, else what they are looked up by, which is one less."""
+    """Callers have their return address, else what it was looked up by, which is one less."""
     callers: bool = True
-    """Without, dumps give one frame each, and places need no tables."""
+    """If not, each dump gives its innermost frame, and no unwind tables are needed."""
     branch_history: bool = False
-    """The branches before a sample are frames of its stack, below the callers that none of them was a call of."""
+    """The branches before a sample are frames of its stack, below the callers that were not called by one of them."""
     memory: Memory | None = None
-    """Reads what lies behind a stack dump."""
+    """Reads memory beside stack dumps."""
     other_dumps: bool = False
     """Stacks that end with their dump are continued from other dumps of their thread
     (:mod:`undwarf.unwind.other_dumps`)."""
@@ -157,7 +158,7 @@ def walk_samples(
     walking: Walking,
     progress: Progress | None = None,
 ) -> Walked:
-    """Walk the samples for which ``selected`` is not 0; ``progress`` is told samples done and in all."""
+    """Walk the samples for which ``selected`` is not 0; ``progress`` is called with the samples done and all."""
     later = later_chains(data, records)
     count = len(records.samples.position)
     registers = sources.machine.registers
@@ -189,7 +190,7 @@ def walk_samples(
     walk = _Walk(data, records, walkers, progress)
     walk.run()
     first = walkers[0]
-    # The stacks of all others are among those of the first one afterwards.
+    # Afterwards the first walker has the stacks of all.
     walked = walk.result(later.counts if later is not None else {}, walking.limits)
     first.memo.stop_log()
     if walking.callers and not walking.branch_history:
@@ -202,14 +203,14 @@ def walk_samples(
 def _through_entries(
     data: PerfData, records: Records, walker: Walker, sources: ImageTable, walked: Walked, limits: Limits
 ) -> None:
-    """Walk the stacks again that end in code made at run time, where the others show what enters it."""
+    """Walk the stacks again that end in code compiled at run time, if the others show what enters it."""
     if not sources.frame_pointers or NO_RULE not in bytes(walked.stop):
         return
-    made = {image: sources.is_jit(image) for image in set(walked.stop_image) if image != 0xFFFFFFFF}
+    jit = {image: sources.is_jit(image) for image in set(walked.stop_image) if image != 0xFFFFFFFF}
     samples = [
         sample
         for sample, (stop, image) in enumerate(zip(walked.stop, walked.stop_image, strict=True))
-        if stop == NO_RULE and made.get(image)
+        if stop == NO_RULE and jit.get(image)
     ]
     if not samples:
         return
@@ -228,11 +229,11 @@ def _through_entries(
 
 
 def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":
-    """What kind of branch stack each event has (Q)."""
-    found = zeros("Q", len(events))
+    """By event its `branch_sample_type` (Q)."""
+    kinds = zeros("Q", len(events))
     for number, event in enumerate(events):
-        found[number] = event.branch_sample_type
-    return found
+        kinds[number] = event.branch_sample_type
+    return kinds
 
 
 def _continue_haskell(
@@ -254,7 +255,7 @@ def _continue_haskell(
 
 
 class _Walk:
-    """Windows of the stream dealt to walkers, one a thread; the first is that of the calling thread."""
+    """Windows of the stream, which walkers take, one in each thread; the first is that of the calling thread."""
 
     def __init__(self, data: PerfData, records: Records, walkers: list[Walker], progress: Progress | None) -> None:
         self._data = data
@@ -277,7 +278,7 @@ class _Walk:
         self._started = False
 
     def run(self) -> None:
-        """Walk all windows; raises what any thread met."""
+        """Walk all windows; raises the exception of any thread."""
         self._run(0)
         if self._started:
             for thread in self._others:
@@ -287,9 +288,9 @@ class _Walk:
             raise self._failures[0]
 
     def _run(self, number: int) -> None:
-        """What one thread does."""
+        """Take windows until there are no more: the work of one thread."""
         walker = self._walkers[number]
-        made = 0
+        loaded = 0
         try:
             while not self._failures:
                 with self._lock:
@@ -305,26 +306,26 @@ class _Walk:
                     if self._progress is not None:
                         self._progress(self._done, self._count)
                 if number == 0:
-                    self._start_others(end - first, walker.rules.functions_loaded - made)
-                    made = walker.rules.functions_loaded
-        except BaseException as error:  # noqa: BLE001 - carried to the calling thread
+                    self._start_others(end - first, walker.rules.functions_loaded - loaded)
+                    loaded = walker.rules.functions_loaded
+        except BaseException as error:  # noqa: BLE001 - raised in the calling thread
             self._failures.append(error)
 
-    def _start_others(self, samples: int, made: int) -> None:
-        """Let the others walk too, once the first thread rarely has to make rows."""
-        if not self._started and (made * WARM <= samples or self._done * COLD_SHARE >= self._count):
+    def _start_others(self, samples: int, loaded: int) -> None:
+        """Start the other threads once the first one rarely has to load rows."""
+        if not self._started and (loaded * WARM <= samples or self._done * COLD_SHARE >= self._count):
             self._started = True
             for thread in self._others:
                 thread.start()
 
     def result(self, later: dict[str, int], limits: Limits) -> Walked:
-        """The stacks of all walkers, which are gone then; ``later`` is what became of deferred chains."""
+        """The stacks of all walkers, which are dropped; ``later`` are counts of deferred chains."""
         without_chain = sum(walker.missing_chains for walker in self._walkers)
         damaged = sum(walker.damaged for walker in self._walkers)
         first = self._walkers[0]
         stacks, *others = [walker.rules.stacks for walker in self._walkers]
         log, *other_logs = [walker.memo.log for walker in self._walkers]
-        # What walkers know of images is not needed to merge their stacks, and takes as much memory.
+        # Merging does not need what walkers have loaded of images, which takes as much memory.
         self._walkers.clear()
         for spans_walked in self._walked_by[1:]:
             nodes, frames = stacks.adopt(others.pop(0))

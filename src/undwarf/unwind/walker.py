@@ -17,6 +17,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.perfdata.native import u64
 from cython.cimports.undwarf.tables.registers_x86_64 import RBX, REGISTERS, RIP, RSP
 from cython.cimports.undwarf.unwind.frame_states import state_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
@@ -430,8 +431,11 @@ class Walker:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    @cython.locals(data="const unsigned char *")
     def _open_dump(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint) -> cython.bint:
         """Set registers and dump bounds from the sample; False if it has none that can be walked."""
+        data = cython.address(self.memory.window[0])
+        window_size: cython.Py_ssize_t = self.memory.window.shape[0]
         at: cython.Py_ssize_t
         abi: cython.ulonglong
         size: cython.ulonglong
@@ -444,25 +448,25 @@ class Walker:
         if not self.regs_at[s]:
             return False
         at = record + self.regs_at[s]
-        abi = self.memory.record_word(at)
+        abi = u64(data, window_size, at)
         if abi != ABI_64 or not self.is_walked:
             self.is_unsupported = abi != 0
             return False
         if not self.stack_at[s]:
             return False
-        size = self.memory.record_word(record + self.stack_at[s])
+        size = u64(data, window_size, record + self.stack_at[s])
         if size == 0:
             return False
         self.memory.dump = record + self.stack_at[s] + 8
-        if size > cython.cast(cython.ulonglong, self.memory.window.shape[0] - self.memory.dump):
+        if size > cython.cast(cython.ulonglong, window_size - self.memory.dump):
             self.damaged_samples += 1
             return False
-        valid = min(size, self.memory.record_word(self.memory.dump + cython.cast(cython.Py_ssize_t, size)))
+        valid = min(size, u64(data, window_size, self.memory.dump + cython.cast(cython.Py_ssize_t, size)))
         first_word = cython.cast(cython.Py_ssize_t, self.events[s]) * REGISTERS
         for place in range(REGISTERS):
             word = self.register_words[first_word + place]
             if word != ABSENT:
-                self.registers.values[place] = self.memory.record_word(at + 8 + 8 * word)
+                self.registers.values[place] = u64(data, window_size, at + 8 + 8 * word)
                 known |= cython.cast(cython.uint, 1) << place
             else:
                 self.registers.values[place] = 0

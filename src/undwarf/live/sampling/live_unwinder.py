@@ -176,7 +176,7 @@ class LiveUnwinder:
         if not ended or not self._entries.left:
             return
         for view, position, sample in ended:
-            self._entries.look(walker, view, position, sample)
+            self._entries.add(walker, view, position, sample)
         found = self._entries.found()
         if found != self._known_entries:
             self._known_entries = found

@@ -1,1 +1,1 @@
-"""What the walk has to know of AArch64."""
+"""The AArch64 part of the walk."""

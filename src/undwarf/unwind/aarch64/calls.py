@@ -1,4 +1,4 @@
-"""Call instructions of AArch64, to tell a return address from a number that looks like one.
+"""Call and system call instructions of AArch64, as evidence that a word on the stack is a return address.
 
 Source: Arm Architecture Reference Manual for A-profile, C6.2: BL, BLR, and BLRAA, BLRAAZ, BLRAB, BLRABZ.
 """
@@ -7,10 +7,10 @@ LONGEST = 4
 """Bytes of a call instruction."""
 
 RETURN_LONGEST = 4
-"""Bytes that tell a return instruction."""
+"""Bytes that identify a return instruction."""
 
 FIBER_ROOT_LONGEST = 8
-"""Bytes of code that tell the root of a fiber."""
+"""Bytes of code that identify the root of a fiber."""
 
 STACK_CHANGE_LONGEST = 4
 """Bytes of an instruction."""
@@ -19,7 +19,7 @@ SYSTEM_CALL_LENGTH = 4
 """Bytes of a system call instruction."""
 
 SYSTEM_CALL_REACH = 12
-"""Bytes of code in which a system call is looked for: glibc's `clone` branches twice behind it."""
+"""Bytes of code that are searched for a system call: glibc's `clone` branches twice after it."""
 
 _SVC = 0xD4000001
 _COMPARE_ZERO = 0xF100001F
@@ -27,7 +27,7 @@ _COMPARE_ZERO = 0xF100001F
 
 
 BRANCH_WITH_LINK = 0b100101
-"""The highest six bits of BL, of whose word the rest is the offset in words."""
+"""The highest six bits of BL; the others are the offset in words."""
 
 
 def ends_with_call(code: bytes) -> bool:
@@ -37,7 +37,7 @@ def ends_with_call(code: bytes) -> bool:
     word = int.from_bytes(code[-4:], "little")
     if word >> 26 == BRANCH_WITH_LINK:
         return True
-    # BLR: 1101011 Z 0 01 11111 0000 A M Rn Rm, where without A no key and no Rm is given.
+    # BLR: 1101011 Z 0 01 11111 0000 A M Rn Rm; without A, neither a key nor Rm.
     if word & 0xFEFFF000 != 0xD63F0000:
         return False
     authenticated = word >> 11 & 1
@@ -45,7 +45,7 @@ def ends_with_call(code: bytes) -> bool:
 
 
 def call_target(code: bytes, address: int) -> int | None:
-    """What a direct call calls that the bytes before ``address`` end with; None where they end with another one."""
+    """The target of the direct call that the bytes before ``address`` end with; None if they do not."""
     word = int.from_bytes(code[-4:], "little")
     if len(code) < LONGEST or word >> 26 != BRANCH_WITH_LINK:
         return None
@@ -59,38 +59,38 @@ def is_stack_change(code: bytes) -> bool:
 
 
 def is_return(code: bytes) -> bool:
-    """Never: what a return does is in the link register, so that no rule can be wrong about it for long."""
+    """Never: a return takes its address from the link register, which no rule gets wrong there."""
     return False
 
 
 def is_fiber_root(code: bytes) -> bool:
-    """Whether code is what Boost's new contexts have in the link register (make_arm64_aapcs_elf_gas.S): a call of
-    `_exit` with 0. That no call stands before it is for callers to check."""
+    """Whether code is that which Boost's new contexts have in the link register (make_arm64_aapcs_elf_gas.S): a call of
+    `_exit` with 0. It follows no call, which callers must check."""
     return code[:4] in (b"\x00\x00\x80\xd2", b"\xe0\x03\x1f\xaa") and code[7:8] in (b"\x94", b"\x97")
 
 
 def returns_from_signal(code: bytes) -> bool:
-    """Whether code starts with `rt_sigreturn`, `mov x8, #139; svc #0`, to which handlers return though nothing called
-    them."""
+    """Whether code starts with `rt_sigreturn`, `mov x8, #139; svc #0`, to which signal handlers return though nothing
+    called them."""
     return code.startswith(b"\x68\x11\x80\xd2\x01\0\0\xd4")
 
 
 def is_after_system_call(code: bytes) -> bool:
-    """Never: the walk does not keep what a system call leaves in registers here."""
+    """Never: no register has the address after a system call."""
     return False
 
 
 def system_call_number(code: bytes) -> int:
-    """Not to be seen, as :func:`is_after_system_call`."""
+    """Never known from code: the number is in x8."""
     return -1
 
 
 def follows_system_call(code: bytes) -> int:
-    """Where code ends: 1 right behind a system call, 2 behind one and whatever tests for the zero that a new thread or
-    process on a stack of its own gets (`cmp x0, #0`, `cbz x0`), 0 elsewhere.
+    """Where the first SYSTEM_CALL_REACH bytes of code end: 1 after a system call, 2 after one and the test for the zero
+    that a new thread or process on a stack of its own gets (`cmp x0, #0`, `cbz x0`), 0 elsewhere.
 
-    What gives the child its parent's stack (`vfork`) only looks for errors. ``code`` is 8 bytes longer than
-    SYSTEM_CALL_REACH, for the test may be still to come.
+    System calls that give the child its parent's stack (`vfork`) are followed by a check for errors only. ``code`` is 8
+    bytes longer, for the test may still follow.
     """
     words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) - 3, 4)]
     end = SYSTEM_CALL_REACH // 4

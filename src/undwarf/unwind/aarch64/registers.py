@@ -1,10 +1,10 @@
 # constants of kernels: the build writes the .pxd beside this file
 """Sampled registers of AArch64, and where the walk keeps them.
 
-The walk has 17 places for registers, laid out for x86-64. Of AArch64 it keeps those by which one gets from frame to
-frame: the registers that functions give back, the link register, the stack pointer and the program counter. In their
-places are: frame pointer (x29) 6, stack pointer 7, program counter 16, as on x86-64; x19 to x23 in those that x86-64
-gives back too (3, 12 to 15), by which equal states are known again.
+The walk has 17 places for registers, laid out for x86-64. Of AArch64 it keeps those that steps need: callee-saved
+registers, the link register, the stack pointer and the program counter. Frame pointer (x29), stack pointer and program
+counter have the places 6, 7 and 16, as on x86-64; x19 to x23 have those of callee-saved registers of x86-64 (3, 12 to
+15), which are part of a frame's state.
 
 Sources: enum perf_event_arm_regs (arch/arm64/include/uapi/asm/perf_regs.h); DWARF for the Arm 64-bit Architecture, 4.1.
 """
@@ -17,7 +17,7 @@ LINK = 8
 ABSENT = 255
 
 PLACES = {19: 3, 20: 12, 21: 13, 22: 14, 23: 15, 24: 0, 25: 1, 26: 2, 27: 4, 28: 5, 29: 6, 30: LINK, 31: 7}
-"""The walk's place of each DWARF register that is kept; the others are lost in calls."""
+"""The walk's place of each DWARF register that is kept; calls do not preserve the others."""
 
 PLACE_OF_DWARF = bytes(PLACES.get(number, ABSENT) for number in range(96))
 
@@ -33,7 +33,7 @@ PC_PLACE = 16
 
 
 def slots(mask: int) -> bytes:
-    """Where in a sample's register words the register of each place stands, for an event's ``sample_regs_user``.
+    """By place the register's word among those of a sample, 255 for none, for an event's ``sample_regs_user`` mask.
 
     perf numbers x0 to x30, sp and pc from 0 on, as DWARF does but for the pc.
     """

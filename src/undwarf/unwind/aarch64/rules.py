@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Rules of AArch64 binaries in the form in which the walk reads them: registers by the walk's places for them.
+"""Rules of AArch64 binaries as the walk reads them: with registers by the walk's places.
 
-Here the return address is a register like others (x30): where a rule says nothing of it, it is in the link register.
-A rule gets an entry for the program counter first, and keeps x30's own, so that a handler of signals finds it again.
+On this machine the return address is in a register like others (x30): if a rule does not mention it, it is in the link
+register. Each rule gets an entry for the program counter first, and keeps that of x30, which code interrupted by a
+signal needs.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ from undwarf.unwind.aarch64.registers import PLACE_OF_DWARF
 
 @cython.cclass
 class PlacedRules:
-    """Follows a set of rules as it grows."""
+    """The converted rules of a rule set that grows."""
 
     words = cython.declare("int[::1]")
     places = cython.declare("const unsigned char[::1]")
@@ -35,12 +36,12 @@ class PlacedRules:
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def place(self, register: cython.int) -> cython.int:
-        """The walk's place of a DWARF register, 255 for one that it does not keep."""
+        """The walk's place of a DWARF register; 255 for one that it does not keep."""
         return self.places[register] if 0 <= register < self.places.shape[0] else ABSENT
 
     @cython.locals(given="const int[::1]", larger="int[::1]", at=cython.Py_ssize_t, rule=cython.Py_ssize_t)
     def follow(self, rules: Any, count: cython.Py_ssize_t) -> memoryview:
-        """The words of the first ``count`` rules, 80 each as in the model, given as a memoryview of typecode i."""
+        """The words of the first ``count`` rules, converted; ``rules`` is a memoryview of typecode i."""
         size: cython.Py_ssize_t = self.words.shape[0]
         if STRIDE * count > size:
             while size < STRIDE * count:
@@ -62,7 +63,7 @@ class PlacedRules:
     @cython.cfunc
     @cython.exceptval(-1)
     def convert(self, rule: RulePointer, placed: NewRule) -> cython.int:
-        """Convert one rule; ``placed`` is the whole zeroed rule that is written."""
+        """Write ``rule`` to ``placed``, which is zero."""
         saved: SavedRegister
         i: cython.int
         number: cython.int
@@ -77,7 +78,7 @@ class PlacedRules:
             placed.cfa_register = self.place(rule.cfa_register)
             if placed.cfa_register == ABSENT:
                 placed.cfa_kind = CFA_UNDEFINED
-        # Without an entry of its own the return address is where the call put it.
+        # By default the return address is where the call put it.
         placed.saved[0].number = PC_PLACE
         placed.saved[0].kind = REGISTER
         placed.saved[0].value = LINK

@@ -1,1 +1,1 @@
-"""What the walk must know of x86-64."""
+"""The x86-64 part of the walk."""

@@ -1,4 +1,4 @@
-"""Call and return instructions of x86-64: to tell a return address from a number that looks like one.
+"""Call, return and system call instructions of x86-64, as evidence that a word on the stack is a return address.
 
 Source: Intel SDM volume 2, CALL: ``E8 rel32`` and ``FF /2`` with its addressing forms; RET: ``C3`` and ``C2 iw``.
 """
@@ -7,19 +7,19 @@ LONGEST = 7
 """Bytes of the longest call instruction without needless prefixes."""
 
 RETURN_LONGEST = 2
-"""Bytes that tell a return instruction."""
+"""Bytes that identify a return instruction."""
 
 FIBER_ROOT_LONGEST = 16
-"""Bytes of code that tell the root of a fiber."""
+"""Bytes of code that identify the root of a fiber."""
 
 STACK_CHANGE_LONGEST = 3
-"""Bytes that tell a load of the stack pointer: prefix, operation, operands."""
+"""Bytes that identify a load of the stack pointer: prefix, opcode, operands."""
 
 SYSTEM_CALL_LENGTH = 7
-"""Bytes of a system call instruction with that in front of it which takes its number."""
+"""Bytes of a system call instruction and the one before, which loads its number."""
 
 SYSTEM_CALL_REACH = 64
-"""Bytes of code in which a system call's number is looked for: musl's `clone` sets it 36 bytes before."""
+"""Bytes of code that are searched for a system call's number: musl's `clone` sets it 36 bytes before."""
 
 _SHORT_JUMPS = range(0x70, 0x80)
 
@@ -27,8 +27,9 @@ _SHORT_JUMPS = range(0x70, 0x80)
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address can be a call instruction that ends there.
 
-    One of the function right behind it is none: nothing but that function returns there, and compilers put such calls
-    only where it never does (in glibc, of `abort`, which libcoro takes as the return address of its coroutines).
+    A call of the function right after it does not count: it would have to return into itself, and compilers emit such
+    calls only where it never returns (in glibc, of `abort`, which libcoro uses as the return address of its
+    coroutines).
     """
     if len(code) >= 5 and code[-5] == 0xE8 and any(code[-4:]):
         return True
@@ -49,7 +50,7 @@ def ends_with_call(code: bytes) -> bool:
 
 
 def call_target(code: bytes, address: int) -> int | None:
-    """What a direct call calls that the bytes before ``address`` end with; None where they end with another one."""
+    """The target of the direct call that the bytes before ``address`` end with; None if they do not."""
     if len(code) < 5 or code[-5] != 0xE8:
         return None
     return address + int.from_bytes(code[-4:], "little", signed=True)
@@ -58,7 +59,8 @@ def call_target(code: bytes, address: int) -> int | None:
 def is_stack_change(code: bytes) -> bool:
     """Whether code starts with ``mov N(%reg),%rsp``, whose register is neither rsp nor rbp.
 
-    So goes Erlang's code on when a function of the C stack returns. Source: Intel SDM volume 2, MOV: REX.W ``8B /r``.
+    Erlang's code continues like this when a function on the C stack returns. Source: Intel SDM volume 2, MOV: REX.W
+    ``8B /r``.
     """
     if len(code) < STACK_CHANGE_LONGEST or code[0] not in (0x48, 0x49) or code[1] != 0x8B:
         return False
@@ -67,16 +69,15 @@ def is_stack_change(code: bytes) -> bool:
 
 
 def is_return(code: bytes) -> bool:
-    """Whether code starts with a near return, bare or behind the prefixes that compilers pad it with."""
+    """Whether code starts with a near return, with or without the prefixes that compilers pad it with."""
     return code[:1] in (b"\xc3", b"\xc2") or code[:2] in (b"\xf3\xc3", b"\xf2\xc3")
 
 
 def is_fiber_root(code: bytes) -> bool:
-    """Whether code is one of those that a new fiber's stack has as the return address of its first function.
+    """Whether code is one that new fibers' stacks have as the return address of their first function.
 
     Boost (make_x86_64_sysv_elf_gas.S, since 1.60) exits with 0 and halts; glibc (`__start_context`) takes the stack
-    pointer from rbx, where `makecontext` has put the next context. In both no call stands before it, which is for
-    callers to check.
+    pointer from rbx, where `makecontext` has put the next context. Neither follows a call, which callers must check.
     """
     for clear in (b"\x48\x31\xff", b"\x31\xff"):
         rest = code[len(clear) :]
@@ -89,12 +90,12 @@ def is_fiber_root(code: bytes) -> bool:
 
 
 def returns_from_signal(code: bytes) -> bool:
-    """Whether code starts with `rt_sigreturn`, to which handlers return though nothing called them."""
+    """Whether code starts with `rt_sigreturn`, to which signal handlers return though nothing called them."""
     return code.startswith((b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", b"\xb8\x0f\0\0\0\x0f\x05"))
 
 
 def is_after_system_call(code: bytes) -> bool:
-    """Whether code is `mov $NUMBER,%eax; syscall`, then nothing but a test of rax and short jumps, not taken."""
+    """Whether code is `mov $NUMBER,%eax; syscall`, then only a test of rax and short jumps, not taken."""
     if code[:1] != b"\xb8" or code[5:7] != b"\x0f\x05":
         return False
     rest = code[7:]
@@ -106,7 +107,7 @@ def is_after_system_call(code: bytes) -> bool:
 
 
 def system_call_number(code: bytes) -> int:
-    """The number of the `syscall` that these bytes end with: of the last `mov $NUMBER` to eax or al; -1 without."""
+    """The number of the `syscall` that these bytes end with, from the last `mov $NUMBER` to eax or al; -1 without."""
     if code[-2:] != b"\x0f\x05":
         return -1
     for at in range(len(code) - 4, -1, -1):
@@ -118,5 +119,5 @@ def system_call_number(code: bytes) -> int:
 
 
 def follows_system_call(code: bytes) -> int:
-    """Never: on this machine rcx has the address."""
+    """Never: on this machine rcx has the address after a system call."""
     return 0

@@ -4,7 +4,7 @@ Sources: enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h) and th
 """
 
 COUNT = 17
-"""DWARF registers the walk keeps: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 and the return address."""
+"""Registers that the walk keeps: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 and the return address."""
 
 DWARF_OF_PERF = (0, 3, 2, 1, 4, 5, 6, 7, 16, None, None, None, None, None, None, None, 8, 9, 10, 11, 12, 13, 14, 15)
 """DWARF number by perf's bit: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8-r15."""
@@ -13,7 +13,7 @@ ABSENT = 255
 
 
 def slots(mask: int) -> bytes:
-    """Where in a sample's register words each DWARF register stands, for an event's ``sample_regs_user`` mask."""
+    """By DWARF register its word among those of a sample, 255 for none, for an event's ``sample_regs_user`` mask."""
     found = [ABSENT] * COUNT
     word = 0
     for bit in range(64):
