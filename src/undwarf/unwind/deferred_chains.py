@@ -39,7 +39,7 @@ def _inside(view: Any, at: cython.Py_ssize_t, words: cython.ulonglong) -> cython
 )
 def read_cookies(view: Any, base: int, first: int, last: int, samples: Any, cookies: Any, waiting: Any) -> None:
     """Set ``cookies`` ('Q') and ``waiting`` ('B') of the samples ``first`` to ``last - 1`` whose chains end in a
-    cookie; their records lie in ``view`` (stream position ``base``)."""
+    cookie; their records are in ``view`` (stream position ``base``)."""
     positions = samples.position
     chain_at = samples.callchain_at
     found = cookies

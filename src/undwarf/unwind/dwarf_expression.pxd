@@ -9,7 +9,7 @@ cdef class ExpressionEvaluator:
     cdef RegisterFile registers
     cdef Py_ssize_t max_steps
     cdef unsigned long long[64] stack
-    # Of the operation at hand: its operand, of two the second, and the register that a DW_OP_breg names.
+    # Of the current operation: its operand, of two the second, and the register that a DW_OP_breg names.
     cdef unsigned long long operand
     cdef int operand_register
 

@@ -3,7 +3,7 @@ cdef class FrameLog:
     # the outermost one an END, and how many entries back the stack continues, in two halves (0: it does not).
     cdef unsigned short[::1] sizes
     cdef Py_ssize_t count
-    # Where the entries of the window at hand begin, and how many it may have.
+    # Where the entries of the current window begin, and how many it may have.
     cdef Py_ssize_t window_start
     cdef Py_ssize_t max_per_window
     # By stack: where its entries begin, its innermost stack pointer, and how many kernel frames it has.

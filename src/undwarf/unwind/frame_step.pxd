@@ -12,7 +12,7 @@ cdef class FrameStepper:
     cdef ExpressionEvaluator evaluator
     # The caller's registers, while a rule takes them from registers of the callee.
     cdef unsigned long long[17] caller
-    # Whether the frame at hand is the innermost one, or was interrupted by a signal: it has called no other.
+    # Whether the current frame is the innermost one, or was interrupted by a signal: it has called no other.
     cdef bint is_innermost
     # The stack pointer of the Haskell scheduler that was not recorded; 0 if the walk did not end below one.
     cdef unsigned long long missing_scheduler

@@ -10,15 +10,13 @@ from cython.cimports.undwarf.tables.rule import RulePointer, SavedPointer, rule_
 from cython.cimports.undwarf.tables.words import ENTRIES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.walk_constants import RULE_UNMAPPED, STACK_LIMIT
 
 from undwarf.unwind.dwarf_expression import ExpressionEvaluator
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
-STACK_LIMIT = cython.declare(cython.ulonglong, 8 << 20)
-"""Bytes above a dump's start from which on memory belongs to another stack: the usual limit of a stack."""
 BREG = cython.declare(cython.int, 0x70)
 """DW_OP_breg0, which the operations of the other registers follow."""
 SAVED_BY_STG_RUN = cython.declare(cython.ulonglong, 56)

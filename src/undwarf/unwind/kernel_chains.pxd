@@ -14,7 +14,7 @@ cdef class KernelChains:
     cdef const unsigned long long[::1] deferred_addresses
     # Whether user chains are those of an earlier unwinding.
     cdef bint is_unwound
-    # Of the chain at hand: whether its user part is deferred, else where that is in the window (-1: there is none).
+    # Of the current chain: whether its user part is deferred, else where that is in the window (-1: there is none).
     cdef bint is_deferred
     cdef Py_ssize_t user_at
     cdef Py_ssize_t user_count

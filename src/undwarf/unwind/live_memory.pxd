@@ -2,8 +2,8 @@ cdef class LiveMemory:
     # Memory as it was at the sample: `reader(sample, start, end)`.
     cdef object reader
     cdef bint has_reader
-    # Stacks of running processes as they are now (undwarf.live.sampling.stack_continuation), and whether the one of the
-    # sample at hand was requested (LiveState).
+    # Stacks of running processes as they are now (undwarf.live.sampling.stack_continuation), and whether that of the
+    # current sample was requested (LiveState).
     cdef object continuation
     cdef int state
     # Nothing shows yet that the memory is what it was at the sample; whether it has the dump's outermost return
@@ -12,7 +12,7 @@ cdef class LiveMemory:
     cdef bint agrees_with_dump
     # The stack pointer of the Haskell scheduler whose frames the unproven memory has (0: it has others).
     cdef unsigned long long scheduler
-    # The sample at hand, and what was read for it: the bytes at the addresses from `low` to below `high`.
+    # The current sample, and what was read for it: the bytes at the addresses from `low` to below `high`.
     cdef Py_ssize_t sample
     cdef const unsigned char[::1] block
     cdef unsigned long long low

@@ -15,7 +15,7 @@ BLOCK = cython.declare(cython.ulonglong, 1 << 16)
 @cython.final
 @cython.cclass
 class LiveMemory:
-    """The block of memory that was read last for the sample at hand. Python is called for each block, with the GIL."""
+    """The block of memory that was read last for the current sample. Python is called for each block, with the GIL."""
 
     reader: Any
     continuation: Any

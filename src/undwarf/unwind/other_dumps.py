@@ -139,7 +139,7 @@ class Dumps:
     # The dumps, from the outermost on, that show the thread's stack at the moment; or those that wait for each other.
     pending = cython.declare("unsigned int[::1]")
     pending_count: cython.Py_ssize_t
-    # Comparisons of the thread at hand that were right, and that were wrong.
+    # Comparisons of the current thread that were right, and that were wrong.
     right: cython.Py_ssize_t
     wrong: cython.Py_ssize_t
     # By node of a whole stack: the same stack of inferred frames, and its depth above 32 bits; 0 if that was not looked

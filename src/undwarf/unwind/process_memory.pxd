@@ -13,7 +13,7 @@ cdef class ProcessMemory:
     cdef Py_ssize_t dump
     cdef unsigned long long low
     cdef unsigned long long high
-    # Why the step at hand fails (a stop reason, 0: it does not): a word or a register that is not known, or a rule or
+    # Why the current step fails (a stop reason, 0: it does not): a word or a register that is not known, or a rule or
     # an expression that cannot be evaluated.
     cdef int fault
     # The end of the highest word of the dump that was read.

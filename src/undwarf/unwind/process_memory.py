@@ -8,14 +8,11 @@ import cython
 from cython.cimports.undwarf.perfdata.native import u64
 from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import ImageState, LiveState
+from cython.cimports.undwarf.unwind.walk_constants import STACK_LIMIT, ImageState, LiveState
 
 from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.live_memory import LiveMemory
 from undwarf.unwind.rule_cache import RuleCache
-
-STACK_LIMIT = cython.declare(cython.ulonglong, 8 << 20)
-"""Bytes above the dump that may still be of the same stack: the usual limit of a stack."""
 
 
 @cython.final
@@ -54,7 +51,7 @@ class ProcessMemory:
         if self.low <= address and address < self.high and self.high - address >= 8:
             if address >= self.read_end:
                 self.read_end = address + 8
-            # low and high bound the part of the dump that lies in the window (checked when the sample was opened).
+            # low and high bound the part of the dump that is in the window (checked when the sample was opened).
             return cython.cast(
                 cython.p_ulonglong,
                 cython.address(self.window[self.dump + cython.cast(cython.Py_ssize_t, address - self.low)]),

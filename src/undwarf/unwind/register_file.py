@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The registers of the frame at hand."""
+"""The registers of the current frame."""
 
 from typing import Any
 

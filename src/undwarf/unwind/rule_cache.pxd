@@ -46,7 +46,7 @@ cdef class RuleCache:
     cdef unsigned long long[::1] by_space
     # The second one, three words an entry: address, image and exactness, rule and frame.
     cdef unsigned long long[::1] by_image
-    # The address space of the sample at hand, and the rule, frame and image of the address that was looked up last.
+    # The address space of the current sample, and the rule, frame and image of the address that was looked up last.
     cdef unsigned int space
     cdef unsigned int found_rule
     cdef unsigned int found_frame

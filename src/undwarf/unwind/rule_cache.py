@@ -321,7 +321,7 @@ class RuleCache:
         shown: cython.ulonglong = lookup if provenance == 0 and not self.returns else raw
         site: cython.Py_ssize_t = -1
         key: cython.ulonglong = 0
-        asked: cython.ulonglong
+        looked_up: cython.ulonglong
         if entry < 0 or not self.spaces.flags[entry]:
             self.found_rule = RULE_UNMAPPED
             self.found_image = NOTHING if entry < 0 else self.spaces.images[entry]
@@ -343,7 +343,7 @@ class RuleCache:
             address = self.stated_address(image, address)
         elif self.image_state[image] in (ImageState.ANONYMOUS, ImageState.COPIED):
             address = lookup
-        asked = address
+        looked_up = address
         if provenance == 0 and not self.runtime:
             key = USED | cython.cast(cython.ulonglong, image) << 1 | (lookup == raw)
             site = 3 * (((address ^ key << 40) * GOLDEN_RATIO) >> 40 & (SECOND_CACHE - 1))
@@ -371,7 +371,7 @@ class RuleCache:
             self.stacks.frame(cython.cast(cython.uint, image), address, shown if self.runtime else 0, source),
         )
         if site >= 0:
-            self.by_image[site] = asked
+            self.by_image[site] = looked_up
             self.by_image[site + 1] = key
             self.by_image[site + 2] = cython.cast(cython.ulonglong, rule) << 32 | self.found_frame
         return 0

@@ -9,7 +9,7 @@ from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import RBP, RIP, RSP
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_UNMAPPED, Evidence
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_UNMAPPED, STACK_LIMIT, Evidence
 
 from undwarf.column import zeros
 from undwarf.unwind.frame_step import FrameStepper
@@ -17,11 +17,9 @@ from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
-STACK_LIMIT = cython.declare(cython.ulonglong, 8 << 20)
-"""Bytes above a dump's start that may be of the same stack: the usual limit of a stack."""
 ENTRY_REACH = cython.declare(cython.ulonglong, 1024)
-"""Bytes above the stack pointer that are searched for the entry of code made at run time: LuaJIT's traces keep up to
-that many of their own."""
+"""Bytes above the stack pointer that are searched for the entry of code compiled at run time: LuaJIT's traces have up
+to that many of their own."""
 STALE_ADDRESSES = cython.declare(cython.int, 4)
 NEAR_CODE = cython.declare(cython.ulonglong, 1 << 16)
 """Return addresses, and within how many bytes of the code, that show a frame pointer to be one of an outer frame."""
@@ -201,8 +199,8 @@ class RulelessStepper:
             return StopReason.NO_RULE
         call = self.rules.call_evidence()
         if call == Evidence.NO and saved == 0 and self.by_frame_pointer:
-            # The outermost frame, by its frame pointer, returns to where there is no call: a runtime stored that
-            # address for the return of the first function of one of its own processes (Erlang).
+            # The outermost frame, by its frame pointer, returns to an address that follows no call: a runtime stored it there
+            # as the return address of the first function of one of its own processes (Erlang).
             return StopReason.FIBER_ROOT
         # Where code cannot be read, the chain of frame pointers is the only evidence, and must not have a gap.
         if call == Evidence.NO or (

@@ -21,12 +21,12 @@ cdef class StackMemo:
     cdef Py_ssize_t last_dump
     cdef unsigned long long last_low
     cdef unsigned long long last_read_end
-    # The innermost of its frames that the frame at hand may be (-1: none), the address down to which both dumps were
+    # The innermost of its frames that the current frame may be (-1: none), the address down to which both dumps were
     # compared and are equal, and whether they differ below it.
     cdef Py_ssize_t candidate
     cdef unsigned long long equal_from
     cdef bint differs_below
-    # How many outer frames the stack at hand shares with the last one; the node of the innermost of these, and its
+    # How many outer frames the current stack shares with the last one; the node of the innermost of these, and its
     # index in this window's log.
     cdef Py_ssize_t shared_count
     cdef unsigned int shared_node

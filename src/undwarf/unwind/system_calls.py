@@ -77,7 +77,7 @@ class SystemCalls:
             return self._take_rule_by_number(pc)
         if not (follows or self.in_kernel):
             return False
-        # Only then: before the address of a page fault is another function, or padding, whose rules nobody needs.
+        # Only then: before the address of a page fault is another function, or padding.
         if ((follows and pc == returns_to) or self._is_at_signal_frame()) and self._take_signal_return(
             pc, SYSCALL_LENGTH
         ):

@@ -12,6 +12,9 @@ RULE_NO_FILE = 0xFFFFFFFD
 RULE_LIMIT = 0xFFFFFFF0
 """Numbers of rules are below it."""
 
+STACK_LIMIT = 8 << 20
+"""Bytes of a stack, at most: its usual limit. Memory further away belongs to another one."""
+
 END = 0xFFFF
 """In the log of frames (:mod:`undwarf.unwind.frame_log`), in place of a frame's size: the stack ends here, or continues
 elsewhere in the log."""

@@ -44,12 +44,12 @@ cdef class Walker:
     cdef const unsigned char[::1] register_words
     # The window's position in the stream.
     cdef unsigned long long base
-    # Whether stacks of this machine are walked; whether the registers of the sample at hand are of another.
+    # Whether stacks of this machine are walked; whether the registers of the current sample are of another.
     cdef bint is_walked
     cdef bint is_unsupported
-    # Whether the dump of the sample at hand ends at a page, before the size that was asked for.
+    # Whether the dump of the current sample ends at a page, before the size that was asked for.
     cdef bint ends_at_page
-    # The outcome for the sample at hand.
+    # The outcome for the current sample.
     cdef unsigned int node
     cdef int stop
     cdef unsigned int stop_image

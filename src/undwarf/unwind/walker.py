@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The walk: from sampled registers and stack bytes to interned stacks, with a reason where each one ends.
 
-One :class:`Walker` belongs to one thread; it takes the GIL only to load an image, compile a function or read code that
-it meets for the first time. Its parts each know only those that they use:
+One :class:`Walker` belongs to one thread; it takes the GIL only to load an image, the rows of a function or code that
+it needs for the first time. Each of its parts knows only those that it uses:
 
 - rules and frames of addresses (`rule_cache.py`, `stacks.py`);
-- the frame at hand: memory (`process_memory.py`, `live_memory.py`) and registers (`register_file.py`);
+- the current frame: memory (`process_memory.py`, `live_memory.py`) and registers (`register_file.py`);
 - one step to the caller, by a rule (`frame_step.py`, with `dwarf_expression.py`) or without (`ruleless_step.py`), and
   what is special at system calls (`system_calls.py`);
 - all steps of one dump (`dump_walk.py`), the states of its frames (`frame_states.py`), and what it shares with the last
@@ -163,7 +163,7 @@ class Walker:
         stop_images: memoryview,
         logged: Any = None,
     ) -> None:
-        """Walk samples ``first`` to ``last - 1``, whose records lie in ``window`` (stream position ``base``).
+        """Walk samples ``first`` to ``last - 1``, whose records are in ``window`` (stream position ``base``).
 
         Writes each sample's stack node, stop reason and the image where it stopped (0xffffffff: none), and if frames
         are logged the number of its stack there, plus one (0: none).
@@ -187,7 +187,7 @@ class Walker:
         self.memory.window = None
 
     def trace(self, window: memoryview, base: int, number: int) -> tuple[list[int], list[int], list[int]] | None:
-        """Walk a sample, whose record lies in ``window`` (stream position ``base``), and keep its chain at hand for
+        """Walk a sample, whose record is in ``window`` (stream position ``base``), and keep its chain for
         :meth:`continued`. By user frame, from the innermost on: stack pointers, addresses and frame numbers; None where
         they are not those of one dump on one stack.
         """
@@ -220,7 +220,7 @@ class Walker:
         return leaf
 
     def entry_of(self, window: memoryview, base: int, number: int, reach: int) -> tuple[int, int, int] | None:
-        """Walk a sample that ends in code without rules, whose record lies in ``window`` (stream position ``base``),
+        """Walk a sample that ends in code without rules, whose record is in ``window`` (stream position ``base``),
         and find the nearest return address above the stack pointer that follows a call in a function with rules, at
         most ``reach`` bytes away. Its frame, the distance in bytes, and the address where the walk stopped; None
         without.
