@@ -30,9 +30,6 @@ class AddressSpaces:
         self.snapshot_at = columns["snapshot_at"]
         self.snapshot_count = columns["snapshot_count"]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def mapping(self, space: cython.uint, address: cython.ulonglong) -> cython.Py_ssize_t:
         """The entry of the mapping that holds ``address`` in a snapshot, or -1."""
         first: cython.Py_ssize_t

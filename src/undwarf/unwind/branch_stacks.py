@@ -44,9 +44,6 @@ class BranchStacks:
         self.offsets = offsets
         self.has_history = has_history
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def branch_count(self, at: cython.Py_ssize_t, kind: cython.ulonglong) -> cython.Py_ssize_t:
         """How many branches the branch stack at ``at`` in the window has."""
         total: cython.ulonglong = self.memory.record_word(at)
@@ -57,18 +54,12 @@ class BranchStacks:
             return 0
         return min(cython.cast(cython.Py_ssize_t, total), self.max_branches)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def has_call_stack(self, sample: cython.Py_ssize_t, record: cython.Py_ssize_t, event: cython.uint) -> cython.bint:
         """Whether the branch stack of a sample is a call stack, and not empty."""
         if not self.kinds.shape[0] or not self.offsets[sample] or not self.kinds[event] & BRANCH_CALL_STACK:
             return False
         return self.branch_count(record + self.offsets[sample], self.kinds[event]) > 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def add_call_stack(
         self,
         sample: cython.Py_ssize_t,
@@ -100,9 +91,6 @@ class BranchStacks:
             count += 1
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFF, check=True)
     def with_history(
         self,
         sample: cython.Py_ssize_t,
@@ -147,18 +135,15 @@ class BranchStacks:
         while i > 0:
             i -= 1
             source = self._frame(at + BRANCH_BYTES * i, kernel)
-            node = cython.cast(cython.uint, self.rules.stacks.node(node, source))
+            node = self.rules.stacks.node(node, source)
             source = self._frame(at + BRANCH_BYTES * i + 8, kernel)
-            node = cython.cast(cython.uint, self.rules.stacks.node(node, source))
-        return cython.cast(cython.uint, self.rules.stacks.node(node, sampled))
+            node = self.rules.stacks.node(node, source)
+        return self.rules.stacks.node(node, sampled)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFF)
     def _frame(self, at: cython.Py_ssize_t, kernel: cython.uint) -> cython.uint:
         """The frame of the address at ``at`` in the window, the kernel's or the user's."""
         ip: cython.ulonglong = self.memory.record_word(at)
         if ip >> 63:
-            return cython.cast(cython.uint, self.rules.kernel_frame(kernel, ip, ip))
+            return self.rules.kernel_frame(kernel, ip, ip)
         self.rules.resolve(ip, ip, Provenance.BRANCH_STACK)
         return self.rules.found_frame

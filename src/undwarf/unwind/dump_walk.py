@@ -64,9 +64,6 @@ class DumpWalk:
         self.stop_image = NOTHING
         self.ended_at_zero = False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def walk(
         self,
         count: cython.Py_ssize_t,
@@ -249,16 +246,10 @@ class DumpWalk:
             self.stop_image = image
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def is_whole(self) -> cython.bint:
         """Whether the walk has reached the root of its stack (undwarf.unwind.stop.WHOLE)."""
         return self.stop in (StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _is_called_unmapped(self) -> cython.bint:
         """Whether a call went to an address without code, as through a null pointer; sets ``return_address``, which is
         where the call has put it: nothing was executed since."""
@@ -275,9 +266,6 @@ class DumpWalk:
             return False
         return self.rules.follows_call(self.return_address)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _is_called_within(self, pc: cython.ulonglong) -> cython.bint:
         """Whether the innermost code, which was looked up last, is a subroutine inside a function: the return address
         that the stack pointer points to is that of a call from elsewhere in the same function."""
@@ -302,9 +290,6 @@ class DumpWalk:
         self.rules.find(pc, pc)
         return within
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _reason_at_zero(self, image: cython.uint, frame: cython.uint) -> cython.int:
         """Why a stack ends whose outermost frame, of code in ``image``, has a return address of zero.
 
@@ -320,9 +305,6 @@ class DumpWalk:
             return StopReason.ROOT
         return StopReason.FIBER_ROOT
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _begins_fiber(self, callee: cython.uint) -> cython.bint:
         """Whether the return address that was looked up last, to which frame ``callee`` returns (all ones: none), is
         the root of a fiber: known code of one, or the start of a function, in a place that unwind information gave.
@@ -340,9 +322,6 @@ class DumpWalk:
             and self.rules.stacks.frame_provenance[callee] <= Provenance.SFRAME
         )
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def cut_at_fiber_root(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """End a stack that is not whole, and begins at entry ``first`` of the chain, where one of its last frames is
         the root of a fiber. Returns the chain's length."""
@@ -363,9 +342,6 @@ class DumpWalk:
             return first + i + 1
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _installs_handler(self, rule: cython.uint) -> cython.bint:
         """Whether a rule is one of a function that jumps to an exception's handler: it saves rax and rdx, which no
         other does, since a handler has its arguments there (gcc, `__builtin_eh_return`)."""
@@ -380,9 +356,6 @@ class DumpWalk:
                 found += 1
         return found == 2
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def walk_from_handler(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Walk on, if that reaches the root, where the unwinder of exceptions is about to jump to a handler.
 

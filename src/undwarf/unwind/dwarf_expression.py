@@ -31,9 +31,6 @@ class ExpressionEvaluator:
         self.registers = registers
         self.max_steps = max_steps
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def register(self, place: cython.int) -> cython.ulonglong:
         """The value of the register in a place; sets ``fault`` if it is not known."""
         if place < 0 or place >= REGISTERS:
@@ -44,9 +41,6 @@ class ExpressionEvaluator:
             return 0
         return cython.cast(cython.ulonglong, self.registers.values[place])
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def evaluate(self, expression: cython.int, cfa: cython.ulonglong, with_cfa: cython.bint) -> cython.ulonglong:
         """The value of the expression with this number; ``with_cfa`` starts it with the CFA on the stack."""
         first: cython.Py_ssize_t
@@ -91,9 +85,6 @@ class ExpressionEvaluator:
             return 0
         return cython.cast(cython.ulonglong, self.stack[depth - 1])
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def _read_operands(self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Read the operand of an operation (of DW_OP_bregx the register as well); where it ends, -1 past the end."""
         if op == operations.ADDR or op == operations.CONST8U or op == operations.CONST8S:
@@ -118,9 +109,6 @@ class ExpressionEvaluator:
                 at = self._read_leb128(at, end, True)
         return at
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _operate(self, op: cython.int, depth: cython.int, cfa: cython.ulonglong) -> cython.int:
         """Do an operation on the stack, which has space for two more entries; returns its new depth. Sets ``fault``
         where there are too few operands, or the operation is not known."""
@@ -200,9 +188,6 @@ class ExpressionEvaluator:
             return depth - 1
         return depth
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _binary(self, op: cython.int, a: cython.ulonglong, b: cython.ulonglong) -> cython.ulonglong:
         """The result of a binary operation; sets ``fault`` for one that is not known."""
         if op == operations.AND:
@@ -238,9 +223,6 @@ class ExpressionEvaluator:
         self.memory.fault = StopReason.BAD_RULE
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def _read_fixed(
         self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, size: cython.Py_ssize_t, signed: cython.bint
     ) -> cython.Py_ssize_t:
@@ -256,9 +238,6 @@ class ExpressionEvaluator:
         self.operand = value
         return at + size
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def _read_leb128(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, signed: cython.bint) -> cython.Py_ssize_t:
         """Read a LEB128 operand; where it ends, -1 past the end."""
         self.operand = leb128(self.rules.expression_bytes, cython.address(at), end, signed)

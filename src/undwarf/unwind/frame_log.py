@@ -59,9 +59,6 @@ class FrameLog:
         """Make the column of frames at least ``size`` long."""
         self.frames = with_room(self.frames, self.frame_count, size)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def add(self, frames: cython.Py_ssize_t, pointer: cython.ulonglong, kernel: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Add a stack with so many frames that it does not share, its innermost stack pointer, and its kernel frames.
         Returns where its sizes go, -1 if the window has too many entries already."""
@@ -84,9 +81,6 @@ class FrameLog:
         self.last = cython.cast(cython.uint, self.stack_count)
         return at
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     @cython.locals(chain="unsigned int[::1]")
     def postpone(self, chain: Any, count: cython.Py_ssize_t) -> cython.int:
         """Keep the frames of the stack that was added last: the callers of its outermost one may be inferred later."""
@@ -102,9 +96,6 @@ class FrameLog:
         self.frame_count += count + 1
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def remove_last(self, at: cython.Py_ssize_t) -> cython.int:
         """Remove the stack that was added last, at ``at``."""
         self.count = at
@@ -112,9 +103,6 @@ class FrameLog:
         self.last = 0
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def end(self, at: cython.Py_ssize_t, back: cython.Py_ssize_t) -> cython.int:
         """End a stack at entry ``at``; with ``back`` it continues so many entries earlier."""
         self.sizes[at] = END
@@ -122,9 +110,6 @@ class FrameLog:
         self.sizes[at + 2] = cython.cast(cython.ushort, back >> 16)
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def continues_at(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the stack with an END at ``at`` continues; -1: nowhere."""
         back: cython.Py_ssize_t = self.sizes[at + 1] | cython.cast(cython.Py_ssize_t, self.sizes[at + 2]) << 16

@@ -24,9 +24,6 @@ class FrameStates:
         self.words = zeros("Q", STATE_WORDS * (max_frames + 1))
         self.count = 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def keep(self, depth: cython.Py_ssize_t, exact: cython.bint) -> cython.int:
         """Keep the registers as the state of frame ``depth``, the outermost one so far."""
         state: FrameStatePointer = state_at(self.words, depth)

@@ -23,8 +23,8 @@ cdef class FrameStepper:
     cdef bint restore_c_stack(self, RulePointer rule) except? -1 nogil
     cdef int _step_to_scheduler(self, RulePointer rule, unsigned long long cfa) except? -1 nogil
     cdef bint _is_scheduler(self, unsigned long long cfa) except? -1 nogil
-    cdef unsigned long long _call_frame_address(self, RulePointer rule) except? -1 nogil
+    cdef unsigned long long _call_frame_address(self, RulePointer rule) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef bint _is_user_mode(self, unsigned long long slot) except? -1 nogil
     cdef int _restore_from_memory(self, RulePointer rule, unsigned long long cfa) except? -1 nogil
     cdef int _restore_with_copies(self, RulePointer rule, unsigned long long cfa) except? -1 nogil
-    cdef unsigned long long _saved_value(self, SavedPointer saved, unsigned long long cfa) except? -1 nogil
+    cdef unsigned long long _saved_value(self, SavedPointer saved, unsigned long long cfa) except? 0xFFFFFFFFFFFFFFFF nogil

@@ -53,9 +53,6 @@ class FrameStepper:
         self.is_innermost = False
         self.missing_scheduler = 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def step(self, number: cython.uint) -> cython.int:
         """Go from a frame to its caller by the rule with this number; 0 or a stop reason."""
         rule: RulePointer = rule_at(self.rules.words, number)
@@ -120,9 +117,6 @@ class FrameStepper:
         reason = self._restore_from_memory(rule, cfa) if from_memory else self._restore_with_copies(rule, cfa)
         return self._reason_at_stack_switch(rule, cfa, on_other_stack(reason, other_stack)) if reason else 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _reason_at_stack_switch(self, rule: RulePointer, frame: cython.ulonglong, reason: cython.int) -> cython.int:
         """Why a rule gives no caller, whose frame would be at ``frame``; ``reason`` is why it cannot be read.
 
@@ -140,9 +134,6 @@ class FrameStepper:
             return StopReason.ENTERED_STACK
         return reason
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def preserves_c_stack(self, rule: RulePointer) -> cython.bint:
         """Whether the frame of a rule is on another stack than that of C, whose stack pointer it does not change:
         Haskell code with debugging information, whose rules have the caller's stack pointer from this frame's."""
@@ -154,9 +145,6 @@ class FrameStepper:
                 return rule.saved[i].kind in (kinds.REGISTER, kinds.IS_EXPRESSION)
         return False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def restore_c_stack(self, rule: RulePointer) -> cython.bint:
         """Take the stack pointer from before what a frame that preserves the C stack has pushed on it; False if that is
         not known."""
@@ -172,9 +160,6 @@ class FrameStepper:
         self.memory.fault = 0
         return False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _step_to_scheduler(self, rule: RulePointer, cfa: cython.ulonglong) -> cython.int:
         """Go from Haskell code to the scheduler that runs it, over 16,384 bytes of stack that C code rarely touches:
         dumps end at the first page that is not in memory, whatever their size."""
@@ -190,9 +175,6 @@ class FrameStepper:
         self.missing_scheduler = cfa
         return StopReason.HASKELL_STACK
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _is_scheduler(self, cfa: cython.ulonglong) -> cython.bint:
         """Whether the return address below ``cfa`` is where Haskell's scheduler runs Haskell code; sets ``fault`` where
         that cannot be read."""
@@ -204,10 +186,6 @@ class FrameStepper:
         self.rules.find(return_address - 1, return_address)
         return self.rules.found_rule != RULE_UNMAPPED and self.rules.calls_haskell()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
     def _call_frame_address(self, rule: RulePointer) -> cython.ulonglong:
         """The call frame address by a rule; sets ``fault`` if there is none."""
         kind: cython.int = rule.cfa_kind
@@ -224,9 +202,6 @@ class FrameStepper:
             cfa += 8
         return cfa
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _is_user_mode(self, slot: cython.ulonglong) -> cython.bint:
         """Whether the registers that an interruption has saved, the return address at ``slot``, are those of user mode,
         by their code segment: the kernel was entered here."""
@@ -235,10 +210,6 @@ class FrameStepper:
         self.memory.fault = 0
         return user
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
     def _restore_from_memory(self, rule: RulePointer, cfa: cython.ulonglong) -> cython.int:
         """Restore the caller's registers by a rule that takes none from another register, as most do: they can be
         replaced one by one. 0 or a stop reason."""
@@ -286,9 +257,6 @@ class FrameStepper:
         self.registers.known = known
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _restore_with_copies(self, rule: RulePointer, cfa: cython.ulonglong) -> cython.int:
         """Restore the caller's registers by a rule that takes some from registers of this frame, which must all be read
         before any is replaced. 0 or a stop reason."""
@@ -325,9 +293,6 @@ class FrameStepper:
         self.registers.known = known
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _saved_value(self, saved: SavedPointer, cfa: cython.ulonglong) -> cython.ulonglong:
         """The caller's value of a register; sets ``fault`` if it is not known, to ROOT if the rule states that."""
         kind: cython.int = saved.kind

@@ -47,9 +47,6 @@ class KernelChains:
         address (undwarf.perfdata.sample_writer)."""
         self.is_unwound = True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def begin_sample(self) -> cython.int:
         """A sample follows that may have no chain."""
         self.user_at = -1
@@ -58,9 +55,6 @@ class KernelChains:
         self.stop_image = NOTHING
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def add_kernel_frames(self, at: cython.Py_ssize_t, space: cython.uint) -> cython.Py_ssize_t:
         """Add the kernel frames of the sampled chain that begins at ``at`` in the window, and keep where its user part
         is. Returns the chain's length."""
@@ -98,24 +92,16 @@ class KernelChains:
                     # A guest's frames, or a marker of a later kernel: no image is known for these addresses.
                     break
             elif in_kernel and count < self.max_chain:
-                self.chain[count] = cython.cast(
-                    cython.uint, self.rules.kernel_frame(space, ip if exact else ip - 1, ip)
-                )
+                self.chain[count] = self.rules.kernel_frame(space, ip if exact else ip - 1, ip)
                 count += 1
                 exact = False
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def sampled_address(self) -> cython.ulonglong:
         """The first address of the user part; 0 without."""
         ip: cython.ulonglong = self.memory.record_word(self.user_at) if self.user_count > 0 else 0
         return ip if ip < MARKERS else 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def add_user_frames(self, count: cython.Py_ssize_t, stored_stop: cython.int) -> cython.Py_ssize_t:
         """Add the user frames of the sampled chain: those that the kernel found by frame pointers, up to the first that
         cannot be code; if the recording was unwound before, all of them, and they end for the reason ``stored_stop``.
@@ -147,18 +133,12 @@ class KernelChains:
                 self.stop_image = self.rules.found_image
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def deferred_count(self, sample: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """How many addresses were recorded after the sample; -1 if it has no deferred chain, or that never arrived."""
         if self.is_deferred and sample < self.deferred_counts.shape[0] and self.deferred_counts[sample] != NOTHING:
             return cython.cast(cython.Py_ssize_t, self.deferred_counts[sample])
         return -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def add_deferred_frames(self, sample: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Add the user frames that were recorded after the sample, in the address space of the sample."""
         ip: cython.ulonglong

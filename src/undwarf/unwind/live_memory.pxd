@@ -23,7 +23,7 @@ cdef class LiveMemory:
 
     cdef int begin(self, Py_ssize_t sample) except? -1 nogil
     cdef bint holds(self, unsigned long long address) except? -1 nogil
-    cdef unsigned long long word(self, unsigned long long address) except? -1 nogil
+    cdef unsigned long long word(self, unsigned long long address) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef bint read(self, unsigned long long address) except? -1 nogil
     cdef bint _read(self, unsigned long long address) except? -1
     cdef int request(

@@ -47,9 +47,6 @@ class LiveMemory:
         self.read_with(other.reader)
         self.continue_with(other.continuation)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def begin(self, sample: cython.Py_ssize_t) -> cython.int:
         """Nothing is read yet for this sample."""
         self.sample = sample
@@ -60,16 +57,10 @@ class LiveMemory:
         self.high = 0
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def holds(self, address: cython.ulonglong) -> cython.bint:
         """Whether the word at an address was read."""
         return self.low <= address and address < self.high and self.high - address >= 8
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def word(self, address: cython.ulonglong) -> cython.ulonglong:
         """The word at an address of the block; 0 outside, which no return address is."""
         if not self.holds(address):
@@ -78,16 +69,11 @@ class LiveMemory:
             cython.p_ulonglong, cython.address(self.block[cython.cast(cython.Py_ssize_t, address - self.low)])
         )[0]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def read(self, address: cython.ulonglong) -> cython.bint:
         """Read the process's memory as it was, from ``address`` on; False where that cannot be done."""
         with cython.gil:
             return self._read(address)
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def _read(self, address: cython.ulonglong) -> cython.bint:
         block = self.reader(self.sample, address, address + 8 + BLOCK)
         if block is None or len(block) < 8:
@@ -95,8 +81,6 @@ class LiveMemory:
         self._take(block, address)
         return True
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def request(
         self,
         proofs: cython.Py_ssize_t,
@@ -121,8 +105,6 @@ class LiveMemory:
             self.state = LiveState.READABLE
         return 0
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def extend(self, proofs: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
         """Read on in unproven memory, to the end of the word at ``address``; False where that cannot be done."""
         found = self.continuation.more(
@@ -133,9 +115,6 @@ class LiveMemory:
         self._take(found, self.low)
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def read_scheduler(self, start: cython.ulonglong, scheduler: cython.ulonglong) -> cython.int:
         """Request the stack from ``start`` on, the end of the frame between Haskell code and its scheduler, whose stack
         pointer is ``scheduler``, unless something was requested for this sample before."""
@@ -144,8 +123,6 @@ class LiveMemory:
                 self._request_scheduler(start, scheduler)
         return 0
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def _request_scheduler(self, start: cython.ulonglong, scheduler: cython.ulonglong) -> cython.int:
         self.state = LiveState.REFUSED
         found = self.continuation.scheduler(self.sample, start)
@@ -156,8 +133,6 @@ class LiveMemory:
             self.scheduler = scheduler if self.unproven else 0
         return 0
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def _take(self, block: object, start: cython.ulonglong) -> cython.int:
         self.block = block
         self.low = start

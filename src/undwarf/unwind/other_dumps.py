@@ -452,7 +452,7 @@ class Dumps:
         self.is_settled[n] = True
         node = self.caller[n]
         while count > 0:
-            node = cython.cast(cython.uint, self.stacks.node(node, self.log.frames[at + count]))
+            node = self.stacks.node(node, self.log.frames[at + count])
             count -= 1
         self.stack[s] = node
         return cython.cast(cython.Py_ssize_t, self.caller[n] != NOTHING)

@@ -22,11 +22,11 @@ cdef class ProcessMemory:
     # these may have others.
     cdef bint unshareable
 
-    cdef unsigned long long record_word(self, Py_ssize_t at) except? -1 nogil
-    cdef unsigned long long load(self, unsigned long long address) except? -1 nogil
-    cdef unsigned long long _load_elsewhere(self, unsigned long long address) except? -1 nogil
-    cdef unsigned long long _file_word(self, Py_ssize_t image, unsigned long long offset) except? -1
-    cdef unsigned long long _load_continued(self, unsigned long long address) except? -1 nogil
+    cdef unsigned long long record_word(self, Py_ssize_t at) except? 0xFFFFFFFFFFFFFFFF nogil
+    cdef unsigned long long load(self, unsigned long long address) except? 0xFFFFFFFFFFFFFFFF nogil
+    cdef unsigned long long _load_elsewhere(self, unsigned long long address) except? 0xFFFFFFFFFFFFFFFF nogil
+    cdef unsigned long long _file_word(self, Py_ssize_t image, unsigned long long offset) except? 0xFFFFFFFFFFFFFFFF
+    cdef unsigned long long _load_continued(self, unsigned long long address) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef int _request_continuation(self, unsigned long long address) except? -1 nogil
     cdef Py_ssize_t _collect_proofs(self) except? -1 nogil
     cdef int end_unproven(self, bint is_whole) except? -1

@@ -36,16 +36,10 @@ class ProcessMemory:
         self.fault = 0
         self.unshareable = False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def record_word(self, at: cython.Py_ssize_t) -> cython.ulonglong:
         """The word at an offset of the window; 0 outside."""
         return u64(cython.address(self.window[0]), self.window.shape[0], at)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def load(self, address: cython.ulonglong) -> cython.ulonglong:
         """The word at an address of the process; sets ``fault`` if it cannot be read."""
         if self.low <= address and address < self.high and self.high - address >= 8:
@@ -58,9 +52,6 @@ class ProcessMemory:
             )[0]
         return self._load_elsewhere(address)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _load_elsewhere(self, address: cython.ulonglong) -> cython.ulonglong:
         """A word of memory that is not in the dump, or of read-only file data; sets ``fault`` if there is none."""
         entry: cython.Py_ssize_t
@@ -90,8 +81,6 @@ class ProcessMemory:
         with cython.gil:
             return self._file_word(image, offset)
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def _file_word(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
         """A word of read-only file data; sets ``fault`` if there is none. A function of its own, since one with Python
         objects takes the GIL at every call."""
@@ -104,9 +93,6 @@ class ProcessMemory:
         word: cython.ulonglong = found
         return word
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _load_continued(self, address: cython.ulonglong) -> cython.ulonglong:
         """A word of the process's stack above the dump, which was requested."""
         readable: cython.bint = self.live.holds(address)
@@ -120,9 +106,6 @@ class ProcessMemory:
             return 0
         return self.live.word(address)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _request_continuation(self, address: cython.ulonglong) -> cython.int:
         """Request the process's stack above the dump, for the word at ``address``."""
         proofs: cython.Py_ssize_t = self._collect_proofs()
@@ -131,9 +114,6 @@ class ProcessMemory:
                 self.live.request(proofs, self.low, self.high, address)
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _collect_proofs(self) -> cython.Py_ssize_t:
         """Collect the return addresses of the frames so far that are on the stack, and where; returns how many."""
         i: cython.Py_ssize_t
@@ -160,8 +140,6 @@ class ProcessMemory:
                 count += 1
         return count
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def end_unproven(self, is_whole: cython.bint) -> cython.int:
         """Report whether unproven memory has led to a root."""
         i: cython.Py_ssize_t

@@ -53,15 +53,15 @@ cdef class RuleCache:
     cdef unsigned int found_image
 
     cdef Py_ssize_t mapping(self, unsigned long long address) except? -2 nogil
-    cdef unsigned long long stated_address(self, Py_ssize_t image, unsigned long long offset) except? -1 nogil
+    cdef unsigned long long stated_address(self, Py_ssize_t image, unsigned long long offset) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef Py_ssize_t _function(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
     cdef unsigned int _rule_of_row(self, Py_ssize_t image, unsigned long long address) noexcept nogil
-    cdef long long rule(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
+    cdef unsigned int rule(self, Py_ssize_t image, unsigned long long address) except? 0xFFFFFFFC nogil
     cdef int resolve(self, unsigned long long lookup, unsigned long long raw, int provenance) except? -1 nogil
     cdef int find(self, unsigned long long lookup, unsigned long long raw) except? -1 nogil
-    cdef long long kernel_frame(
+    cdef unsigned int kernel_frame(
         self, unsigned int space, unsigned long long lookup, unsigned long long raw
-    ) except? -1 nogil
+    ) except? 0xFFFFFFFF nogil
     cdef bint at_entry(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
     cdef bint in_entry_function(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
     cdef bint calls_haskell(self) except? -1 nogil

@@ -180,16 +180,10 @@ class RuleCache:
         loaded: int = self.loaded.functions_loaded
         return loaded
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def mapping(self, address: cython.ulonglong) -> cython.Py_ssize_t:
         """The entry in ``spaces`` of the mapping that holds an address of the sample's process, or -1."""
         return self.spaces.mapping(self.space, address)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def stated_address(self, image: cython.Py_ssize_t, offset: cython.ulonglong) -> cython.ulonglong:
         """The address that an image's file states for a file offset, by its loadable segments; 0 if none holds it."""
         i: cython.Py_ssize_t
@@ -203,9 +197,6 @@ class RuleCache:
                 return cython.cast(cython.ulonglong, self.segment_address[i] + (offset - self.segment_offset[i]))
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _function(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.Py_ssize_t:
         """The index of the image's function whose range holds the address, or -2."""
         low: cython.Py_ssize_t = 0
@@ -224,9 +215,6 @@ class RuleCache:
             return -2
         return low - 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def _rule_of_row(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.uint:
         """The rule in the rows of a whole image: NOTHING where there is none, UNKNOWN where these rows do not cover the
         address.
@@ -247,10 +235,7 @@ class RuleCache:
                 high = middle
         return cython.cast(cython.uint, rules[low - 1] if low else NOTHING)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.longlong:
+    def rule(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.uint:
         """The number of the rule for an address of an image with a table; RULE_NO without one."""
         function: cython.Py_ssize_t
         first: cython.Py_ssize_t
@@ -269,7 +254,7 @@ class RuleCache:
             if found == UNKNOWN:
                 ask = self.image_open[image] != 0
             elif found != NOTHING or not ask:
-                return RULE_NO if found == NOTHING else cython.cast(cython.longlong, found)
+                return RULE_NO if found == NOTHING else found
         function = self._function(image, address)
         if function < 0 and ask:
             with cython.gil:
@@ -301,11 +286,8 @@ class RuleCache:
                 covered = self._consult_source(image, address)
             if covered:
                 return self.rule(image, address)
-        return cython.cast(cython.longlong, self.row_rule[low - 1])
+        return cython.cast(cython.uint, self.row_rule[low - 1])
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def resolve(self, lookup: cython.ulonglong, raw: cython.ulonglong, provenance: cython.int) -> cython.int:
         """Look up the frame and image of a user address, and the rule of an address of the walk; sets ``found_frame``,
         ``found_image`` and ``found_rule``.
@@ -325,11 +307,8 @@ class RuleCache:
         if entry < 0 or not self.spaces.flags[entry]:
             self.found_rule = RULE_UNMAPPED
             self.found_image = NOTHING if entry < 0 else self.spaces.images[entry]
-            self.found_frame = cython.cast(
-                cython.uint,
-                self.stacks.frame(
-                    NOTHING, lookup, shown if self.runtime else 0, provenance if provenance else Provenance.NOTHING
-                ),
+            self.found_frame = self.stacks.frame(
+                NOTHING, lookup, shown if self.runtime else 0, provenance if provenance else Provenance.NOTHING
             )
             return 0
         image = self.spaces.images[entry]
@@ -354,7 +333,7 @@ class RuleCache:
                 return 0
         if provenance == 0:
             if self.image_state[image] in (ImageState.HAS_TABLE, ImageState.EXHAUSTED, ImageState.COPIED):
-                rule = cython.cast(cython.uint, self.rule(image, address))
+                rule = self.rule(image, address)
             if rule < RULE_LIMIT:
                 source = rule_at(self.words, rule).source
                 if lookup != raw and rule_at(self.words, rule).flags & kinds.FLAG_SIGNAL:
@@ -366,9 +345,8 @@ class RuleCache:
                 source = Provenance.FRAME_POINTER
         self.found_rule = rule
         self.found_image = cython.cast(cython.uint, image)
-        self.found_frame = cython.cast(
-            cython.uint,
-            self.stacks.frame(cython.cast(cython.uint, image), address, shown if self.runtime else 0, source),
+        self.found_frame = self.stacks.frame(
+            cython.cast(cython.uint, image), address, shown if self.runtime else 0, source
         )
         if site >= 0:
             self.by_image[site] = looked_up
@@ -376,10 +354,6 @@ class RuleCache:
             self.by_image[site + 2] = cython.cast(cython.ulonglong, rule) << 32 | self.found_frame
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
     def find(self, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.int:
         """Look up an address of the walk, as :meth:`resolve`, in the first cache."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, self.space) << 1 | (lookup == raw)
@@ -396,17 +370,14 @@ class RuleCache:
         self.by_space[at + 3] = self.found_image
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def kernel_frame(self, space: cython.uint, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.longlong:
+    def kernel_frame(self, space: cython.uint, lookup: cython.ulonglong, raw: cython.ulonglong) -> cython.uint:
         """The frame of a kernel address; kernel frames keep the address they ran at."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, space) << 1 | KERNEL_KEY | (lookup == raw)
         at: cython.Py_ssize_t = 4 * (((lookup * GOLDEN_RATIO) >> 40 ^ key) & (FIRST_CACHE - 1))
         entry: cython.Py_ssize_t
-        frame: cython.longlong
+        frame: cython.uint
         if self.by_space[at] == lookup and self.by_space[at + 1] == key:
-            return cython.cast(cython.longlong, self.by_space[at + 2])
+            return cython.cast(cython.uint, self.by_space[at + 2])
         entry = self.spaces.mapping(space, lookup)
         frame = self.stacks.frame(
             self.kernel_image if entry < 0 else self.spaces.images[entry],
@@ -419,18 +390,12 @@ class RuleCache:
         self.by_space[at + 2] = frame
         return frame
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def at_entry(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
         """Whether an address is one of the few instructions at an image's entry point."""
         return cython.cast(
             cython.bint, self.image_entry[image] != 0 and 0 <= address - self.image_entry[image] < ENTRY_CODE
         )
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def in_entry_function(self, image: cython.Py_ssize_t, address: cython.ulonglong) -> cython.bint:
         """Whether an address is in the function at an image's entry point, which nothing calls."""
         function: cython.Py_ssize_t
@@ -441,9 +406,6 @@ class RuleCache:
             return self.at_entry(image, address)
         return self._function(image, address) == function
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def fiber_evidence(self) -> cython.int:
         """Whether the return address that was looked up last follows no call and is where the root of a fiber would
         return to: YES if its code is known as such, POSSIBLE at the start of a function."""
@@ -458,9 +420,6 @@ class RuleCache:
             self.stacks.frame_evidence[frame] |= cython.cast(cython.uchar, evidence << 4)
         return evidence
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def calls_haskell(self) -> cython.bint:
         """Whether the return address that was looked up last is where Haskell's scheduler calls Haskell code."""
         frame: cython.uint = self.found_frame
@@ -471,9 +430,6 @@ class RuleCache:
             self.stacks.frame_evidence[frame] |= cython.cast(cython.uchar, evidence << 6)
         return evidence == Evidence.YES
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def call_evidence(self) -> cython.int:
         """Whether a call ends at the return address that was looked up last; POSSIBLE where its code cannot be read."""
         evidence: cython.int = self.stacks.frame_evidence[self.found_frame] & 3
@@ -483,17 +439,11 @@ class RuleCache:
             self.stacks.frame_evidence[self.found_frame] |= cython.cast(cython.uchar, evidence)
         return evidence
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def follows_call(self, return_address: cython.ulonglong) -> cython.bint:
         """Look up a return address; whether it follows a call instruction in executable code."""
         self.find(return_address - 1, return_address)
         return self.found_rule != RULE_UNMAPPED and self.call_evidence() == Evidence.YES
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFE, check=True)
     def inferred_frame(self, frame: cython.uint) -> cython.uint:
         """The frame that stands for this one where it is taken from another dump; 0xffffffff if its address follows no
         call."""
@@ -511,9 +461,6 @@ class RuleCache:
         inferred: cython.uint = self.inferred_frame(frame)
         return 0xFFFFFFFF if inferred == NOTHING else self.stacks.node(parent, inferred)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def is_return(self, frame: cython.uint) -> cython.bint:
         """Whether the instruction at a sampled address returns."""
         evidence: cython.int = self.stacks.frame_evidence[frame] >> 2 & 3

@@ -53,9 +53,6 @@ class RulelessStepper:
         for i, (frame, distance) in enumerate(entries):
             self.entry_frames[i], self.entry_distances[i] = frame, distance
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def step(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go from frame ``depth``, whose address was looked up last, to its caller; 0 or a stop reason."""
         image: cython.uint = self.rules.found_image
@@ -76,9 +73,6 @@ class RulelessStepper:
                     return StopReason.OTHER_STACK
         return reason
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def step_to_entry(self, image: cython.uint, rule: cython.uint) -> cython.int:
         """Go from code that was compiled at run time, without frame pointers, to the function with rules that entered
         it; 0 or a stop reason.
@@ -97,7 +91,7 @@ class RulelessStepper:
         end: cython.ulonglong = min(self.memory.high, sp + ENTRY_REACH)
         frame: cython.uint
         target: cython.ulonglong
-        target_rule: cython.longlong
+        target_rule: cython.uint
         words: RulePointer
         size: cython.ulonglong
         searched: cython.bint = rule < RULE_LIMIT
@@ -129,19 +123,16 @@ class RulelessStepper:
                 if target_rule >= RULE_LIMIT or rule not in (RULE_NO, target_rule):
                     at += 8
                     continue
-                words = rule_at(self.rules.words, cython.cast(cython.uint, target_rule))
+                words = rule_at(self.rules.words, target_rule)
                 if words.cfa_kind == kinds.CFA_REGISTER and words.cfa_register == RSP:
                     size = cython.cast(cython.ulonglong, words.cfa_offset) - 8
                     if 0 < size <= at - sp and (rule == target_rule or (at - sp - size) & 15 == 0):
                         self.registers.values[RSP] = at - size
                         self.stepper.is_innermost = False
                         self.entered = True
-                        return self.stepper.step(cython.cast(cython.uint, target_rule))
+                        return self.stepper.step(target_rule)
             at += 8
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0, check=True)
     def next_entry(self, at: cython.ulonglong, end: cython.ulonglong) -> cython.ulonglong:
         """The first place in the dump from ``at`` on with a return address that follows a call in a function with
         rules, which is then the address looked up last; ``end`` without one."""
@@ -158,9 +149,6 @@ class RulelessStepper:
             at += 8
         return end
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
         """Go to the caller by the frame pointer, if all evidence that can be checked supports it; 0 or a stop reason.
 
@@ -199,8 +187,8 @@ class RulelessStepper:
             return StopReason.NO_RULE
         call = self.rules.call_evidence()
         if call == Evidence.NO and saved == 0 and self.by_frame_pointer:
-            # The outermost frame, by its frame pointer, returns to an address that follows no call: a runtime stored it there
-            # as the return address of the first function of one of its own processes (Erlang).
+            # The outermost frame, by its frame pointer, returns to an address that follows no call: a runtime stored it
+            # there as the return address of the first function of one of its own processes (Erlang).
             return StopReason.FIBER_ROOT
         # Where code cannot be read, the chain of frame pointers is the only evidence, and must not have a gap.
         if call == Evidence.NO or (
@@ -218,9 +206,6 @@ class RulelessStepper:
             self.registers.known = 1 << RBP | 1 << RIP
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _skips_frames(self, frame_pointer: cython.ulonglong) -> cython.bint:
         """Whether a frame pointer skips frames, as there are return addresses below it that have no saved frame pointer
         beside them. They are those into code near that of the frame, which was compiled at run time and whose bytes are

@@ -38,8 +38,8 @@ cdef class StackMemo:
     cdef int forget(self) except? -1 nogil
     cdef int begin_stack(self) except? -1 nogil
     cdef bint shares(self, Py_ssize_t depth, bint exact) except? -1 nogil
-    cdef long long intern(self, Py_ssize_t first, Py_ssize_t count, int stop) except? -1 nogil
+    cdef unsigned int intern(self, Py_ssize_t first, Py_ssize_t count, int stop) except? 0xFFFFFFFE nogil
     cdef Py_ssize_t _log_stack(self, Py_ssize_t first, Py_ssize_t count, int stop) except? -2 nogil
     cdef unsigned long long _compare_dumps(
         self, unsigned long long equal_from, unsigned long long down_to
-    ) except? -1 nogil
+    ) except? 0xFFFFFFFFFFFFFFFF nogil

@@ -61,17 +61,11 @@ class StackMemo:
         """Log no further frames: every stack gets a node."""
         self.is_logged = False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def forget(self) -> cython.int:
         """Forget the last stack: its window is not mapped any more, or its nodes are gone."""
         self.last_count = 0
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def begin_stack(self) -> cython.int:
         """Compare the next frames with the last stack's from its innermost one on, if its dump can be compared."""
         self.shared_count = 0
@@ -84,9 +78,6 @@ class StackMemo:
             self.equal_from = self.last_read_end
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def shares(self, depth: cython.Py_ssize_t, exact: cython.bint) -> cython.bint:
         """Whether all frames from number ``depth`` on are those of the last stack, and sets which. To be called while
         ``candidate`` is not negative."""
@@ -123,10 +114,7 @@ class StackMemo:
         self.shared_log_index = state.log_index
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def intern(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t, stop: cython.int) -> cython.longlong:
+    def intern(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t, stop: cython.int) -> cython.uint:
         """Intern the user frames of the chain, those from ``first`` to ``count``, and keep their states for the next
         stack. Returns the innermost node, 0xffffffff where that is postponed (`frame_log.py`)."""
         node: cython.uint = self.shared_node
@@ -144,7 +132,7 @@ class StackMemo:
             self.log.postpone(self.chain, count)
             return NOTHING
         while i >= first:
-            node = cython.cast(cython.uint, self.rules.stacks.node(node, self.chain[i]))
+            node = self.rules.stacks.node(node, self.chain[i])
             if is_kept:
                 kept = state_at(self.last_states, last)
                 kept[0] = state_at(self.states.words, i - first)[0]
@@ -164,9 +152,6 @@ class StackMemo:
         self.last_low = self.memory.low
         return node
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-2)
     def _log_stack(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t, stop: cython.int) -> cython.Py_ssize_t:
         """Log where the frames are; returns the index of the innermost one in the window's log. -1 if the stack is not
         logged: it is not one stack upwards from its innermost frame to the root or the dump's end."""
@@ -208,9 +193,6 @@ class StackMemo:
         )
         return cython.cast(cython.Py_ssize_t, at - self.log.window_start)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _compare_dumps(self, equal_from: cython.ulonglong, down_to: cython.ulonglong) -> cython.ulonglong:
         """Compare both dumps downwards from ``equal_from``, above which they are equal; the lowest address not below
         ``down_to`` from which they are."""

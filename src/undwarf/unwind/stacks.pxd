@@ -19,8 +19,8 @@ cdef class Stacks:
         self, unsigned int image, unsigned long long address, unsigned long long runtime, unsigned int provenance
     ) noexcept nogil
     cdef unsigned long long node_hash(self, unsigned long long key) noexcept nogil
-    cdef long long frame(
+    cdef unsigned int frame(
         self, unsigned int image, unsigned long long address, unsigned long long runtime, unsigned int provenance
-    ) except? -1 nogil
-    cdef long long node(self, unsigned int parent, unsigned int frame) except? -1 nogil
+    ) except? 0xFFFFFFFF nogil
+    cdef unsigned int node(self, unsigned int parent, unsigned int frame) except? 0xFFFFFFFF nogil
     cdef unsigned int with_provenance(self, unsigned int frame, unsigned int provenance) except? 0xFFFFFFFF nogil

@@ -80,10 +80,6 @@ class Stacks:
                 slots[at] = cython.cast(cython.uint, i + 1)
         self.node_slots = slots
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(check=False)
     def frame_hash(
         self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
     ) -> cython.ulonglong:
@@ -91,19 +87,12 @@ class Stacks:
         key = (key ^ (key >> 31) ^ image) * GOLDEN_RATIO
         return key >> 20
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(check=False)
     def node_hash(self, key: cython.ulonglong) -> cython.ulonglong:
         return ((key ^ (key >> 32)) * GOLDEN_RATIO) >> 24
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def frame(
         self, image: cython.uint, address: cython.ulonglong, runtime: cython.ulonglong, provenance: cython.uint
-    ) -> cython.longlong:
+    ) -> cython.uint:
         """The number of this frame."""
         mask: cython.ulonglong = cython.cast(cython.ulonglong, self.frame_slots.shape[0]) - 1
         at: cython.ulonglong = self.frame_hash(image, address, runtime, provenance) & mask
@@ -116,7 +105,7 @@ class Stacks:
                 and self.frame_runtime[found] == runtime
                 and self.frame_provenance[found] == provenance
             ):
-                return found
+                return cython.cast(cython.uint, found)
             at = (at + 1) & mask
         if self.frames >= self.frame_image.shape[0]:
             with cython.gil:
@@ -129,17 +118,11 @@ class Stacks:
         self.frame_address[found] = address
         self.frame_runtime[found] = runtime
         self.frame_provenance[found] = cython.cast(cython.uchar, provenance)
-        return found
+        return cython.cast(cython.uint, found)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFF, check=True)
     def with_provenance(self, frame: cython.uint, provenance: cython.uint) -> cython.uint:
         """The number of the frame that differs from this one in nothing but its provenance."""
-        return cython.cast(
-            cython.uint,
-            self.frame(self.frame_image[frame], self.frame_address[frame], self.frame_runtime[frame], provenance),
-        )
+        return self.frame(self.frame_image[frame], self.frame_address[frame], self.frame_runtime[frame], provenance)
 
     def location(self, frame: int) -> tuple[int, int]:
         """A frame's image, 0xffffffff for none, and its address there."""
@@ -155,10 +138,7 @@ class Stacks:
             runtime += moved - self.frame_address[number]
         return self.frame(self.frame_image[number], moved, runtime, Provenance.OTHER_DUMP)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def node(self, parent: cython.uint, frame: cython.uint) -> cython.longlong:
+    def node(self, parent: cython.uint, frame: cython.uint) -> cython.uint:
         """The number of the node with this parent (0xffffffff for a root) and frame."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, parent) << 32 | frame
         mask: cython.ulonglong = cython.cast(cython.ulonglong, self.node_slots.shape[0]) - 1
@@ -167,7 +147,7 @@ class Stacks:
         while self.node_slots[at]:
             found = cython.cast(cython.Py_ssize_t, self.node_slots[at]) - 1
             if self.node_key[found] == key:
-                return found
+                return cython.cast(cython.uint, found)
             at = (at + 1) & mask
         if self.nodes >= self.node_key.shape[0]:
             with cython.gil:
@@ -177,7 +157,7 @@ class Stacks:
         self.nodes += 1
         self.node_slots[at] = cython.cast(cython.uint, found + 1)
         self.node_key[found] = key
-        return found
+        return cython.cast(cython.uint, found)
 
     @cython.locals(frame_map="unsigned int[::1]", node_map="unsigned int[::1]", i=cython.Py_ssize_t, parent=cython.uint)
     def adopt(self, other: Stacks) -> tuple[memoryview, memoryview]:  # noqa: F821 - the class itself, which Cython knows
@@ -189,23 +169,17 @@ class Stacks:
         node_map = mapped
         with cython.nogil:
             for i in range(other.frames):
-                frame_map[i] = cython.cast(
-                    cython.uint,
-                    self.frame(
-                        other.frame_image[i],
-                        other.frame_address[i],
-                        other.frame_runtime[i],
-                        other.frame_provenance[i],
-                    ),
+                frame_map[i] = self.frame(
+                    other.frame_image[i],
+                    other.frame_address[i],
+                    other.frame_runtime[i],
+                    other.frame_provenance[i],
                 )
             for i in range(other.nodes):
                 parent = cython.cast(cython.uint, other.node_key[i] >> 32)
                 if parent != NOTHING:
                     parent = node_map[parent]
-                node_map[i] = cython.cast(
-                    cython.uint,
-                    self.node(parent, frame_map[cython.cast(cython.Py_ssize_t, other.node_key[i] & NOTHING)]),
-                )
+                node_map[i] = self.node(parent, frame_map[cython.cast(cython.Py_ssize_t, other.node_key[i] & NOTHING)])
         return mapped, mapped_frames
 
     def nodes_total(self) -> int:

@@ -54,9 +54,6 @@ class SystemCalls:
         self.in_kernel = False
         self.left_signal_stack = False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def take_rule(self, pc: cython.ulonglong) -> cython.bint:
         """Take the rule of the system call instruction for the innermost address, which was looked up last, if this
         follows the instruction and has no rule, or follows a signal's return, where another function begins. Returns
@@ -99,9 +96,6 @@ class SystemCalls:
         self.rules.found_image = image
         return follows
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _take_rule_by_number(self, pc: cython.ulonglong) -> cython.bint:
         """As :meth:`take_rule` on AArch64, where x8 has the system call's number, and no register the address that it
         returns to."""
@@ -112,9 +106,6 @@ class SystemCalls:
             return False
         return number in (CLONE_AARCH64, CLONE3, EXECVE_AARCH64, EXECVEAT_AARCH64)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _take_signal_return(self, pc: cython.ulonglong, length: cython.ulonglong) -> cython.bint:
         """Take the rule, and the frame, of the system call instruction before ``pc`` if it returns from a signal; else
         keep those of the address that was looked up last."""
@@ -137,9 +128,6 @@ class SystemCalls:
         self.rules.found_image = image
         return False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def stop_reason(
         self, frame: cython.uint, skipped: cython.ulonglong, result: cython.ulonglong, reason: cython.int
     ) -> cython.int:
@@ -166,9 +154,6 @@ class SystemCalls:
             return StopReason.REPLACED
         return reason
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _stop_reason_by_number(self, frame: cython.uint, reason: cython.int) -> cython.int:
         """As :meth:`stop_reason` on AArch64. Registers are those of the next frame, except for x0 and x8."""
         number: cython.ulonglong = self.registers.values[NUMBER_PLACE]
@@ -187,9 +172,6 @@ class SystemCalls:
             return StopReason.ROOT if follows == 2 else reason
         return StopReason.REPLACED if self.in_kernel and follows else reason
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _is_at_signal_frame(self) -> cython.bint:
         """Whether the stack pointer points to a `struct ucontext` of x86-64, whose saved segments are those of user
         mode: while the kernel restores registers for `rt_sigreturn`, rcx is not the system call's any more."""
@@ -201,9 +183,6 @@ class SystemCalls:
             return False
         return segments & 0xFFFF == USER_CS and segments >> 48 in (0, USER_SS)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def note_signal_frame(self, sp: cython.ulonglong) -> cython.int:
         """Set ``left_signal_stack`` if the signal's frame at ``sp`` is on the alternate stack that it names, and the
         restored stack pointer, which is in the registers, is not (Linux, `__save_altstack`)."""

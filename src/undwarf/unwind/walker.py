@@ -216,7 +216,7 @@ class Walker:
         i: cython.Py_ssize_t = self.walked_to
         while i > 0:
             i -= 1
-            leaf = cython.cast(cython.uint, self.rules.stacks.node(leaf, self.chain[i]))
+            leaf = self.rules.stacks.node(leaf, self.chain[i])
         return leaf
 
     def entry_of(self, window: memoryview, base: int, number: int, reach: int) -> tuple[int, int, int] | None:
@@ -240,17 +240,12 @@ class Walker:
         self.memory.window = None
         return found
 
-    @cython.cfunc
-    @cython.exceptval(-1)
     def _open_window(self, window: object, base: cython.ulonglong) -> cython.int:
         """Walk samples whose records lie in this window."""
         self.memory.window = window
         self.base = base
         return self.memo.forget()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _walk_sample(self, s: cython.Py_ssize_t) -> cython.int:
         """Make one sample's stack; sets ``node``, ``stop`` and ``stop_image``."""
         record: cython.Py_ssize_t
@@ -287,9 +282,7 @@ class Walker:
         if self.chain_at[s]:
             count = self.kernel_chains.add_kernel_frames(record + self.chain_at[s], self.kernel_of[s])
         elif mode == KERNEL_MODE and self.ips[s]:
-            self.chain[0] = cython.cast(
-                cython.uint, self.rules.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s])
-            )
+            self.chain[0] = self.rules.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s])
             count = 1
         kernel_count = count
         if self.memo.is_logged:
@@ -335,12 +328,12 @@ class Walker:
         if is_walked:
             self.walked_from = kernel_count
             self.walked_to = count
-            self.node = cython.cast(cython.uint, self.memo.intern(kernel_count, count, self.stop))
+            self.node = self.memo.intern(kernel_count, count, self.stop)
             # A stack whose node is postponed is in the log, with the kernel's frames.
             count = kernel_count if self.node != NOTHING else 0
         while count > 0:
             count -= 1
-            self.node = cython.cast(cython.uint, self.rules.stacks.node(self.node, self.chain[count]))
+            self.node = self.rules.stacks.node(self.node, self.chain[count])
         self.node = self.branch_stacks.with_history(s, record, self.events[s], self.kernel_of[s], self.node)
         if bare >= 0:
             self.bare[bare] = self.ips[s]
@@ -348,9 +341,6 @@ class Walker:
             self.bare[bare + 2] = self.node
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _walk_dump(
         self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint, first: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -401,9 +391,6 @@ class Walker:
             self.dump_walk.stop = StopReason.ABSENT_PAGE
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _walk_again(
         self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint, first: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
@@ -411,9 +398,6 @@ class Walker:
         self._open_dump(s, record, mode)
         return self.dump_walk.walk(first, 0, False, False)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _infer_callers(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
         """Mark the frames of the chain whose return addresses are not in the dump; False where one follows no call."""
         i: cython.Py_ssize_t
@@ -428,9 +412,6 @@ class Walker:
                 self.chain[first + i] = frame
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     @cython.locals(data="const unsigned char *")
     def _open_dump(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint) -> cython.bint:
         """Set registers and dump bounds from the sample; False if it has none that can be walked."""
