@@ -21,7 +21,7 @@ from undwarf.profile.model import (
     StackColumns,
 )
 from undwarf.symbols.resolver import Resolver
-from undwarf.unwind.renumber_stacks import remap
+from undwarf.unwind.stacks import remap
 
 
 @dataclass(slots=True)

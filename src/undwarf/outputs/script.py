@@ -14,8 +14,7 @@ from undwarf.outputs.script_fields import PLACES, SILENT, SampleFields
 from undwarf.perfdata import SampleField
 from undwarf.profile.filters import near
 from undwarf.profile.model import NONE, Profile
-from undwarf.unwind.stop import DESCRIPTIONS
-from undwarf.unwind.stop_reason import StopReason
+from undwarf.unwind.stop_reason import DESCRIPTIONS, StopReason
 from undwarf.views.data.access_labels import LATENCIES, latency_of, numbered
 from undwarf.views.data.data_source import page_size
 from undwarf.views.data.data_source import text as data_source

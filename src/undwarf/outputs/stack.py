@@ -7,8 +7,7 @@ from typing import Any
 from undwarf.outputs.json_lines import dumps
 from undwarf.outputs.terminal.escape import printable
 from undwarf.profile.model import Profile, Sample
-from undwarf.unwind.stop import DESCRIPTIONS
-from undwarf.unwind.stop_reason import StopReason
+from undwarf.unwind.stop_reason import DESCRIPTIONS, StopReason
 
 
 def _ending(sample: Sample) -> str:

@@ -26,7 +26,7 @@ from undwarf.spaces.replay import Replay
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.image_table import ImageTable
-from undwarf.unwind.renumber_stacks import remap
+from undwarf.unwind.stacks import remap
 from undwarf.unwind.unwinder import Walked, Walking, walk_samples
 
 if TYPE_CHECKING:

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The user frames of a sample, from its registers and its stack dump outwards."""
 
+from typing import Any
+
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
@@ -11,6 +13,7 @@ from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED, Evidence
 
+from undwarf.unwind.dwarf_expression import ExpressionEvaluator
 from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.frame_step import FrameStepper
 from undwarf.unwind.process_memory import ProcessMemory
@@ -41,24 +44,21 @@ class DumpWalk:
         memory: ProcessMemory,
         registers: RegisterFile,
         states: FrameStates,
-        stepper: FrameStepper,
-        ruleless: RulelessStepper,
-        system_calls: SystemCalls,
-        memo: StackMemo,
         chain: memoryview,
-        max_frames: int,
+        limits: Any,
         innermost_only: bool,
     ) -> None:
         self.rules = rules
         self.memory = memory
         self.registers = registers
         self.states = states
-        self.stepper = stepper
-        self.ruleless = ruleless
-        self.system_calls = system_calls
-        self.memo = memo
+        evaluator = ExpressionEvaluator(rules, memory, registers, limits.expression_steps)
+        self.stepper = FrameStepper(rules, memory, registers, evaluator)
+        self.ruleless = RulelessStepper(rules, memory, registers, self.stepper)
+        self.system_calls = SystemCalls(rules, memory, registers)
+        self.memo = StackMemo(rules, memory, registers, states, chain, limits.max_frames)
         self.chain = chain
-        self.max_frames = max_frames
+        self.max_frames = limits.max_frames
         self.innermost_only = innermost_only
         self.stop = StopReason.NONE
         self.stop_image = NOTHING
@@ -247,7 +247,7 @@ class DumpWalk:
         return count
 
     def is_whole(self) -> cython.bint:
-        """Whether the walk has reached the root of its stack (undwarf.unwind.stop.WHOLE)."""
+        """Whether the walk has reached the root of its stack (undwarf.unwind.stop_reason.WHOLE)."""
         return self.stop in (StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK)
 
     def _is_called_unmapped(self) -> cython.bint:

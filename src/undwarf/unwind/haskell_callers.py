@@ -20,8 +20,7 @@ from undwarf.perfdata import PerfData, Records
 from undwarf.tables.haskell_stacks import CALL, CALL_LENGTH, calls_stg_run, is_haskell
 from undwarf.tables.model import UnwindTable
 from undwarf.unwind.image_table import ImageTable
-from undwarf.unwind.stop import WHOLE
-from undwarf.unwind.stop_reason import StopReason
+from undwarf.unwind.stop_reason import WHOLE, StopReason
 from undwarf.unwind.walker import Walker
 
 if TYPE_CHECKING:

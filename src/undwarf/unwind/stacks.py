@@ -206,3 +206,24 @@ class Stacks:
             "runtime": memoryview(self.frame_runtime)[:count],
             "provenance": memoryview(self.frame_provenance)[:count],
         }
+
+
+@cython.locals(numbers="unsigned int[::1]", new="const unsigned int[::1]", i=cython.Py_ssize_t)
+def remap(column: Any, first: cython.Py_ssize_t, end: cython.Py_ssize_t, mapping: Any) -> None:
+    """Replace each number in ``column[first:end]`` by ``mapping[number]``; 0xffffffff stays."""
+    numbers = column
+    new = mapping
+    with cython.nogil:
+        for i in range(first, end):
+            if numbers[i] != NOTHING:
+                numbers[i] = new[numbers[i]]
+
+
+@cython.locals(places="unsigned int[::1]", i=cython.Py_ssize_t)
+def move(column: Any, first: cython.Py_ssize_t, end: cython.Py_ssize_t, by: cython.uint) -> None:
+    """Add ``by`` to the numbers in ``column[first:end]`` that are not 0."""
+    places = column
+    with cython.nogil:
+        for i in range(first, end):
+            if places[i]:
+                places[i] += by

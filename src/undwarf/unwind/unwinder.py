@@ -11,8 +11,8 @@ from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
 from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.image_table import ImageTable
-from undwarf.unwind.renumber_stacks import move, remap
 from undwarf.unwind.rule_cache import RuleCache
+from undwarf.unwind.stacks import move, remap
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.walker import Walker
 

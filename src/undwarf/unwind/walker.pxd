@@ -1,7 +1,6 @@
 from undwarf.unwind.branch_stacks cimport BranchStacks
 from undwarf.unwind.dump_walk cimport DumpWalk
 from undwarf.unwind.frame_states cimport FrameStates
-from undwarf.unwind.frame_step cimport FrameStepper
 from undwarf.unwind.kernel_chains cimport KernelChains
 from undwarf.unwind.live_memory cimport LiveMemory
 from undwarf.unwind.process_memory cimport ProcessMemory
@@ -9,7 +8,6 @@ from undwarf.unwind.register_file cimport RegisterFile
 from undwarf.unwind.rule_cache cimport RuleCache
 from undwarf.unwind.ruleless_step cimport RulelessStepper
 from undwarf.unwind.stack_memo cimport StackMemo
-from undwarf.unwind.system_calls cimport SystemCalls
 
 
 cdef class Walker:
@@ -18,9 +16,7 @@ cdef class Walker:
     cdef readonly LiveMemory live
     cdef RegisterFile registers
     cdef FrameStates states
-    cdef FrameStepper stepper
     cdef readonly RulelessStepper ruleless
-    cdef SystemCalls system_calls
     cdef readonly StackMemo memo
     cdef DumpWalk dump_walk
     cdef readonly KernelChains kernel_chains

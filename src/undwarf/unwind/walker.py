@@ -27,16 +27,11 @@ from cython.cimports.undwarf.unwind.walk_constants import LiveState
 from undwarf.column import zeros
 from undwarf.unwind.branch_stacks import BranchStacks
 from undwarf.unwind.dump_walk import DumpWalk
-from undwarf.unwind.dwarf_expression import ExpressionEvaluator
 from undwarf.unwind.frame_states import FrameStates
-from undwarf.unwind.frame_step import FrameStepper
 from undwarf.unwind.kernel_chains import KernelChains
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
-from undwarf.unwind.ruleless_step import RulelessStepper
-from undwarf.unwind.stack_memo import StackMemo
-from undwarf.unwind.system_calls import SystemCalls
 
 KERNEL_MODE = cython.declare(cython.uint, 1)
 USER_MODE = cython.declare(cython.uint, 2)
@@ -58,14 +53,6 @@ BARE_STACKS = cython.declare(cython.Py_ssize_t, 1 << 12)
 class Walker:
     """Walks samples of one recording in one thread."""
 
-    positions: Any
-    miscs: Any
-    ips: Any
-    events: Any
-    chain_at: Any
-    regs_at: Any
-    stack_at: Any
-    bare: Any
     stop: cython.int
 
     def __init__(
@@ -80,28 +67,9 @@ class Walker:
         self.states = FrameStates(self.registers, limits.max_frames)
         self.memory = ProcessMemory(rules, self.states, limits.max_frames)
         self.live = self.memory.live
-        self.stepper = FrameStepper(
-            rules,
-            self.memory,
-            self.registers,
-            ExpressionEvaluator(rules, self.memory, self.registers, limits.expression_steps),
-        )
-        self.ruleless = RulelessStepper(rules, self.memory, self.registers, self.stepper)
-        self.system_calls = SystemCalls(rules, self.memory, self.registers)
-        self.memo = StackMemo(rules, self.memory, self.registers, self.states, chain, limits.max_frames)
-        self.dump_walk = DumpWalk(
-            rules,
-            self.memory,
-            self.registers,
-            self.states,
-            self.stepper,
-            self.ruleless,
-            self.system_calls,
-            self.memo,
-            chain,
-            limits.max_frames,
-            innermost_only,
-        )
+        self.dump_walk = DumpWalk(rules, self.memory, self.registers, self.states, chain, limits, innermost_only)
+        self.memo = self.dump_walk.memo
+        self.ruleless = self.dump_walk.ruleless
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
         self.chain = chain
@@ -144,7 +112,7 @@ class Walker:
     @property
     def missing_scheduler(self) -> int:
         """The stack pointer of the scheduler of the Haskell code that the last walk ended in; 0 where it did not."""
-        return self.stepper.missing_scheduler
+        return self.dump_walk.stepper.missing_scheduler
 
     @cython.locals(
         results="unsigned int[::1]",
@@ -458,7 +426,7 @@ class Walker:
         self.registers.known = known
         if not known >> RIP & 1 or not known >> RSP & 1:
             return False
-        self.system_calls.in_kernel = mode == KERNEL_MODE
+        self.dump_walk.system_calls.in_kernel = mode == KERNEL_MODE
         self.memory.low = self.registers.values[RSP]
         self.memory.high = self.memory.low + valid
         if self.memory.high < self.memory.low:

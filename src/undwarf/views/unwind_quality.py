@@ -7,8 +7,7 @@ from undwarf.elf.headers import NOT_ELF
 from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.provenance import Provenance
-from undwarf.unwind.stop import DESCRIPTIONS, WHOLE
-from undwarf.unwind.stop_reason import StopReason
+from undwarf.unwind.stop_reason import DESCRIPTIONS, WHOLE, StopReason
 from undwarf.views.jit_runtimes import walking
 from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.views.labels import UNKNOWN, dso
