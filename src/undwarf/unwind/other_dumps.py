@@ -48,21 +48,10 @@ COMPARED = cython.declare(cython.Py_ssize_t, 100)
 class Cursor:
     """Goes through a logged stack, from its innermost frame outwards."""
 
-    at: cython.Py_ssize_t
-    pointer: cython.ulonglong
-    # The frame's node in `stacks`, or if the stack's nodes are postponed where it is in the log's `frames`.
-    frame_at: cython.Py_ssize_t
-    is_postponed: cython.bint
-    log: FrameLog
-    stacks: Stacks
-
     def __init__(self, log: FrameLog, stacks: Stacks) -> None:
         self.log = log
         self.stacks = stacks
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def begin(self, number: cython.Py_ssize_t, node: cython.uint) -> cython.int:
         """Go to the innermost user frame of the stack with this number in the log; ``node`` is that of its innermost
         frame, kernel frames included, unless it is postponed."""
@@ -78,10 +67,6 @@ class Cursor:
             self.frame_at = self.stacks.node_key[self.frame_at] >> 32
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(-1)
     def to_caller(self) -> cython.bint:
         """Go to the caller; False, without a move, if there is none."""
         at: cython.Py_ssize_t = self.at + 1
@@ -97,10 +82,6 @@ class Cursor:
             self.frame_at = self.stacks.node_key[self.frame_at] >> 32
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(0xFFFFFFFE, check=True)
     def frame(self) -> cython.uint:
         """The frame's number in `stacks`."""
         if self.is_postponed:
@@ -113,46 +94,7 @@ class Cursor:
 class Dumps:
     """The samples of threads with stacks larger than their dump, thread by thread in order of time."""
 
-    # By sample.
-    stack = cython.declare("unsigned int[::1]")
-    stop = cython.declare("unsigned char[::1]")
-    # By dump: its sample, its number in the log, and its outermost frame: stack pointer (all ones: the stack reaches
-    # its root) and number in `stacks`.
-    sample = cython.declare("unsigned int[::1]")
-    number = cython.declare("unsigned int[::1]")
-    edge = cython.declare("unsigned long long[::1]")
-    edge_frame = cython.declare("unsigned int[::1]")
-    # Whether there is a stack larger than its dump among the NEAR ones before or after.
-    near = cython.declare("unsigned char[::1]")
-    # The dump before it and the one after it that have the caller of its outermost frame, and where that frame is: as
-    # Cursor.frame_at, and in the log.
-    earlier = cython.declare("unsigned int[::1]")
-    earlier_frame_at = cython.declare("unsigned long long[::1]")
-    earlier_at = cython.declare("unsigned long long[::1]")
-    later = cython.declare("unsigned int[::1]")
-    later_frame_at = cython.declare("unsigned long long[::1]")
-    later_at = cython.declare("unsigned long long[::1]")
-    # Whether the caller of its outermost frame was looked for; the caller's node, and how many frames that has.
-    is_settled = cython.declare("unsigned char[::1]")
-    caller = cython.declare("unsigned int[::1]")
-    depth = cython.declare("unsigned int[::1]")
-    # The dumps, from the outermost on, that show the thread's stack at the moment; or those that wait for each other.
-    pending = cython.declare("unsigned int[::1]")
-    pending_count: cython.Py_ssize_t
-    # Comparisons of the current thread that were right, and that were wrong.
-    right: cython.Py_ssize_t
-    wrong: cython.Py_ssize_t
-    # By node of a whole stack: the same stack of inferred frames, and its depth above 32 bits; 0 if that was not looked
-    # up yet, all ones if there is none. By frame: the inferred one, plus one.
-    inferred_nodes = cython.declare("unsigned long long[::1]")
-    inferred_frames = cython.declare("unsigned int[::1]")
-    nodes_on_path = cython.declare("unsigned int[::1]")
-    max_frames: cython.Py_ssize_t
-    cursor: Cursor
-    other_cursor: Cursor
-    log: FrameLog
-    stacks: Stacks
-    rules: RuleCache
+    nodes_on_path: Any
 
     def __init__(self, rules: RuleCache, log: FrameLog, stack: memoryview, stop: memoryview, limits: Any) -> None:
         self.rules = rules
@@ -211,16 +153,10 @@ class Dumps:
                 self._find_edge(n)
         return begins[: thread_count + 1]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _begin(self, cursor: Cursor, n: cython.Py_ssize_t) -> cython.int:
         """Go to the innermost frame of a dump."""
         return cursor.begin(self.number[n], self.stack[self.sample[n]])
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _find_edge(self, n: cython.Py_ssize_t) -> cython.int:
         """Find the outermost frame of a dump that has not all of its stack."""
         at: cython.Py_ssize_t = self.log.frames_at[self.number[n]]
@@ -230,9 +166,6 @@ class Dumps:
             self.edge_frame[n] = self.log.frames[at + self.log.frames[at]]
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFFFFFFFFFE, check=True)
     def _outermost_sp(self, n: cython.Py_ssize_t) -> cython.ulonglong:
         """The stack pointer of a stack's outermost frame."""
         at: cython.Py_ssize_t = self.log.starts[self.number[n]]
@@ -248,9 +181,6 @@ class Dumps:
                 at += 1
         return found
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _has_frame(self, n: cython.Py_ssize_t, pointer: cython.ulonglong, frame: cython.uint) -> cython.bint:
         """Whether a dump has this frame at this stack pointer, where ``other_cursor`` is then."""
         self._begin(self.other_cursor, n)
@@ -259,9 +189,6 @@ class Dumps:
                 return False
         return self.other_cursor.pointer == pointer and self.other_cursor.frame() == frame
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _shared_frames(self, n: cython.Py_ssize_t, other: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """How many frames two dumps share, from the outermost one of the first inwards."""
         count: cython.Py_ssize_t = 0
@@ -277,9 +204,6 @@ class Dumps:
             if not self.cursor.to_caller():
                 return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _link_dump(self, n: cython.Py_ssize_t, backwards: cython.bint) -> cython.int:
         """Link a dump with the nearest one that has the caller of its outermost frame; it is pending then itself."""
         outer: cython.uint
@@ -301,9 +225,6 @@ class Dumps:
         self.pending_count += 1
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _check(self, n: cython.Py_ssize_t, backwards: cython.bint) -> cython.int:
         """Compare the outer half of a dump with what its inner half would be continued with: 1 equal, 2 different, 0
         without anything to compare."""
@@ -345,9 +266,6 @@ class Dumps:
             return 2
         return 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFE, check=True)
     def _inferred_frame(self, frame: cython.uint) -> cython.uint:
         """The frame that stands for this one where it is taken from another dump; 0xffffffff if there is none."""
         found: cython.uint = self.inferred_frames[frame]
@@ -359,9 +277,6 @@ class Dumps:
             found = found - 1 if found != NOTHING else NOTHING
         return found
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFFFFFFFFFE, check=True)
     def _inferred_stack(self, node: cython.uint) -> cython.ulonglong:
         """The stack of inferred frames that stands for a whole one, and its depth above 32 bits; all ones if there is
         none."""
@@ -390,9 +305,6 @@ class Dumps:
             self.inferred_nodes[node] = found
         return found
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFFFFFFFFFE, check=True)
     def _caller_in(self, other: cython.uint, frame_at: cython.Py_ssize_t) -> cython.ulonglong:
         """The inferred caller of the frame at ``frame_at`` (as Cursor.frame_at) of a dump, and its depth above 32 bits;
         all ones if there is none. The callers of that dump are settled."""
@@ -417,9 +329,6 @@ class Dumps:
             at -= 1
         return found
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _settle(self, n: cython.Py_ssize_t, trusted: cython.bint) -> cython.int:
         """Infer the caller of a dump's outermost frame from the dumps before and after it, if the thread is
         ``trusted``, and make the sample's stack; 1 if it is continued."""
@@ -457,9 +366,6 @@ class Dumps:
         self.stack[s] = node
         return cython.cast(cython.Py_ssize_t, self.caller[n] != NOTHING)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _mark_near(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Mark the dumps near those that are too small; returns of how many one is to be compared."""
         i: cython.Py_ssize_t = first
@@ -475,9 +381,6 @@ class Dumps:
             marked = max(marked, min(end, i + NEAR + 1))
         return 1 + count // COMPARED
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _link(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t, backwards: cython.bint) -> cython.int:
         """Link a thread's dumps with those before (``backwards``: after) them, and count how often that is right."""
         every: cython.Py_ssize_t = self._mark_near(first, end)
@@ -499,16 +402,10 @@ class Dumps:
             self._link_dump(n, backwards)
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _is_unsettled(self, n: cython.uint) -> cython.bint:
         """Whether the callers of a dump still have to be inferred."""
         return n != NOTHING and self.edge[n] != ALL_ONES and not self.is_settled[n]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _continue_thread(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Continue the stacks of the thread that has the dumps from ``first`` to ``end - 1``; returns how many were."""
         trusted: cython.bint
