@@ -431,7 +431,7 @@ class Recording:
         """Where the data is that each sample touches."""
         from undwarf.views.data.addresses import data_addresses
 
-        return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.done)
+        return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.executed)
 
     def know_files(self, files: "Mapped | None") -> None:
         """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is

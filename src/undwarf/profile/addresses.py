@@ -43,7 +43,7 @@ class Addresses:
     """Looks addresses up in the address spaces of a recording; every answer is kept."""
 
     def __init__(self, spaces: Spaces, images: ImageStore, records: Records, resolver: Resolver) -> None:
-        self._columns: dict[str, Any] = spaces.replay.columns()
+        self._columns: dict[str, Any] = spaces.replay.mappings.columns()
         self._keys = spaces.replay.keys()
         self._pids = spaces.replay.key_pids()
         self._images = images

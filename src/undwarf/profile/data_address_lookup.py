@@ -18,7 +18,7 @@ class DataPlaces:
     """Answers for address spaces of one recording; asked for as a function of space and address."""
 
     def __init__(self, spaces: Spaces, images: ImageStore) -> None:
-        self._columns = spaces.replay.columns()
+        self._columns = spaces.replay.mappings.columns()
         self._keys = spaces.replay.keys()
         self._images = images
         self._spans: dict[int, list[tuple[int, int, int, Image]]] = {}

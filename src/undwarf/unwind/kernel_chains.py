@@ -59,7 +59,7 @@ class SampledChains(UserFrames):
 
     def set_stitched(self) -> None:
         """Take the user chains of samples that carry a stop reason as already unwound: no address is a raw return
-        address (undwarf.perfdata.sample_writer)."""
+        address (undwarf.unwind.sample_writer)."""
         self.stitched = True
 
     @cython.cfunc
@@ -138,7 +138,7 @@ class SampledChains(UserFrames):
         for i in range(min(self.user_chain_count, self.max_chain)):
             ip = self.word(self.user_chain_at + 8 * i)
             if ip == CONTEXT_USER and why == StopReason.INFERRED_ROOT:
-                # What comes behind a second marker was not in the sample's own dump (undwarf.perfdata.sample_writer).
+                # What comes behind a second marker was not in the sample's own dump (undwarf.unwind.sample_writer).
                 provenance = Provenance.OTHER_DUMP
                 continue
             if ip >= MARKERS:

@@ -10,7 +10,7 @@ cdef class RuleCache:
     cdef unsigned int kernel_image
     cdef bint runtime
     cdef bint returns
-    # Address spaces (undwarf.spaces.replay.Replay.columns).
+    # Address spaces (undwarf.spaces.mappings.Mappings.columns).
     cdef const unsigned int[::1] chunk_count
     cdef const unsigned long long[::1] starts
     cdef const unsigned long long[::1] ends

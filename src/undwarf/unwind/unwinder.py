@@ -161,7 +161,7 @@ def walk_samples(
     count = len(records.samples.position)
     registers = sources.machine.registers
     memory_slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
-    columns = spaces.replay.columns()
+    columns = spaces.replay.mappings.columns()
     image_count = max(1, len(spaces.replay.keys()))
     walkers = [
         Walker(

@@ -271,7 +271,7 @@ class Blocked:
         ints="unsigned int[::1]",
     )
     def take(self) -> dict[str, memoryview]:
-        """Columns of what came of threads that are back, as :class:`undwarf.perfdata.sample_writer.Emitter` takes them.
+        """Columns of what came of threads that are back, as :class:`undwarf.unwind.sample_writer.Emitter` takes them.
 
         ``time`` is when they were back: in this order they come, and perf wants records in order.
         """

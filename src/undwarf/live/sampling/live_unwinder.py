@@ -256,7 +256,7 @@ class LiveUnwinder:
         total = self.replay.image_total()
         if total > len(self.keys):
             self.keys += self.replay.keys()[len(self.keys) :]
-        columns = self.replay.columns()
+        columns = self.replay.mappings.columns()
         if self._walker is None or total > self._image_room:
             self._image_room = max(FEWEST_IMAGES, 2 * total)
             before = self._walker
@@ -292,11 +292,11 @@ class LiveUnwinder:
             self._walker.see_entries([])
             for tell in self.renewed:
                 tell()
-        room = self.replay.mapping_room()
+        room = self.replay.mappings.capacity()
         if room > MAX_ROOM and room > 4 * self._room:
             # A process that is gone may have samples still on their way: it goes with the next time.
             gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
             self.replay.compact(gone & self._gone)
             self._gone = gone
-            self._room = self.replay.mapping_room()
-            self._walker.rules.see_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)
+            self._room = self.replay.mappings.capacity()
+            self._walker.rules.see_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Sample records from columns: new ones, or those of a recording again with other call chains.
+"""Encodes sample records with unwound call chains: from columns, or from the samples of a recording.
 
-Stacks are nodes as the walk leaves them (undwarf.unwind.stacks.Stacks): ``parent`` and ``frame`` by node, ``runtime``
-(the address as it is printed) and ``provenance`` by frame. A chain is written innermost first with the kernel's context
-markers. The order of a sample's fields: ``perf_output_sample`` in ``kernel/events/core.c``.
+Stacks are nodes of undwarf.unwind.stacks.Stacks: ``parent`` and ``frame`` by node, ``runtime`` (the address as printed)
+and ``provenance`` by frame. A chain is written innermost first with the kernel's context markers. Source for
+the order of a sample's fields: ``perf_output_sample`` in ``kernel/events/core.c``.
 """
 
 from array import array
@@ -12,24 +12,26 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.undwarf.integers import NOTHING
-from cython.cimports.undwarf.perfdata.abi import CONTEXT_KERNEL, CONTEXT_USER, LARGEST_DUMP
+from cython.cimports.undwarf.perfdata.abi import (
+    CONTEXT_KERNEL,
+    CONTEXT_USER,
+    LARGEST_AUXTRACE,
+    LARGEST_RECORD,
+    MISC_MMAP_DATA,
+    MISC_STOP_MASK,
+    MISC_STOP_SHIFT,
+)
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
+from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
 
-KERNEL_CHAIN = cython.declare(cython.uint, 16)
-OTHER_DUMP = cython.declare(cython.uint, 24)
-"""Provenance of kernel frames, and of inferred ones (undwarf.unwind.provenance.Provenance)."""
-ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
-"""Bytes that must be free before one record is made; no record is larger."""
-STOP_SHIFT = cython.declare(cython.uint, 8)
-STOP_MASK = cython.declare(cython.uint, 0x1F00)
-DATA = cython.declare(cython.uint, 1 << 13)
-"""Bit of ``misc`` of a mapping that is not executable."""
-FAR = cython.declare(cython.ulonglong, 1 << 62)
-NO_DUMP = cython.declare(cython.uint, 8)
-DEFERRED = cython.declare(cython.uint, 14)
+RESERVE = cython.declare(cython.Py_ssize_t, 1 << 17)
+"""Bytes that must be free in the buffer before a record is encoded; no record is larger."""
+FIXED_FIELDS = cython.declare(cython.Py_ssize_t, 160)
+"""Bytes that the fields of a new sample other than its chain need at most."""
 
 SAMPLE_COLUMNS = (
     "identifier", "ip", "pid", "tid", "time", "addr", "stream_id", "cpu", "period", "weight", "data_src", "phys_addr",
@@ -39,7 +41,10 @@ SAMPLE_COLUMNS = (
 @cython.final
 @cython.cclass
 class Emitter:
-    """A buffer of records that grows, and the stacks their chains come from."""
+    """A growing buffer of encoded records, and the stacks that chains are taken from.
+
+    ``shortened`` counts chains cut to fit in a record, ``dropped`` samples that could not be rewritten.
+    """
 
     parents = cython.declare("const unsigned int[::1]")
     frames = cython.declare("const unsigned int[::1]")
@@ -49,10 +54,10 @@ class Emitter:
     used: cython.Py_ssize_t
     shortened = cython.declare(cython.Py_ssize_t, visibility="readonly")
     dropped = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    given_for = cython.declare("const unsigned int[::1]")
-    given_ends = cython.declare("const unsigned long long[::1]")
-    given = cython.declare("const unsigned char[::1]")
-    given_next: cython.Py_ssize_t
+    inserted_before = cython.declare("const unsigned int[::1]")
+    inserted_ends = cython.declare("const unsigned long long[::1]")
+    inserted = cython.declare("const unsigned char[::1]")
+    inserted_next: cython.Py_ssize_t
     at = cython.declare(cython.Py_ssize_t, visibility="readonly")
     next = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
@@ -67,31 +72,31 @@ class Emitter:
         self.see(stacks)
 
     def see(self, stacks: dict[str, memoryview]) -> None:
-        """Take chains from these stacks from now on."""
+        """Take chains from these stacks from here on."""
         self.parents = stacks["parent"]
         self.frames = stacks["frame"]
         self.addresses = stacks["runtime"]
         self.provenances = stacks["provenance"]
 
     def precede(self, records: dict[int, bytes]) -> None:
-        """Put these records before the samples of these numbers, whether those are selected or not."""
+        """Insert records before samples, by sample index, whether the samples are selected or not."""
         numbers = sorted(records)
         ends = zeros("Q", len(numbers))
         end = 0
         for i, number in enumerate(numbers):
             end += len(records[number])
             ends[i] = end
-        self.given_for = array("I", numbers)
-        self.given_ends = ends
-        self.given = b"".join(records[number] for number in numbers)
-        self.given_next = 0
+        self.inserted_before = array("I", numbers)
+        self.inserted_ends = ends
+        self.inserted = b"".join(records[number] for number in numbers)
+        self.inserted_next = 0
 
     def restart(self) -> None:
-        """Expect samples from number 0 on again."""
+        """Start again at sample 0."""
         self.next = 0
 
     def take(self) -> Any:
-        """The records made since the last call; the view is good until the next record is made."""
+        """The records encoded since the last call; the view is valid until the next record is encoded."""
         used = self.used
         self.used = 0
         return memoryview(self.out)[:used]
@@ -112,8 +117,8 @@ class Emitter:
     @cython.inline
     @cython.exceptval(-1)
     def put(self, value: cython.ulonglong) -> cython.int:
-        """Append a word; ``ROOM`` was made before the record was begun."""
-        # The last byte first: it proves to the bounds check that all of them fit.
+        """Append a word; ``RESERVE`` bytes were free when the record was started."""
+        # The bounds check of the last byte covers all of them.
         self.out[self.used + 7] = 0
         memcpy(cython.address(self.out[self.used]), cython.address(value), 8)
         self.used += 8
@@ -123,7 +128,7 @@ class Emitter:
     @cython.nogil
     @cython.exceptval(-1)
     def chain(self, node: cython.uint, most: cython.Py_ssize_t) -> cython.int:
-        """Append a count and a chain with its markers, of at most ``most`` entries."""
+        """Append a count and a chain with its context markers, ``most`` entries at most."""
         count_at: cython.Py_ssize_t = self.used
         count: cython.ulonglong = 0
         left: cython.Py_ssize_t = most
@@ -136,8 +141,12 @@ class Emitter:
                 self.shortened += 1
                 break
             frame = self.frames[node]
-            # Inferred frames have a marker of their own, the second one of user frames.
-            kind = 1 if self.provenances[frame] == KERNEL_CHAIN else 3 if self.provenances[frame] == OTHER_DUMP else 2
+            # A second marker of user frames starts the inferred ones.
+            kind = 2
+            if self.provenances[frame] == Provenance.KERNEL_CHAIN:
+                kind = 1
+            elif self.provenances[frame] == Provenance.OTHER_DUMP:
+                kind = 3
             if kind != context:
                 self.put(CONTEXT_KERNEL if kind == 1 else CONTEXT_USER)
                 context = kind
@@ -154,13 +163,23 @@ class Emitter:
     @cython.nogil
     @cython.exceptval(-1)
     def head(self, at: cython.Py_ssize_t, kind: cython.uint, misc: cython.uint) -> cython.int:
-        """Fill in the header of the record that starts at ``at`` and ends here."""
+        """Write the header of the record from ``at`` to the end of the buffer."""
         size: cython.ulonglong = cython.cast(cython.ulonglong, self.used - at)
         word: cython.ulonglong = kind | cython.cast(cython.ulonglong, misc & 0xFFFF) << 32 | size << 48
         memcpy(cython.address(self.out[at]), cython.address(word), 8)
         return 0
 
-    # -- records of a recording again ---------------------------------------------------------------------------
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def end_sample(self, at: cython.Py_ssize_t, misc: cython.uint, stop: cython.uint) -> cython.int:
+        """Write the header of the sample from ``at`` on, with its stop reason unless the chain is the kernel's own."""
+        misc &= ~MISC_STOP_MASK
+        if stop != StopReason.NO_DUMP and stop != StopReason.DEFERRED:
+            misc |= stop << MISC_STOP_SHIFT & MISC_STOP_MASK
+        return self.head(at, RecordType.SAMPLE, misc)
+
+    # -- records of a recording ---------------------------------------------------------------------------------
 
     @cython.locals(
         view="const unsigned char[::1]",
@@ -182,13 +201,12 @@ class Emitter:
         skipped: Any, code_only: bool,
     ) -> bool:  # fmt: skip
         """Copy the records in ``view`` (stream position ``position``) from ``at`` on, samples with their new chains
-        and without user registers and stack; False where a record claims a size that it cannot have.
+        and without user registers and stack; False if a record claims an impossible size.
 
-        ``register_words``: user registers in each event's samples ('I'). ``stacks`` and ``stops``: by sample, as the
-        walk gave them. ``skipped`` ('B', by record type below 256) marks records that are left out, samples that are
-        not ``selected`` ('B') are too; with ``code_only``, mappings of data as well. ``at`` then stands at the first
-        record that is not wholly in the view, which may lie behind its end, ``next`` at the first sample that was not
-        met.
+        ``register_words``: number of user registers in each event's samples ('I'). ``stacks`` and ``stops``: node and
+        stop reason by sample. Left out are record types marked in ``skipped`` ('B', by type below 256), samples not
+        marked in ``selected`` ('B'), and with ``code_only`` mappings of data. Afterwards ``at`` is the offset of the
+        first record that is not entirely in the view, maybe past its end, and ``next`` the first sample not met.
         """
         only_code: cython.bint = code_only
         positions = samples.position
@@ -220,7 +238,7 @@ class Emitter:
                     break
                 if length > size - self.at:
                     break
-                while self.used + ROOM > self.out.shape[0]:
+                while self.used + RESERVE > self.out.shape[0]:
                     with cython.gil:
                         self.grow()
                 if kind == RecordType.SAMPLE:
@@ -229,14 +247,14 @@ class Emitter:
                     if self.next < total and positions[self.next] == base + self.at:
                         n = self.next
                         self.next = n + 1
-                        if self.given_next < self.given_for.shape[0]:
-                            self.put_given(n)
-                        # Of counters that were read together each is a sample.
+                        if self.inserted_next < self.inserted_before.shape[0]:
+                            self.put_inserted(n)
+                        # Each counter of a group is a sample of its own, decoded from the same record.
                         while not selected[n] and self.next < total and positions[self.next] == base + self.at:
                             n = self.next
                             self.next = n + 1
-                            if self.given_next < self.given_for.shape[0]:
-                                self.put_given(n)
+                            if self.inserted_next < self.inserted_before.shape[0]:
+                                self.put_inserted(n)
                         if selected[n]:
                             self.sample(
                                 cython.address(view[self.at]),
@@ -252,22 +270,22 @@ class Emitter:
                                 stops[n],
                             )
                     else:
-                        # The decoder could not make sense of it; with its event's new fields nobody could.
+                        # The decoder could not decode it, and with its event's new fields nobody could.
                         self.dropped += 1
                 elif kind >= 256 or not (
                     skipped[kind]
-                    or (only_code and misc & DATA and (kind == RecordType.MMAP or kind == RecordType.MMAP2))
+                    or (only_code and misc & MISC_MMAP_DATA and (kind == RecordType.MMAP or kind == RecordType.MMAP2))
                 ):
                     self.out[self.used + length - 1] = 0
                     memcpy(cython.address(self.out[self.used]), cython.address(view[self.at]), length)
                     self.used += length
                 if kind == RecordType.HEADER_TRACING_DATA and length >= 12:
-                    # What follows these two is not part of their size.
+                    # The bytes after these two types are not part of their size.
                     memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
                     length += cython.cast(cython.Py_ssize_t, ((extra & NOTHING) + 7) & ~7)
                 elif kind == RecordType.AUXTRACE and length >= 16:
                     memcpy(cython.address(extra), cython.address(view[self.at + 8]), 8)
-                    if extra > FAR:
+                    if extra > LARGEST_AUXTRACE:
                         fine = False
                         break
                     length += cython.cast(cython.Py_ssize_t, extra)
@@ -277,20 +295,20 @@ class Emitter:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def put_given(self, number: cython.Py_ssize_t) -> cython.int:
-        """Append the record that belongs before this sample, if there is one."""
+    def put_inserted(self, number: cython.Py_ssize_t) -> cython.int:
+        """Append the record that is to be inserted before this sample, if any."""
         start: cython.ulonglong
         length: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        while self.given_next < self.given_for.shape[0] and self.given_for[self.given_next] <= number:
-            i = self.given_next
-            self.given_next = i + 1
-            if self.given_for[i] == number:
-                start = self.given_ends[i - 1] if i else 0
-                length = cython.cast(cython.Py_ssize_t, self.given_ends[i] - start)
-                # A view of its last byte proves to the bounds check that all of it fits.
-                self.out[self.used + length - 1] = self.given[start + length - 1]
-                memcpy(cython.address(self.out[self.used]), cython.address(self.given[start]), length)
+        while self.inserted_next < self.inserted_before.shape[0] and self.inserted_before[self.inserted_next] <= number:
+            i = self.inserted_next
+            self.inserted_next = i + 1
+            if self.inserted_before[i] == number:
+                start = self.inserted_ends[i - 1] if i else 0
+                length = cython.cast(cython.Py_ssize_t, self.inserted_ends[i] - start)
+                # The bounds check of its last byte covers all of it.
+                self.out[self.used + length - 1] = self.inserted[start + length - 1]
+                memcpy(cython.address(self.out[self.used]), cython.address(self.inserted[start]), length)
                 self.used += length
         return 0
 
@@ -312,7 +330,7 @@ class Emitter:
         node: cython.uint,
         stop: cython.uint,
     ) -> cython.int:
-        """Append one sample of ``length`` bytes at ``data`` whose fields the decoder found to lie inside."""
+        """Append a sample of ``length`` bytes at ``data``, whose fields the decoder has checked."""
         start: cython.Py_ssize_t = self.used
         word: cython.ulonglong = 0
         # [8, before) comes before the chain, [after, regs) and [rest, length) after it.
@@ -334,7 +352,7 @@ class Emitter:
             before = chain_at
             after = chain_at + 8 + 8 * cython.cast(cython.Py_ssize_t, word)
         elif not regs_at and not stack_at:
-            # Neither a chain nor anything to make one of: as it is.
+            # Neither a chain nor a stack to unwind: it is copied.
             after = length
         else:
             before = raw_at if raw_at else branch_at if branch_at else regs
@@ -346,16 +364,12 @@ class Emitter:
         memcpy(cython.address(self.out[self.used]), data, before)
         self.used += before
         if chain_at or regs_at or stack_at:
-            self.chain(node, (LARGEST_DUMP - (before + 8 + regs - after + length - rest)) >> 3)
+            self.chain(node, (LARGEST_RECORD - (before + 8 + regs - after + length - rest)) >> 3)
             memcpy(cython.address(self.out[self.used]), data + after, regs - after)
             self.used += regs - after
             memcpy(cython.address(self.out[self.used]), data + rest, length - rest)
             self.used += length - rest
-        misc &= ~STOP_MASK
-        if stop != NO_DUMP and stop != DEFERRED:
-            # Why the stack ends; where the chain is the kernel's own, nothing.
-            misc |= (stop & 31) << STOP_SHIFT
-        self.head(start, RecordType.SAMPLE, misc)
+        self.end_sample(start, misc, stop)
         return 0
 
     # -- new records --------------------------------------------------------------------------------------------
@@ -380,8 +394,8 @@ class Emitter:
     def samples(self, kind: int, columns: dict[str, Any], first: int, last: int) -> None:
         """Append samples ``first`` to ``last - 1`` of an event with ``sample_type`` ``kind``.
 
-        ``columns``: those of SAMPLE_COLUMNS that the event has (4-byte signed for pid, tid and cpu, else 'Q'), and
-        ``stack`` ('I', nodes), ``stop`` ('B') and ``misc`` ('H'). Fields of other kinds cannot be written.
+        ``columns``: those of SAMPLE_COLUMNS that the event has ('i' for pid, tid and cpu, else 'Q'), and ``stack``
+        ('I', nodes), ``stop`` ('B') and ``misc`` ('H'). Other fields are not supported.
         """
         nothing = zeros("Q", 0)
         none = zeros("i", 0)
@@ -403,12 +417,11 @@ class Emitter:
         bits: cython.ulonglong = kind
         i: cython.Py_ssize_t
         start: cython.Py_ssize_t
-        misc: cython.uint
         begin: cython.Py_ssize_t = first
         end: cython.Py_ssize_t = last
         with cython.nogil:
             for i in range(begin, end):
-                while self.used + ROOM > self.out.shape[0]:
+                while self.used + RESERVE > self.out.shape[0]:
                     with cython.gil:
                         self.grow()
                 start = self.used
@@ -435,15 +448,11 @@ class Emitter:
                 if bits & SampleField.PERIOD:
                     self.put(periods[i])
                 if bits & SampleField.CALLCHAIN:
-                    self.chain(stacks[i], (LARGEST_DUMP - 160) >> 3)
+                    self.chain(stacks[i], (LARGEST_RECORD - FIXED_FIELDS) >> 3)
                 if bits & (SampleField.WEIGHT | SampleField.WEIGHT_STRUCT):
                     self.put(weights[i])
                 if bits & SampleField.DATA_SRC:
                     self.put(sources[i])
                 if bits & SampleField.PHYS_ADDR:
                     self.put(physicals[i])
-                misc = miscs[i]
-                misc &= ~STOP_MASK
-                if stops[i] != NO_DUMP and stops[i] != DEFERRED:
-                    misc |= (cython.cast(cython.uint, stops[i]) & 31) << STOP_SHIFT
-                self.head(start, RecordType.SAMPLE, misc)
+                self.end_sample(start, miscs[i], stops[i])
