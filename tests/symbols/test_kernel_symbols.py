@@ -11,8 +11,8 @@ from undwarf.images import Finder, ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata.records import Sideband
 from undwarf.symbols import Resolver
-from undwarf.symbols import kernel as kernel_module
-from undwarf.symbols.kernel import (
+from undwarf.symbols import kernel_symbols as kernel_module
+from undwarf.symbols.kernel_symbols import (
     KernelReference,
     KernelSymbol,
     KernelTable,

@@ -8,8 +8,8 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, tags
-from cython.cimports.undwarf.dwarf.constants import SKIP_IN_C, AttributeRole, DieKind
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.reader_constants import SKIP_IN_C, AttributeRole, DieKind
 
 from undwarf.column import doubled, with_room, zeros
 from undwarf.dwarf.forms import SIZES

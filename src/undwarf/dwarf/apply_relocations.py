@@ -7,7 +7,7 @@ Source: the gABI's chapter on relocation. Which operation each type of relocatio
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.fixed_size_integers import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.relocation_operations import (
     ABSOLUTE,

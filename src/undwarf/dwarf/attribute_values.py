@@ -10,10 +10,10 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations
-from cython.cimports.undwarf.dwarf.constants import NONE, NULL_ENTRY
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.fixed_size_integers import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
-from cython.cimports.undwarf.dwarf.root_places import PLACES, Root
+from cython.cimports.undwarf.dwarf.reader_constants import NONE, NULL_ENTRY
+from cython.cimports.undwarf.dwarf.root_die_columns import PLACES, Root
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import (
     ADDRESS,

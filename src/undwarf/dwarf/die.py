@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import MAX_STRING, NULL_ENTRY
+from cython.cimports.undwarf.dwarf.reader_constants import MAX_STRING, NULL_ENTRY
 from cython.cimports.undwarf.dwarf.type_sizes import size_at
 from cython.cimports.undwarf.dwarf.value_classes import (
     BLOCK,

@@ -8,8 +8,8 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import IN_FUNCTION, MAX_DEPTH, NULL_ENTRY, SKIP_IN_C, Next
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.fixed_size_integers import fixed
+from cython.cimports.undwarf.dwarf.reader_constants import IN_FUNCTION, MAX_DEPTH, NULL_ENTRY, SKIP_IN_C, Next
 from cython.cimports.undwarf.dwarf.value_classes import REF
 
 from undwarf.column import doubled, zeros

@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import MAX_HOPS, MAX_REUSED, NONE, DieKind, Next
+from cython.cimports.undwarf.dwarf.reader_constants import MAX_HOPS, MAX_REUSED, NONE, DieKind, Next
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, REF, REF_ALT, REF_SIG8, STRP
 
 from undwarf.column import copied, doubled, zeros

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.constants import NONE
+from cython.cimports.undwarf.dwarf.reader_constants import NONE
 
 from undwarf.column import zeros
 

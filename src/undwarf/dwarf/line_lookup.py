@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 from undwarf.column import absent, zeros
 from undwarf.defects import Defects
 from undwarf.dwarf.innermost_ranges import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
-from undwarf.dwarf.root_places import Root
+from undwarf.dwarf.root_die_columns import Root
 from undwarf.dwarf.sections import DwarfFile
-from undwarf.dwarf.split import SplitFinder, SplitUnits
+from undwarf.dwarf.split_dwarf import SplitFinder, SplitUnits
 from undwarf.dwarf.strings import strings_at
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile

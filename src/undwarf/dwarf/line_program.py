@@ -9,8 +9,8 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import forms
 from cython.cimports.undwarf.dwarf import line_instructions as instructions
-from cython.cimports.undwarf.dwarf.constants import DWARF64_LENGTH, NONE, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.reader_constants import DWARF64_LENGTH, NONE, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.value_classes import LINE_STRP, STRING, STRP, STRP_ALT, STRX
 
 from undwarf.column import doubled, zeros

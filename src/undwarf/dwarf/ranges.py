@@ -9,10 +9,10 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import range_list_entries as entries
 from cython.cimports.undwarf.dwarf import tags
-from cython.cimports.undwarf.dwarf.constants import LARGEST_OFFSET, MAX_REUSED
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.fixed_size_integers import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
-from cython.cimports.undwarf.dwarf.root_places import PLACES, Root
+from cython.cimports.undwarf.dwarf.reader_constants import LARGEST_OFFSET, MAX_REUSED
+from cython.cimports.undwarf.dwarf.root_die_columns import PLACES, Root
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, RNGLISTX
 

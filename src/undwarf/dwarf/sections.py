@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from undwarf.column import zeros
 from undwarf.dwarf.die import DebugInfo
-from undwarf.dwarf.root_places import PLACES, Root
+from undwarf.dwarf.root_die_columns import PLACES, Root
 from undwarf.dwarf.strings import Text
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile

@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import LARGEST_OFFSET, MAX_DEPTH, MAX_HOPS, NONE, NULL_ENTRY, Next
+from cython.cimports.undwarf.dwarf.reader_constants import LARGEST_OFFSET, MAX_DEPTH, MAX_HOPS, NONE, NULL_ENTRY, Next
 from cython.cimports.undwarf.dwarf.value_classes import REF, SIGNED, STRING, STRP, UNSIGNED
 
 from undwarf.column import doubled, zeros

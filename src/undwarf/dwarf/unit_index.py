@@ -5,9 +5,9 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags
-from cython.cimports.undwarf.dwarf.constants import IN_FUNCTION, MAX_REUSED, NONE, AttributeRole, DieKind, Next
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.fixed_size_integers import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.reader_constants import IN_FUNCTION, MAX_REUSED, NONE, AttributeRole, DieKind, Next
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, REF, STRP, STRP_ALT, UNSIGNED
 
 from undwarf.column import copied, doubled, zeros

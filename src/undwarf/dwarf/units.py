@@ -7,8 +7,8 @@ Source: DWARF 5, 7.5.1; DWARF 4, 7.5.1.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.constants import DWARF64_LENGTH, RESERVED_LENGTH
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.fixed_size_integers import fixed
+from cython.cimports.undwarf.dwarf.reader_constants import DWARF64_LENGTH, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 
 from undwarf.column import zeros

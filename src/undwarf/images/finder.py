@@ -16,7 +16,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
-from undwarf.images.containers import Containers
+from undwarf.images.container_files import Containers
 from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
 from undwarf.images.mapped_file_check import Recorded
 from undwarf.images.symfs_paths import confined, usable

@@ -6,7 +6,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u64
+from cython.cimports.undwarf.perfdata.native_integers import u64
 
 from undwarf.column import zeros
 from undwarf.perfdata.sample_layout import SampleLayout

@@ -12,8 +12,8 @@ from cython.cimports.undwarf.perfdata.abi import READ_GROUP
 from cython.cimports.undwarf.perfdata.column_store import ColumnStore
 from cython.cimports.undwarf.perfdata.event_ids import EventIds
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u32, u64
-from cython.cimports.undwarf.perfdata.rounds import Rounds
+from cython.cimports.undwarf.perfdata.finished_rounds import Rounds
+from cython.cimports.undwarf.perfdata.native_integers import u32, u64
 from cython.cimports.undwarf.perfdata.sample_layout import FieldShape, SampleInt, SampleShort, SampleWord
 
 from undwarf.perfdata.read_counters import ReadCounters

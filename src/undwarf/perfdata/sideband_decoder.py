@@ -14,9 +14,9 @@ from cython.cimports.undwarf.perfdata.abi import MISC_LOST_SAMPLES_BPF, MISC_MMA
 from cython.cimports.undwarf.perfdata.column_store import ColumnStore
 from cython.cimports.undwarf.perfdata.event_ids import EventIds
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u16, u32, u64
+from cython.cimports.undwarf.perfdata.finished_rounds import Rounds
+from cython.cimports.undwarf.perfdata.native_integers import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
-from cython.cimports.undwarf.perfdata.rounds import Rounds
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind, SideInt, SideNumber, SideWord
 

@@ -10,8 +10,8 @@ from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.perfdata import Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
-from undwarf.spaces.replayed import Spaces
-from undwarf.symbols.kernel import kernel_key
+from undwarf.spaces.sample_spaces import Spaces
+from undwarf.symbols.kernel_symbols import kernel_key
 from undwarf.symbols.resolver import UNKNOWN, Resolver
 
 if TYPE_CHECKING:

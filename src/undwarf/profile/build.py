@@ -23,7 +23,7 @@ from undwarf.profile.model import (
     StackColumns,
 )
 from undwarf.spaces.replay import Replay
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.image_table import Places
 from undwarf.unwind.renumber_stacks import remap

@@ -4,7 +4,7 @@ nor memory that no file backs (``.bss``) have to be recorded."""
 from bisect import bisect_right
 
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.types.sources.data_symbols import DataSymbols
 
 __all__ = ["DataPlaces"]

@@ -14,7 +14,7 @@ from undwarf.images import ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.unwind.arch import Machine
 from undwarf.unwind.image_table import Places
 from undwarf.unwind.provenance import Provenance

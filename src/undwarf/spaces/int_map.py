@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
 
 from undwarf.column import zeros
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memmove
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK
 
 from undwarf.column import doubled, zeros

@@ -18,7 +18,7 @@ from typing import Any
 
 import cython
 from cython.cimports.posix.mman import PROT_EXEC, PROT_WRITE
-from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 from cython.cimports.undwarf.perfdata.abi import CPUMODE_MASK, MISC_COMM_EXEC, MISC_FORK_EXEC, CpuMode
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, EXECUTABLE, OVER_FILE

@@ -12,7 +12,7 @@ from undwarf.images import Finder, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.inlines import ImageLines
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 from undwarf.symbols.resolver import UNKNOWN, Functions, Resolver, ResolverOptions
 
 NONE = 0xFFFFFFFF

@@ -7,15 +7,15 @@ gigabytes; itanium-demangler is Python and knows half of the grammar; multi-dema
 packs and of constructors. For Rust multi-demangle is the best of them: bounded, and it drops the hash of symbols as
 perf does.
 
-Other languages are in `other_languages.py`; names that C could have as well are read only where the image is one of
-the language (`languages.py`).
+Other languages are in `other_demanglers.py`; names that C could have as well are read only where the image is one of
+the language (`language_detection.py`).
 """
 
 import re
 from collections.abc import Callable, Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.languages import Language, shapes
+from undwarf.symbols.language_detection import Language, shapes
 
 _MARKS = ("_D", "_T")
 _PREFIXES = ("_Z", "_R", "__Z")
@@ -43,7 +43,7 @@ def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
     # Which name is of which language is asked of few: what has a mark at all.
     marked = [i for i, name in enumerate(names) if "$" in name or name[:2] in _MARKS or name[:4] == "caml"]
     if marked:
-        from undwarf.symbols.other_languages import demangle_marked
+        from undwarf.symbols.other_demanglers import demangle_marked
 
         demangle_marked(marked, found, limits)
     return found
@@ -58,7 +58,7 @@ def demangle_own(names: Sequence[str], has: Callable[[Language], bool], limits: 
         for language in shapes(name) if len(name) <= limits.demangle_input else ():
             shaped.setdefault(language, []).append(i)
     if shaped:
-        from undwarf.symbols.other_languages import demangle_of
+        from undwarf.symbols.other_demanglers import demangle_of
 
         for language, numbers in shaped.items():
             left = [i for i in numbers if found[i] is names[i]]

@@ -27,7 +27,7 @@ from undwarf.symbols.elf_symtab import (
     columns_for,
     read_symbols,
 )
-from undwarf.symbols.ranks import RANK_STRONG, RANK_TYPED
+from undwarf.symbols.symbol_rank import RANK_STRONG, RANK_TYPED
 from undwarf.symbols.symbol_table import SOURCE_SHIFT, SymbolTable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ loaded section, objects in executable sections, labels without a type in section
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from cython.cimports.undwarf.symbols.symbol_rank import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 from undwarf.column import zeros
 

@@ -16,7 +16,7 @@ from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.go_lines import GoLines
 from undwarf.symbols.inline_chains import Chains
 from undwarf.symbols.jit_lines import JitLines
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 
 Lines = DebugLines | JitLines | GoLines
 """Where chains come from."""

@@ -8,10 +8,10 @@ from contextlib import suppress
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import Finder
-from undwarf.images.containers import inner_pid
+from undwarf.images.container_files import inner_pid
 from undwarf.images.symfs_paths import confined
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.kernel import read_text
+from undwarf.symbols.kernel_symbols import read_text
 from undwarf.symbols.symbol_table import UNTIL_LINE, SymbolTable
 from undwarf.symbols.text_symbols import read_perf_map
 

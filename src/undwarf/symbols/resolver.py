@@ -13,14 +13,14 @@ from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.symbols.unnamed_frames import fill_unnamed, unnamed_within
 
 if TYPE_CHECKING:
-    from undwarf.symbols.kernel import KernelSymbol, KernelTable
-    from undwarf.symbols.modules import Place, PlacedTable
+    from undwarf.symbols.kernel_modules import Place, PlacedTable
+    from undwarf.symbols.kernel_symbols import KernelSymbol, KernelTable
     from undwarf.tables.function_starts import Ranges
 
 UNKNOWN = "[unknown]"
@@ -156,7 +156,7 @@ class Resolver:
     def kernel(self) -> "KernelTable | None":
         """The kernel's symbols; where there are none, the kernel image's :attr:`problems` entry says why."""
         if self._kernel is None:
-            from undwarf.symbols.kernel import kernel_key, kernel_reference, kernel_table
+            from undwarf.symbols.kernel_symbols import kernel_key, kernel_reference, kernel_table
 
             key = kernel_key(self._records) if self._records is not None else None
             image = self._store.image(key) if key is not None else self._store.kernel()
@@ -168,7 +168,7 @@ class Resolver:
 
     def announced(self, name: bytes) -> SymbolTable | None:
         """Where code of this name was that the kernel announced while recording."""
-        from undwarf.symbols.kernel import kernel_symbols, table_of_announced
+        from undwarf.symbols.kernel_symbols import kernel_symbols, table_of_announced
 
         if self._announced is None:
             self._announced = {}
@@ -178,7 +178,7 @@ class Resolver:
 
     def module(self, image: Image) -> "list[PlacedTable]":
         """The symbols of a kernel module, for each place where the recording has it."""
-        from undwarf.symbols.modules import module_places, placed_tables
+        from undwarf.symbols.kernel_modules import module_places, placed_tables
 
         if self._places is None:
             self._places = module_places(self._records, self._store) if self._records is not None else {}

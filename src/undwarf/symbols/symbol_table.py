@@ -10,8 +10,8 @@ when such an address is first hit; here aliases that tie are only kept together.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
-from cython.cimports.undwarf.symbols.ranks import RANK_SIZED
+from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
+from cython.cimports.undwarf.symbols.symbol_rank import RANK_SIZED
 
 from undwarf.column import zeros
 

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from cython.cimports.undwarf.symbols.symbol_rank import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 from undwarf.column import zeros
 

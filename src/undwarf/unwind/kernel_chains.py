@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import BRANCH_HW_INDEX, CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_USER_DEFERRED
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_UNMAPPED

@@ -10,7 +10,7 @@ where. Images are loaded, and functions compiled, at their first touch and with 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import rule_at

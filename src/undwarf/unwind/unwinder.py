@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from undwarf.column import zeros
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.image_table import Places
 from undwarf.unwind.renumber_stacks import move, remap

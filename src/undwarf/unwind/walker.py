@@ -11,7 +11,7 @@ and chains that the kernel made (`kernel_chains.py`).
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
 from cython.cimports.undwarf.tables.registers_x86_64 import RBX, REGISTERS, RIP, RSP
 from cython.cimports.undwarf.unwind.provenance import Provenance

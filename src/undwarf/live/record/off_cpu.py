@@ -8,7 +8,7 @@ the time at which it runs again, on whatever CPU. The difference is the sample's
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.column import zeros

@@ -1,6 +1,6 @@
-"""undwarf/disasm/actions.pxd"""
+"""undwarf/disasm/instruction_semantics.pxd"""
 
-from undwarf.disasm.actions import Action as Action
+from undwarf.disasm.instruction_semantics import Action as Action
 
 OTHER: int
 COPY: int

@@ -1,6 +1,6 @@
-"""undwarf/disasm/flows.pxd"""
+"""undwarf/disasm/flow_control.pxd"""
 
-from undwarf.disasm.flows import Flow as Flow
+from undwarf.disasm.flow_control import Flow as Flow
 
 NEXT: int
 JUMP: int

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from undwarf.defects import Defects
-from undwarf.dwarf.root_places import Root
+from undwarf.dwarf.root_die_columns import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.unit_kinds import UnitKind
 from undwarf.elf import ElfFile

@@ -1,8 +1,9 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""What follows each opcode of x86-64 (Intel SDM volume 2, appendix A), and what an immediate is.
+"""The encoding of x86-64 instructions: opcode maps (Intel SDM volume 2, appendix A), prefixes, kinds of immediates."""
 
-`x86_opcodes.pxd` has the numbers for compiled modules.
-"""
+MAX_LENGTH = 15
+"""Bytes of an instruction."""
+REX_W = 8
 
 MODRM = 1
 IMM8 = 2
@@ -14,25 +15,24 @@ IMMV = 16
 REL8 = 32
 REL32 = 64
 TEST = 128
-"""An immediate follows where the register field is 0 or 1."""
+"""An immediate follows if the reg field of ModRM is 0 or 1."""
 ODD = 256
-"""Left to the decoder, one by one."""
+"""Bits of what follows an opcode; ODD: only the full decoder can tell."""
 
 ONE_BYTE = 0
 TWO_BYTES = 1
-"""The map of opcodes behind 0x0F."""
 MAP_38 = 2
 MAP_3A = 3
-"""Those behind 0x0F38 and 0x0F3A."""
+"""Opcode maps: after 0x0F, 0x0F38 and 0x0F3A."""
 VECTOR = 4
-"""Set where VEX says which map it is."""
+"""Bit of an opcode map that is selected by VEX."""
 
 SIGNED_NUMBER = 1
-"""An immediate that may be any other number, with sign."""
+"""Kind of an immediate: any signed integer."""
 UNSIGNED_BYTE = 2
-"""The same, of one byte without sign."""
+"""Kind of an immediate: an unsigned byte."""
 SHIFT_COUNT = 3
-"""By how much is shifted: some, but not all."""
+"""Kind of an immediate: the count of some shifts."""
 
 OPERAND_SIZE = 1
 REPNE = 2
@@ -43,11 +43,37 @@ GS = 32
 OTHER_SEGMENT = 64
 """Segments that 64-bit mode ignores."""
 ADDRESS_SIZE = 128
+"""Bits of prefixes, from OPERAND_SIZE on."""
 
 RELATIVE = 0x40000
-"""Of the word that says where an instruction's parts are: its displacement is relative to the instruction pointer."""
+"""Bit of :meth:`LengthDecoder._parts`: the displacement is relative to the instruction pointer."""
 OPERAND = 0x80000
-"""Of the same: it has an operand of register or memory."""
+"""Bit of the same: there is a ModRM operand."""
+
+CALLED = 1
+JUMPED = 2
+"""With or without a condition."""
+TAKEN = 3
+"""By `lea`, or as a constant."""
+RETURNED = 4
+"""A near return; it refers to the address after it, where a function may start."""
+
+
+FIELD_REG = 1
+FIELD_VVVV = 2
+FIELD_RM = 4
+FIELD_BASE = 8
+FIELD_INDEX = 16
+"""Register fields of an instruction: ModRM.reg, VEX.vvvv, ModRM.rm, and base and index of a memory operand."""
+OWN_REG = 9
+OWN_VVVV = 8
+OWN_RM = 10
+OWN_BASE = 11
+OWN_INDEX = 14
+"""The registers in these fields of a form (:mod:`undwarf.disasm.x86_forms`). All are encoded alike in all fields: 4, 5,
+12 and 13 have special meanings in memory operands, and below 8 are the implicit operands of instructions."""
+FIRST_VECTOR = 17
+"""DWARF number of %xmm0 (System V ABI)."""
 
 PREFIXES = {
     0x66: OPERAND_SIZE, 0xF2: REPNE, 0xF3: REP, 0xF0: LOCK, 0x64: FS, 0x65: GS, 0x26: OTHER_SEGMENT,
@@ -55,8 +81,8 @@ PREFIXES = {
 }  # fmt: skip
 
 
-def numbers() -> list[int]:
-    """For opcodes of one byte, what their immediate of one byte is; 0 where it is part of the operation."""
+def immediate_kinds() -> list[int]:
+    """The kind of the one-byte immediate of each one-byte opcode; 0 if it is part of the operation."""
     found = [0] * 256
     for opcode in (0x6A, 0x6B, 0x83):
         found[opcode] = SIGNED_NUMBER
@@ -66,8 +92,8 @@ def numbers() -> list[int]:
     return found
 
 
-def one_byte() -> list[int]:
-    """What follows opcodes of one byte; prefixes and what is invalid in 64-bit mode are odd."""
+def one_byte_map() -> list[int]:
+    """What follows each one-byte opcode; prefixes and opcodes that are invalid in 64-bit mode are ODD."""
     found = [ODD] * 256
     for group in range(0, 0x40, 8):
         found[group : group + 6] = [MODRM, MODRM, MODRM, MODRM, IMM8, IMMZ]
@@ -108,8 +134,8 @@ def one_byte() -> list[int]:
     return found
 
 
-def two_bytes() -> list[int]:
-    """What follows opcodes behind 0x0F."""
+def two_byte_map() -> list[int]:
+    """What follows each opcode after 0x0F."""
     found = [ODD] * 256
     for opcode in (0x05, 0x06, 0x08, 0x09, 0x0B, *range(0x30, 0x36), 0x77, 0xA0, 0xA1, 0xA2, 0xA8, 0xA9):
         found[opcode] = 0

@@ -9,7 +9,7 @@ import re
 
 from undwarf.limits import Limits
 from undwarf.symbols import haskell, ocaml
-from undwarf.symbols.languages import Language
+from undwarf.symbols.language_detection import Language
 
 _REFUSED = 1 << 20
 """Characters of names that a demangler refuses after which the rest of a batch stays mangled; 4096 take up to 10 ms."""

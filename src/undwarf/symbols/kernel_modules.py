@@ -17,8 +17,8 @@ from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.image_kind import kind_of_name
 from undwarf.images.kernel_finder import module_name
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.kernel import MMAP, KernelTable, read_text
-from undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from undwarf.symbols.kernel_symbols import MMAP, KernelTable, read_text
+from undwarf.symbols.symbol_rank import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 from undwarf.symbols.symbol_table import SymbolTable
 
 MODULES_BYTES = 1 << 22

@@ -1,11 +1,11 @@
 # cython: language_level=3, annotation_typing=False
-"""What x86-64 instructions do (Intel SDM volume 2), of those that move, add, extend, address and their like."""
+"""Semantics of the x86-64 instructions that the data flow models: moves, arithmetic, extensions (Intel SDM 2)."""
 
 from iced_x86 import Instruction as Native
 from iced_x86 import Mnemonic, OpKind, Register
 
-from undwarf.disasm.actions import Action
-from undwarf.disasm.model import NONE, Instruction
+from undwarf.disasm.instruction import NONE, Instruction
+from undwarf.disasm.instruction_semantics import Action
 from undwarf.disasm.x86_operands import (
     IMMEDIATES,
     NUMBER,
@@ -19,7 +19,7 @@ from undwarf.disasm.x86_operands import (
     register_at,
 )
 
-__all__ = ["TOLD", "act"]
+__all__ = ["MODELLED", "set_action"]
 
 _CONDITIONAL_MOVES = frozenset(
     (
@@ -43,21 +43,21 @@ _REPEATED = frozenset(
         *(Mnemonic.MOVSB, Mnemonic.MOVSW, Mnemonic.MOVSD, Mnemonic.MOVSQ),
     )
 )
-"""String instructions, and a move of floating-point numbers that is called as one of them."""
+"""String instructions; MOVSD is also the mnemonic of a floating-point move."""
 _UPDATES = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.INC, Mnemonic.DEC))
 _WORD_MOVES = frozenset((Mnemonic.MOVQ, Mnemonic.VMOVQ))
 _UPPER_SETTERS = frozenset((Mnemonic.PUNPCKLQDQ, Mnemonic.UNPCKLPD, Mnemonic.MOVLHPS, Mnemonic.MOVHPS, Mnemonic.MOVHPD))
 _UPPER_MOVES = frozenset((Mnemonic.MOVHLPS, Mnemonic.PUNPCKHQDQ, Mnemonic.UNPCKHPD))
 _SECOND_BYTES = frozenset((Register.AH, Register.BH, Register.CH, Register.DH))
-"""Registers that are a byte of another one, but not its lowest."""
+"""Registers that are the second byte of another one."""
 _PAIR, _WORD = 16, 8
-"""Bytes of a vector register that is two words, and of a word."""
+"""Sizes in bytes of a vector register of two words, and of a word."""
 _LAST_PAIR = XMM0 + 15
-"""Others have to be asked for by masks as well."""
+"""The upper words of later vector registers are not tracked."""
 
 
-def act(made: Instruction, native: Native, mnemonic: int) -> None:
-    """Says what the instruction does, if it is one of those told apart."""
+def set_action(made: Instruction, native: Native, mnemonic: int) -> None:
+    """Set the action of an instruction and its operands, if its semantics are modelled."""
     count = native.op_count
     if mnemonic in _CONDITIONS:
         made.action = _CONDITIONS[mnemonic]
@@ -96,7 +96,7 @@ def act(made: Instruction, native: Native, mnemonic: int) -> None:
             made.immediate, made.width = native.immediate(1) & (63 if width == 8 else 31), width
     elif mnemonic == Mnemonic.IMUL and width >= 4 and count > 1:
         if count == 3 and (second == OpKind.REGISTER or (made.memory and not made.memory[0].implicit)):
-            # A number from memory is any number.
+            # A factor from memory is unknown.
             made.action, made.destination, made.left = Action.MULTIPLY, NUMBER[into], register_at(native, 1)
             made.immediate, made.width = immediate_at(native, 2), width
         elif count == 2 and second == OpKind.REGISTER:
@@ -202,7 +202,7 @@ def _arithmetic(made: Instruction, native: Native, action: Action, second: int, 
 
 
 def _update(made: Instruction, native: Native, mnemonic: int, second: int) -> None:
-    """A sum in memory; the difference with a register is left to the list of what is written."""
+    """An addition to memory, or a subtraction from it."""
     if mnemonic in (Mnemonic.INC, Mnemonic.DEC):
         made.immediate = 1 if mnemonic == Mnemonic.INC else -1
     elif second in IMMEDIATES:
@@ -216,7 +216,7 @@ def _update(made: Instruction, native: Native, mnemonic: int, second: int) -> No
 
 
 def _move_word(made: Instruction, native: Native, first: int, second: int) -> None:
-    """A word between memory, general and vector registers."""
+    """A move of a word between memory, general and vector registers."""
     if first == OpKind.REGISTER:
         made.destination = NUMBER[native.op_register(0)]
         if second == OpKind.REGISTER:
@@ -228,7 +228,7 @@ def _move_word(made: Instruction, native: Native, first: int, second: int) -> No
 
 
 def _move_pair(made: Instruction, native: Native, first: int, second: int) -> None:
-    """Both words of a vector register, from or to memory or another one."""
+    """A move of both words of a vector register, from or to memory or another one."""
     into, source = register_at(native, 0), register_at(native, 1)
     register = native.op_register(0 if first == OpKind.REGISTER else 1)
     if WIDTH[register] != _PAIR or max(into, source) > _LAST_PAIR:
@@ -242,7 +242,7 @@ def _move_pair(made: Instruction, native: Native, first: int, second: int) -> No
 
 
 def _move_upper(made: Instruction, native: Native, mnemonic: int, first: int, second: int) -> None:
-    """A word from or to the upper one of a vector register."""
+    """A move from or to the upper word of a vector register."""
     if first != OpKind.REGISTER:
         return
     into, source = NUMBER[native.op_register(0)], register_at(native, 1)
@@ -253,7 +253,7 @@ def _move_upper(made: Instruction, native: Native, mnemonic: int, first: int, se
         made.action, made.destination, made.left = Action.COPY_UPPER, into, source
 
 
-TOLD = frozenset(
+MODELLED = frozenset(
     (
         *(Mnemonic.MOV, Mnemonic.LEA, Mnemonic.OR, Mnemonic.XOR, Mnemonic.IMUL, Mnemonic.XCHG, Mnemonic.PUSH),
         *(Mnemonic.POP, Mnemonic.LEAVE, Mnemonic.CDQE, Mnemonic.NEG, *_WIDENING, *_UPDATES, *_ARITHMETIC, *SHIFTS),
@@ -261,4 +261,4 @@ TOLD = frozenset(
         *(*VECTOR_MOVES, *_UPPER_SETTERS, *_UPPER_MOVES, *_SETTERS),
     )
 )
-"""What act() says something of."""
+"""Mnemonics for which ``set_action`` may set an action."""

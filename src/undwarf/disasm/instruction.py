@@ -1,21 +1,21 @@
 # cython: language_level=3, annotation_typing=False
-"""Instructions as data: what they read, write and do, whatever the machine.
+"""Instructions of any machine as data: their operands and their effects.
 
-Registers are DWARF register numbers (System V ABI of the machine), -1 where there is none, and always stand for the
-whole register: a write of `%eax` is a write of register 0. Addresses are those the code was decoded at.
+Registers are DWARF register numbers (System V ABI of the machine), -1 for none, and always stand for the whole
+register: a write of `%eax` is a write of register 0. Addresses are those the code was decoded at.
 """
 
 from collections.abc import Callable
 
 import cython
 
-from undwarf.disasm.actions import Action
-from undwarf.disasm.flows import Flow
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction_semantics import Action
 
 NONE = -1
 SEGMENTS = ("", "fs", "gs")
 ACCESSES = ("", "r", "w", "rw")
-"""What operands' segments and accesses are by number."""
+"""Names of segments and accesses in templates, by index."""
 
 __all__ = ["NONE", "Action", "Flow", "Instruction", "Memory"]
 
@@ -27,8 +27,8 @@ class Memory:
     The address is base + index * scale + displacement in `segment` ("", "fs", "gs"); with `absolute` there is
     neither base nor index (a base of the instruction pointer is already added). `size` in bytes, 0 if it depends on
     registers; `access` is "r", "w", "rw" or "" (address only). `implicit` marks the stack slots of push, pop, call
-    and return. `writeback` is what base grows by: before the access if `pre`, else after it. `floating`: one
-    floating-point number is read or written.
+    and return. `writeback` is added to the base: before the access if `pre`, else after it. `floating`: the operand is
+    a floating-point scalar.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Memory:
 
 @cython.cclass
 class Instruction:
-    """One instruction; see the module and :class:`Action`. `text` and `native` are made when asked for."""
+    """One instruction; see the module and :class:`Action`. `text` and `native` are computed on demand."""
 
     def __init__(self, address: int, size: int) -> None:
         self.address = address
@@ -90,19 +90,19 @@ class Instruction:
 
     @property
     def native(self) -> object:
-        """What the decoder makes of it; None for bytes that are no instruction."""
+        """The decoder's own object; None for invalid bytes."""
         if self._native is None and self._decode is not None:
             self._native = self._decode(self)
         return self._native
 
     @property
     def next_address(self) -> int:
-        """The address behind it."""
+        """The address after it."""
         return self.address + self.size
 
     @property
     def text(self) -> str:
-        """As a disassembler prints it."""
+        """In assembler syntax."""
         native = self.native
         return self._text(native) if native is not None and self._text is not None else "(bad)"
 

@@ -1,4 +1,4 @@
-"""undwarf/perfdata/native.pxd"""
+"""undwarf/perfdata/native_integers.pxd"""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Words of a template of instructions, and of each of its memory operands (:mod:`undwarf.disasm.templates`)."""
+"""The words of an instruction template and of its memory operands (:mod:`undwarf.disasm.templates`)."""
 
 ROW_WORDS = 16
 ROW_FLOW = 0
@@ -10,7 +10,7 @@ ROW_RIGHT = 4
 ROW_WIDTH = 5
 ROW_IMMEDIATE = 6
 ROW_RULE = 7
-"""How the immediate is computed from the instruction's."""
+"""FIXED to NEGATED_UNSIGNED_SHORT: how the immediate is computed."""
 ROW_WRITES = 8
 """Bit n: register n is written, for n below 64."""
 ROW_WRITES_HIGH = 9
@@ -32,7 +32,7 @@ OPERAND_INDEX = 1
 OPERAND_SCALE = 2
 OPERAND_DISPLACEMENT = 3
 OPERAND_DISPLACED = 4
-"""Whether the instruction's displacement is added."""
+"""1 if the instruction's own displacement is added."""
 OPERAND_SEGMENT = 5
 OPERAND_SIZE = 6
 OPERAND_ACCESS = 7
@@ -43,21 +43,21 @@ OPERAND_ELEMENT = 10
 OPERAND_FLOATING = 11
 
 FIXED = 0
-"""How an instruction's immediate is computed from its bytes: it is the template's."""
+"""The immediate is the template's; for the other rules it is computed from the instruction's bytes."""
 SIGNED = 1
 UNSIGNED = 2
 NEGATED = 3
 NEGATED_UNSIGNED = 4
 UNSIGNED_SHORT = 5
 NEGATED_UNSIGNED_SHORT = 6
-"""Those called UNSIGNED have 32 bits, the short ones 16."""
+"""UNSIGNED: 32 bits; SHORT: 16 bits."""
 
 PADDING = 1
-"""Flag: does nothing, or stops."""
+"""Flag: a no-op, or of flow STOP."""
 FIXED_ADDRESS = 2
-"""Flag: puts a fixed address into a register."""
+"""Flag: loads a constant address into a register."""
 KEEPS_SIGN = 4
-"""Flag: what is loaded or extended is signed."""
+"""Flag: the loaded or extended value is signed."""
 
 TARGETED = 16
-"""Bit of a listing's column of flows: the instruction has a target."""
+"""Bit in a listing's column of flows: the instruction has a target."""

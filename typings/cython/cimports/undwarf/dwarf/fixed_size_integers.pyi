@@ -1,4 +1,4 @@
-"""undwarf/dwarf/fixed.pxd"""
+"""undwarf/dwarf/fixed_size_integers.pxd"""
 
 from typing import Any
 

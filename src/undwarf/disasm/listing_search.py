@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Columns of a listing searched for what is asked of whole functions."""
+"""Searches over the columns of a listing."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import Action
-from cython.cimports.undwarf.disasm.flows import Flow
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.flow_control import Flow
+from cython.cimports.undwarf.disasm.instruction_semantics import Action
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_ACCESS,
     OPERAND_BASE,
     OPERAND_WORDS,
@@ -31,7 +31,7 @@ from undwarf.column import zeros
     offsets="const unsigned int[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
 )
 def _number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
-    """The number of the instruction at an offset, -1 for none."""
+    """The index of the instruction at an offset, -1 for none."""
     low, high = 0, offsets.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -51,7 +51,7 @@ def _number_at(offsets: Any, offset: cython.ulonglong) -> cython.Py_ssize_t:
     flow=cython.int,
 )
 def jumps_to(offsets: Any, flows: Any, targets: Any, address: cython.ulonglong, into: Any) -> None:
-    """For each instruction the number of the one that it jumps to, -1 where there is none in the function."""
+    """Fill ``into`` with the index of each instruction's jump target, -1 if there is none in the function."""
     starts, flow_of, target_of, numbers = offsets, flows, targets, into
     for k in range(flow_of.shape[0]):
         flow = flow_of[k]
@@ -62,7 +62,7 @@ def jumps_to(offsets: Any, flows: Any, targets: Any, address: cython.ulonglong, 
 
 @cython.locals(flows="const unsigned char[::1]", k=cython.Py_ssize_t)
 def with_flow(flows: Any, flow: cython.uint) -> list[int]:
-    """The instructions with a flow, with or without a target."""
+    """The instructions whose flow, including TARGETED, is ``flow``."""
     return [k for k in range(flows.shape[0]) if flows[k] == flow]
 
 
@@ -81,7 +81,7 @@ def with_flag(templates: Any, rows: Any, flag: cython.longlong) -> list[int]:
     high=cython.ulonglong,
 )
 def written(templates: Any, rows: Any) -> Any:
-    """(low, high): the registers that instructions write, as the bits of templates."""
+    """(low, high): the registers that some instruction writes, as in ROW_WRITES and ROW_WRITES_HIGH."""
     low = high = 0
     for k in range(templates.shape[0]):
         row = templates[k] * ROW_WORDS
@@ -112,14 +112,15 @@ def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> list[int]
 
 @cython.locals(
     flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
-    to="const int[::1]", room="int[::1]", size=cython.Py_ssize_t, depth=cython.Py_ssize_t, k=cython.Py_ssize_t,
+    to="const int[::1]", first_jump="int[::1]", next_jump="int[::1]", visited="unsigned char[::1]", stack="int[::1]",
+    size=cython.Py_ssize_t, depth=cython.Py_ssize_t, k=cython.Py_ssize_t,
     before=cython.Py_ssize_t, taken=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.ulonglong,
 )  # fmt: skip
 def writers(
     flows: Any, templates: Any, rows: Any, jumps: Any, at: cython.Py_ssize_t, register: cython.Py_ssize_t
 ) -> list[int]:
-    """The instructions whose value of a register may be in it before an instruction, as far as the code goes straight
-    on or by jumps whose target it says; ``jumps`` as :func:`jumps_to` tells them. What is called changes nothing."""
+    """The reaching definitions of a register before instruction ``at``, over fall-through and direct jumps (``jumps``
+    from :func:`jumps_to`). Calls are taken to preserve it."""
     flow_of, template_of, words, to = flows, templates, rows, jumps
     size = to.shape[0]
     found: list[int] = []
@@ -127,31 +128,32 @@ def writers(
         return found
     word = ROW_WRITES + register // 64
     bit = cython.cast(cython.ulonglong, 1) << register % 64
-    # The first jump to each instruction, the next one to the same, those that were come to, and a stack of them.
-    room = zeros("i", 4 * size)
+    # Lists of the jumps to each instruction, as indices + 1.
+    first_jump, next_jump = zeros("i", size), zeros("i", size)
+    visited, stack = zeros("B", size), zeros("i", size)
     for k in range(size):
         if to[k] >= 0:
-            room[size + k] = room[to[k]]
-            room[to[k]] = k + 1
-    room[3 * size] = at
+            next_jump[k] = first_jump[to[k]]
+            first_jump[to[k]] = k + 1
+    stack[0] = at
     depth = 1
     while depth:
         depth -= 1
-        k = room[3 * size + depth]
-        taken = room[k]
+        k = stack[depth]
+        taken = first_jump[k]
         before = k - 1 if k and flow_of[k - 1] & 15 in (Flow.NEXT, Flow.BRANCH, Flow.CALL, Flow.INDIRECT_CALL) else -1
         while before >= 0 or taken:
             if before < 0:
                 before = taken - 1
-                taken = room[size + before]
-            if not room[2 * size + before]:
-                room[2 * size + before] = 1
+                taken = next_jump[before]
+            if not visited[before]:
+                visited[before] = 1
                 if cython.cast(cython.ulonglong, words[template_of[before] * ROW_WORDS + word]) & bit and (
                     flow_of[before] & 15 not in (Flow.CALL, Flow.INDIRECT_CALL)
                 ):
                     found.append(before)
                 else:
-                    room[3 * size + depth] = before
+                    stack[depth] = before
                     depth += 1
             before = -1
     return found
@@ -161,28 +163,28 @@ def writers(
     flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
     memory="const long long[::1]", to="const int[::1]", arriving="unsigned long long[::1]", k=cython.Py_ssize_t,
     last=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, n=cython.Py_ssize_t, flow=cython.int,
-    action=cython.longlong, left=cython.longlong, holding=cython.ulonglong, one=cython.ulonglong, kept=cython.bint,
-    goes=cython.bint,
+    action=cython.longlong, left=cython.longlong, holding=cython.ulonglong, one=cython.ulonglong, spilled=cython.bint,
+    derived=cython.bint,
 )  # fmt: skip
 def accessed_through(
     flows: Any, templates: Any, rows: Any, operands: Any, jumps: Any, call: cython.Py_ssize_t,
     ahead: cython.Py_ssize_t, frame: cython.ulonglong, lost: cython.ulonglong,
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """(instruction, operand's number) of all accesses that may be through what a call returns in register 0, or
-    something near, among so many instructions behind it, as far as the code goes straight on or jumps ahead.
+    """(instruction, operand index) of accesses that may be through a call's result in register 0, or an address derived
+    from it, among the ``ahead`` next instructions, over fall-through and forward jumps.
 
-    ``frame``: registers, as bits, that the frame is counted from; what is ever put there may be what is loaded from
-    there. ``lost``: those that calls change.
+    ``frame``: registers (bits) that address the stack frame; after the result was spilled, any reload from the frame
+    may be the result. ``lost``: the registers that calls change.
     """
     flow_of, template_of, words, memory, to = flows, templates, rows, operands, jumps
     found: list[tuple[int, int]] = []
     last = min(call + 1 + ahead, flow_of.shape[0])
     if call < 0 or call + 1 >= last:
         return found
-    # By instruction behind the call, what may be held where it is jumped to.
+    # By instruction after the call, the registers that hold the result at jumps to it.
     arriving = zeros("Q", last - call)
     holding = 1
-    kept = False
+    spilled = False
     for k in range(call + 1, last):
         holding |= arriving[k - call]
         row = template_of[k] * ROW_WORDS
@@ -201,18 +203,18 @@ def accessed_through(
             continue
         action, left = words[row + ROW_ACTION], words[row + ROW_LEFT]
         m = words[row + ROW_OPERAND] * OPERAND_WORDS
-        goes = False
+        derived = False
         if words[row + ROW_WIDTH] == 8:
             if action in (Action.COPY, Action.ADD):
-                goes = _has(holding, left)
+                derived = _has(holding, left)
             elif action == Action.ADDRESS:
-                goes = _has(holding, memory[m + OPERAND_BASE])
+                derived = _has(holding, memory[m + OPERAND_BASE])
             elif action == Action.LOAD:
-                goes = kept and _has(frame, memory[m + OPERAND_BASE])
+                derived = spilled and _has(frame, memory[m + OPERAND_BASE])
         if action == Action.STORE and _has(holding, left):
-            kept = True
+            spilled = True
         holding &= ~cython.cast(cython.ulonglong, words[row + ROW_WRITES])
-        if goes and 0 <= words[row + ROW_DESTINATION] < 64:
+        if derived and 0 <= words[row + ROW_DESTINATION] < 64:
             one = 1
             holding |= one << words[row + ROW_DESTINATION]
         if flow in (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP):
@@ -224,7 +226,7 @@ def accessed_through(
 @cython.inline
 @cython.exceptval(check=False)
 def _has(registers: cython.ulonglong, register: cython.longlong) -> cython.bint:
-    """Whether a register is among some."""
+    """Whether a register is in a set of bits."""
     return 0 <= register < 64 and bool(registers >> register & 1)
 
 
@@ -233,8 +235,7 @@ def _has(registers: cython.ulonglong, register: cython.longlong) -> cython.bint:
     k=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int,
 )  # fmt: skip
 def may_push(flows: Any, templates: Any, rows: Any, registers: cython.ulonglong) -> bool:
-    """Whether code pushes one of some registers before it branches or returns; also where it goes on elsewhere, or is
-    all there is."""
+    """Whether code pushes one of ``registers`` (bits) before it branches or returns; also if it jumps, or ends."""
     flow_of, template_of, words = flows, templates, rows
     for k in range(flow_of.shape[0]):
         row = template_of[k] * ROW_WORDS
@@ -264,8 +265,8 @@ def table_entries(
     address: cython.ulonglong,
     elsewhere: Any = frozenset(),
 ) -> list[int]:
-    """The instructions that entries of a jump table lead to, up to the first that leads to none: addresses of eight
-    bytes, distances from the table of four. -1 for those that lead to one of some addresses ``elsewhere``."""
+    """The targets of a jump table's entries as instructions, up to the first entry that is no instruction. Entries of 8
+    bytes are addresses, of 4 bytes offsets from the table. -1 for targets among the addresses ``elsewhere``."""
     data, starts = raw, offsets
     found: list[Any] = []
     for k in range(len(raw) // size):
@@ -296,10 +297,10 @@ def table_entries(
     target=cython.ulonglong,
 )
 def last_calls(code: Any, address: cython.ulonglong, starts_of: Any, ends_of: Any, fixed: cython.bint) -> set[int]:
-    """The functions that are called by the very last instruction of others, of those in a section's bytes.
+    """The functions called by the last instruction of some function in a section: evidence that they do not return.
 
-    ``starts_of`` and ``ends_of`` (Q) are the bounds of all functions, in order; ``fixed``: instructions are words, as
-    of AArch64, else those of x86.
+    ``starts_of`` and ``ends_of`` (Q) are the bounds of all functions, in order; ``fixed``: the code is AArch64, else
+    x86.
     """
     raw, starts, ends = code, starts_of, ends_of
     found: set[int] = set()

@@ -1,0 +1,3 @@
+"""undwarf/symbols/symbol_rank.pxd"""
+
+from undwarf.symbols.symbol_rank import *
