@@ -1,10 +1,8 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Numbers that the readers of debugging information share."""
+"""Limits and enumerations that the kernels which read debugging information share."""
 
 from enum import IntEnum
 
-NONE = 0xFFFFFFFF
-"""No row of a column: no parent, no abbreviation table yet, no file."""
 IN_FUNCTION = 0xFFFFFFFE
 """In place of a parent's row: the DIE is inside a function."""
 NULL_ENTRY = -2
@@ -14,15 +12,15 @@ RESERVED_LENGTH = 0xFFFFFFF0
 DWARF64_LENGTH = 0xFFFFFFFF
 """The unit length that announces one of 64 bits."""
 MAX_DEPTH = 1024
-"""Nesting of DIEs that is followed."""
+"""Maximum nesting of DIEs."""
 MAX_HOPS = 32
-"""References that are followed from a DIE to the one that has its name or its type."""
+"""Maximum references followed from a DIE to the one that has its name or its type."""
 LARGEST_OFFSET = 0xFFFFFFFFFFFF
 """Sizes and offsets above this are damage."""
 MAX_REUSED = 1 << 16
-"""Rows of one unit whose memory is used again for the next one."""
+"""Rows up to which the memory of one unit is reused for the next."""
 MAX_STRING = 1 << 16
-"""Bytes of a string that are read at most."""
+"""Maximum bytes of a string; longer ones are cut."""
 SKIP_IN_C = 0x80000000
 """Set in an abbreviation's ``sibling``: the children declare nothing but members in units of C only."""
 

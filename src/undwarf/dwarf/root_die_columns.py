@@ -1,11 +1,11 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Columns of the attributes kept for a unit's root DIE."""
+"""Columns of the attributes of units' root DIEs."""
 
 from enum import IntEnum
 
 
 class Root(IntEnum):
-    """Columns of the attributes kept for a unit's root DIE; there are ``PLACES`` of them."""
+    """The ``ROOT_COLUMNS`` columns of a root DIE."""
 
     NAME = 0
     COMP_DIR = 1
@@ -25,4 +25,4 @@ class Root(IntEnum):
     CHILDREN = 15
 
 
-PLACES = 16
+ROOT_COLUMNS = 16

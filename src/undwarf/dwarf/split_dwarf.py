@@ -1,4 +1,4 @@
-"""Split units: the skeletons in a binary and the files, or the package of files, that hold the rest of them.
+"""Split DWARF: finds the units that belong to the skeletons in a binary, in `.dwo` files or packages (`.dwp`).
 
 Sources: DWARF 5, 3.1.2, 7.3.2 and 7.3.5 (packages); GCC's wiki, DebugFission and DebugFissionDWP, for DWARF 4.
 """
@@ -21,7 +21,7 @@ Place = tuple[DwarfFile, int]
 """A split unit: its file, and its number there."""
 
 MAX_FILES = 1024
-"""Split units, or files of them, that are kept open."""
+"""Maximum split units, or files of them, that stay open."""
 
 # DW_SECT_* (DWARF 5, table 7.1), and what they were before.
 _PARTS = {1: "debug_info", 3: "debug_abbrev", 4: "debug_line", 5: "debug_loclists", 6: "debug_str_offsets",
@@ -148,7 +148,7 @@ class SplitUnits:
         self._packages: list[Package] = []
 
     def release(self, main: DwarfFile) -> None:
-        """Free all that was read; ``main`` replaces the skeletons' file."""
+        """Free what was read; ``main`` replaces the skeletons' file."""
         for file in {id(file.elf): file.elf for file in self._files.values()}.values():
             file.release()
         for package in self._packages:

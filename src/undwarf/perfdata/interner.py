@@ -6,6 +6,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcmp, memcpy
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
 
 from undwarf.column import doubled, zeros
 
@@ -82,7 +83,7 @@ class Interner:
             mixed = (mixed ^ word) * factor
             mixed ^= mixed >> 29
             i += 8
-        mixed *= cython.cast(cython.ulonglong, 0x9E3779B97F4A7C15)
+        mixed *= GOLDEN_RATIO
         mixed ^= mixed >> 32
         mask: cython.ulonglong = self._slots.shape[0] - 1
         at: cython.ulonglong = mixed & mask

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.image_kind import bits_of_name
+from undwarf.ordering import take
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
-from undwarf.perfdata.ordering import take
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.model import (
     NONE,

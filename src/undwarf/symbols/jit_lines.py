@@ -1,4 +1,4 @@
-"""Source lines of just-in-time compiled code, as a jitdump file has them, in the shape of DWARF's."""
+"""Source lines of just-in-time compiled code from a jitdump file, as if from DWARF."""
 
 from bisect import bisect_right
 
@@ -10,18 +10,18 @@ NONE = 0xFFFFFFFF
 
 
 class JitLines:
-    """The lines of one dump; those of a piece of code are read when it is first asked for."""
+    """The lines of one dump; those of a function are read on demand."""
 
     def __init__(self, dump: JitDump) -> None:
         self._dump = dump
         self._known: dict[int, list[Line]] = {}
 
     def release(self) -> None:
-        """Forget the lines that were read."""
+        """Free the lines that were read."""
         self._known.clear()
 
     def inline_chains(self, addresses: memoryview, *, lines: bool = True) -> InlineChains:
-        """What a column of addresses (Q, offsets in the dump) stands for; nothing without ``lines``, as a dump has no
+        """The chains of a column of addresses (Q, offsets in the dump); empty without ``lines``, as a dump has no
         inlined functions."""
         found = [self._line(address) if lines else None for address in addresses]
         count = sum(line is not None for line in found)

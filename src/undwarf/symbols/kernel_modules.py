@@ -1,8 +1,8 @@
-"""Symbols of kernel modules, which lie elsewhere after each boot and each time they are loaded.
+"""Symbols of kernel modules, whose addresses change with each boot and each load.
 
-The recording tells where a module lay. kallsyms names it where they are of that very boot, or where a copy of
-``/proc/modules`` beside them tells where it lay for them; else the module's file does, whose sections are laid out as
-the kernel does. What none of these can place is left without a name rather than given a wrong one.
+The recording has a module's address. Its symbols come from kallsyms, if these are of the same boot, or if a copy of
+``/proc/modules`` beside them has the module's address then; else from the module's file, whose sections are laid out
+as the kernel does. Code that neither covers stays unnamed rather than misnamed.
 """
 
 import os
@@ -18,22 +18,22 @@ from undwarf.images.image_kind import kind_of_name
 from undwarf.images.kernel_finder import module_name
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.kernel_symbols import MMAP, KernelTable, read_text
-from undwarf.symbols.symbol_rank import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from undwarf.symbols.symbol_constants import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 from undwarf.symbols.symbol_table import SymbolTable
 
 MODULES_BYTES = 1 << 22
-"""Most that is read of a /proc/modules file."""
+"""Maximum bytes read of a /proc/modules file."""
 
 
 class Place(NamedTuple):
-    """Where a module lay, by runtime addresses; ``end`` is exclusive."""
+    """Runtime addresses of a module; ``end`` is exclusive."""
 
     start: int
     end: int
 
 
 class PlacedTable(NamedTuple):
-    """Symbols for one place of a module, and the delta from their addresses to those of the recording."""
+    """Symbols for one address of a module, and the delta from their addresses to those of the recording."""
 
     symbols: SymbolTable
     delta: int
@@ -41,7 +41,7 @@ class PlacedTable(NamedTuple):
 
 
 def module_places(records: Any, store: ImageStore) -> dict[int, list[Place]]:
-    """Where modules lay, by image number, in the order of the recording's mappings."""
+    """The addresses of modules by image number, in the order of the recording's mappings."""
     side = records.sideband
     starts, lengths = side.mmaps.start, side.mmaps.length
     wanted = [kind_of_name(name) is ImageKind.MODULE for name in records.names]
@@ -60,7 +60,7 @@ def module_places(records: Any, store: ImageStore) -> dict[int, list[Place]]:
 def placed_tables(
     image: Image, places: list[Place], kernel: KernelTable | None, limits: Limits = DEFAULT
 ) -> list[PlacedTable]:
-    """The symbols that name a module at its places; places that nothing can name are left out."""
+    """The symbols of a module for each of its addresses that some table covers."""
     name = module_name(image.path).encode("utf-8", "surrogateescape")
     lowest = first_code(kernel.text, name) if kernel is not None else None
     base = _bases(kernel).get(name, 0) if kernel is not None and lowest is not None else 0
@@ -79,7 +79,7 @@ def placed_tables(
 
 
 def first_code(text: bytes, name: bytes) -> int | None:
-    """The lowest address of a module's code in the text of kallsyms; None where it is not in there."""
+    """The lowest address of a module's code in the text of kallsyms; None if it is absent."""
     needle = b"\t[" + name + b"]"
     lowest: int | None = None
     at = text.find(needle)
@@ -97,8 +97,8 @@ def first_code(text: bytes, name: bytes) -> int | None:
 
 
 def read_bases(kallsyms: str) -> dict[bytes, int]:
-    """Where modules lay when a kallsyms file was written, by the ``modules`` file beside it (fs/proc, perf's kcore
-    copies); empty where there is none, or where addresses are hidden."""
+    """The addresses of modules when a kallsyms file was written, from the ``modules`` file beside it (fs/proc, perf's
+    kcore copies); empty if there is none, or if addresses are hidden."""
     found: dict[bytes, int] = {}
     try:
         text = read_text(f"{os.path.dirname(kallsyms)}/modules", MODULES_BYTES)

@@ -1,4 +1,4 @@
-"""The kernel's symbols, its modules' and those of code it made at run time, at their runtime addresses."""
+"""Symbols of the kernel, its modules and code that it generates, at their runtime addresses."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ UNREGISTERED = 1
 
 
 class KernelReference(NamedTuple):
-    """Where the recorded kernel ran: the runtime ``address`` of the symbol that perf took as reference."""
+    """The recorded kernel's location: the runtime ``address`` of the symbol that perf took as reference."""
 
     symbol: bytes
     address: int
@@ -39,8 +39,8 @@ class KernelSymbol(NamedTuple):
 class KernelTable:
     """The kernel's symbols, the delta from their addresses to those of the recorded run, and where they come from.
 
-    ``text`` is that of kallsyms (empty for a vmlinux), and ``all_symbols`` are those of its modules, too. Where the
-    delta tells that they are of another boot, ``symbols`` has none of modules.
+    ``text`` is that of kallsyms (empty for a vmlinux); ``all_symbols`` includes those of its modules. If the delta
+    shows that they are of another boot, ``symbols`` has none of modules.
     """
 
     symbols: SymbolTable
@@ -49,10 +49,10 @@ class KernelTable:
     all_symbols: SymbolTable
     text: bytes = b""
     modules: dict[bytes, int] | None = None
-    """Where modules lay for these symbols, by name; read at first use."""
+    """The addresses of modules for these symbols, by name; read at first use."""
 
     def begins(self, address: int) -> bool:
-        """Whether a function, or its padding, begins at a runtime address, right behind another function."""
+        """Whether a function, or its padding, begins at a runtime address, right after another function."""
         symbols = self.symbols
         symbol = symbols.find((address - self.delta) & 0xFFFFFFFFFFFFFFFF)
         if symbol is None or symbols.extent(symbol)[0] != (address - self.delta) & 0xFFFFFFFFFFFFFFFF:
@@ -127,7 +127,7 @@ def table_of_announced(symbols: list[KernelSymbol]) -> SymbolTable | None:
 
 
 def read_text(path: str, limit: int) -> bytes:
-    """A whole text file of a bounded size; ``/proc`` files do not tell theirs. Raises OSError, ValueError."""
+    """Reads a text file of bounded size; ``/proc`` files report size 0. Raises OSError, ValueError."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError("not a regular file")
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -136,7 +136,7 @@ def read_text(path: str, limit: int) -> bytes:
             raise ValueError("not a regular file")
         parts = []
         left = limit + 1
-        # The kernel hands out a page at a time: room for much more would be made, and given back, each time.
+        # The kernel returns a page at a time: a larger buffer would be allocated, and shrunk, each time.
         size = 1 << 22 if os.fstat(fd).st_size else 1 << 14
         while left > 0 and (part := file.read(min(left, size))):
             parts.append(part)
@@ -147,7 +147,7 @@ def read_text(path: str, limit: int) -> bytes:
 
 
 def read_kallsyms_file(path: str, limits: Limits = DEFAULT) -> tuple[SymbolTable | None, str]:
-    """The symbols of a kallsyms file, else None and the reason why it is of no use."""
+    """The symbols of a kallsyms file, else None and the reason why it is unusable."""
     text, why = _kallsyms_text(path, limits)
     if text is None:
         return None, why
@@ -163,7 +163,7 @@ def _kallsyms_text(path: str, limits: Limits) -> tuple[bytes | None, str]:
 
 
 def table_of_kallsyms(text: bytes, limits: Limits = DEFAULT, *, modules: bool = True) -> tuple[SymbolTable | None, str]:
-    """The symbols of kallsyms text, with those of modules or without, else None and why it is of no use."""
+    """The symbols of kallsyms text, with those of modules or without, else None and the reason why it is unusable."""
     values, names, ranks, owners, count, hidden = read_kallsyms(text, limits.symbols)
     if not count:
         return None, "no symbols"
@@ -178,8 +178,8 @@ def table_of_kallsyms(text: bytes, limits: Limits = DEFAULT, *, modules: bool = 
 
 
 def moved(table: KernelTable, delta: int, limits: Limits = DEFAULT) -> SymbolTable | None:
-    """The kernel's own symbols of kallsyms at the addresses of its file, which is ``delta`` below where it ran; None
-    where the table is not of kallsyms. What lies at fixed places, such as per-cpu variables, is left out."""
+    """The kernel's own kallsyms symbols at the addresses of its file, ``delta`` below the runtime ones; None if the
+    table is not of kallsyms. Symbols at fixed addresses, such as per-cpu variables, are left out."""
     if not table.text:
         return None
     values, names, ranks, owners, _count, _hidden = read_kallsyms(table.text, limits.symbols)
@@ -203,10 +203,10 @@ def kernel_table(
 ) -> tuple[KernelTable | None, str]:
     """The symbols of the recorded kernel, else None and the reason.
 
-    From the user's kallsyms, perf's cache, this machine's kallsyms where the build-id is the running kernel's, and a
-    vmlinux. A copy may be of another boot with another random base: the reference symbol tells the delta.
-    Older versions of perf tell no build-id with compression and into pipes; then this machine's kallsyms are right
-    if host, release and the reference's address are those of the recording.
+    From the user's kallsyms, perf's cache, this machine's kallsyms if the build-id is the running kernel's, and a
+    vmlinux. A copy may be of another boot with another KASLR base: the reference symbol gives the delta.
+    Older versions of perf write no build-id with compression and into pipes; then this machine's kallsyms are right if
+    host, release and the reference's address are those of the recording.
     """
     finder = store.finder
     reasons = []

@@ -1,7 +1,7 @@
-"""Languages whose symbols look like those of C: what an image itself has to show before its names are taken for them.
+"""Detects the languages of an image whose symbols look like those of C.
 
-`my__name` is a name of C as well as what GNAT makes of `My.Name`. So not the name decides, but whether the image has
-what every program or library of the language has: its runtime's entry, or its runtime among the libraries it needs.
+`my__name` may be a C name, or what GNAT makes of `My.Name`. So names of such a language are demangled only in images
+that have what all its programs and libraries have: the runtime's entry point, or the runtime as a needed library.
 Sources: GNAT's exp_dbug.ads and bindgen.adb, GHC's RTS API, OCaml's asmlink.ml, Nim's cgen.nim.
 """
 
@@ -16,7 +16,7 @@ from undwarf.images import Image, ImageKind
 
 
 class Language(enum.Enum):
-    """A language whose names only its own images have."""
+    """A language whose names are demangled in its own images only."""
 
     ADA = "ada"
     HASKELL = "haskell"
@@ -30,18 +30,18 @@ _MARKS: dict[Language, tuple[bytes, ...]] = {
     Language.NIM: (b"\0NimMain\0",),
     Language.OCAML: (b"\0caml_startup\0", b"\0caml_call_gc\0", b"\0caml_plugin_header\0"),
 }
-"""Of each language, what stands in the string tables of its images: a symbol, or the begin of a library's name."""
+"""By language, what the string tables of its images contain: a symbol, or the start of a library's name."""
 KINDS = (
     "info", "closure", "entry", "slow", "fast", "ret", "alt", "dflt", "srt", "bytes", "btm", "str", "cc", "ccs", "tbl",
     "itable",
 )  # fmt: skip
-"""What GHC's labels end in, behind the last `_`."""
+"""Ends of GHC's labels, after the last `_`."""
 _ENDS = tuple(f"_{kind}" for kind in KINDS)
 _PART = 1 << 20
 
 
 def shapes(name: str) -> list[Language]:
-    """The languages that a name could be of, if its image is."""
+    """The languages that a name could belong to."""
     if "__" in name or name.startswith(("caml", "_ada_")) or name.endswith(_ENDS):
         return [language for language, shape in _shapes().items() if shape.match(name)]
     return []
@@ -49,7 +49,7 @@ def shapes(name: str) -> list[Language]:
 
 @cache
 def _shapes() -> dict[Language, re.Pattern[str]]:
-    """What names of each language look like; compilers append `.part.0` and the like to names of functions."""
+    """Patterns of the names of each language; compilers append `.part.0` and the like to names of functions."""
     return {
         Language.ADA: re.compile(r"_ada_[a-z]|[a-z][a-z0-9_]*?__[A-Za-z]"),
         Language.HASKELL: re.compile(rf"(?=\w*[A-Z])[A-Za-z]\w*_(?:{'|'.join(KINDS)})\Z"),
@@ -59,7 +59,7 @@ def _shapes() -> dict[Language, re.Pattern[str]]:
 
 
 def has_code_of(image: Image, language: Language) -> bool:
-    """Whether an image has what all images of a language have, by the string tables of its files."""
+    """Whether an image is of a language, by the string tables of its files."""
     known: dict[Language, bool] = image.languages
     if language not in known:
         elf = image.elf if image.kind is ImageKind.FILE else None
@@ -79,7 +79,7 @@ def _string_tables(elf: ElfFile) -> Iterator[memoryview]:
 
 
 def _holds(data: memoryview, marks: tuple[bytes, ...]) -> bool:
-    """Whether one of the marks is in a text, which may be large."""
+    """Whether a large text contains one of the marks."""
     over = max(map(len, marks)) - 1
     for at in range(0, len(data), _PART):
         part = bytes(data[at : at + _PART + over])

@@ -1,8 +1,8 @@
-"""Names of D, Swift, Pascal, Ada, Nim, OCaml and Haskell.
+"""Demangles names of D, Swift, Pascal, Ada, Nim, OCaml and Haskell.
 
-The package demangle reads the first five: Python, so that no name ends the process, bounded, and with D and Ada spelled
-as binutils does. Of 27,841 names of D it reads 25,097, binutils 24,479, each of these the same; multi-demangle spells
-5,000 otherwise, and its Swift ends the process at some damaged names. OCaml and Haskell are small enough to be here.
+The package demangle handles the first five: it is Python, so that no name crashes the process, bounded, and spells D
+and Ada as binutils does. Of 27,841 D names it reads 25,097, binutils 24,479, with the same results; multi-demangle
+spells 5,000 differently, and its Swift crashes on some damaged names. OCaml and Haskell are demangled here.
 """
 
 import re
@@ -12,9 +12,9 @@ from undwarf.symbols import haskell, ocaml
 from undwarf.symbols.language_detection import Language
 
 _REFUSED = 1 << 20
-"""Characters of names that a demangler refuses after which the rest of a batch stays mangled; 4096 take up to 10 ms."""
+"""Characters of rejected names after which the rest of a batch stays mangled; 4096 take up to 10 ms."""
 _CLONES = re.compile(r"(?:\.[a-z_][a-z0-9_]*(?:\.[0-9]+)*)+\Z")
-"""What GCC and LLVM append to the names of copies and parts of functions."""
+"""Suffixes of GCC and LLVM for copies and parts of functions."""
 _CLONE = re.compile(r"\.[a-z_][a-z0-9_]*(?:\.[0-9]+)*")
 _DEPTH = 100
 _MARKED = {
@@ -22,11 +22,11 @@ _MARKED = {
     "swift": re.compile(r"_?\$[sS]|_T0"),
     "pascal": re.compile(r"[A-Z][A-Z0-9_$]*\$_\$|[A-Z][A-Z0-9_$]*_\$\$_"),
 }
-"""Marks of names that no other language has, by what the package demangle calls the language."""
+"""Marks of names that only one language has, by the package demangle's name for it."""
 
 
 def demangle_marked(numbers: list[int], found: list[str], limits: Limits) -> None:
-    """Names, by number, in place: those that no other language has."""
+    """Demangle, in place, names by index that only one language has."""
     marked: dict[str, list[int]] = {}
     for i in numbers:
         name = found[i]
@@ -41,7 +41,7 @@ def demangle_marked(numbers: list[int], found: list[str], limits: Limits) -> Non
 
 
 def demangle_of(language: Language, numbers: list[int], found: list[str], limits: Limits) -> None:
-    """Names, by number, in place, of an image that has code of a language."""
+    """Demangle, in place, names by index of an image that has code of a language."""
     if language is Language.HASKELL or language is Language.OCAML:
         read = haskell.demangled if language is Language.HASKELL else ocaml.demangled
         for i in numbers:
@@ -51,7 +51,7 @@ def demangle_of(language: Language, numbers: list[int], found: list[str], limits
 
 
 def _from_library(language: str, numbers: list[int], found: list[str], limits: Limits) -> None:
-    """Names that the package demangle reads."""
+    """Demangle names by the package demangle."""
     import demangle as library
 
     bounds = library.Limits(

@@ -20,9 +20,9 @@ from undwarf.live.moved_code import LiveMovedCode
 from undwarf.live.sampling.round_dumps import RoundDumps
 from undwarf.live.sampling.stack_continuation import DeepStacks
 from undwarf.live.system_snapshot import threads_of
+from undwarf.ordering import sort_order
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.decoder import Decoder
-from undwarf.perfdata.ordering import time_order
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.records_builder import build_samples, build_sideband, identity_of
@@ -138,7 +138,7 @@ class LiveUnwinder:
             spans.append((view, self._position, first, decoder.columns.samples))
             self._position += len(view)
         samples = build_samples(decoder.columns, self._sample_types)
-        order = time_order(samples.time)
+        order = sort_order(samples.time)
         sideband = build_sideband(decoder.columns)
         self._see_names()
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))

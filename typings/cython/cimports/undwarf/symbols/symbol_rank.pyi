@@ -1,3 +1,0 @@
-"""undwarf/symbols/symbol_rank.pxd"""
-
-from undwarf.symbols.symbol_rank import *
