@@ -38,11 +38,13 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_OPERANDS,
     ROW_READ,
     ROW_READS,
+    ROW_READS_HIGH,
     ROW_RIGHT,
     ROW_RULE,
     ROW_WIDTH,
     ROW_WORDS,
     ROW_WRITES,
+    ROW_WRITES_HIGH,
     TARGETED,
     UNSIGNED,
     UNSIGNED_SHORT,
@@ -132,8 +134,8 @@ class Listing:
         registers = self.registers.get(at)
         if registers is None:
             registers = self.registers[at] = (
-                _registers(rows[at + ROW_WRITES], rows[at + ROW_WRITES + 1], NONE),
-                _registers(rows[at + ROW_READS], rows[at + ROW_READS + 1], rows[at + ROW_READ]),
+                _registers(rows[at + ROW_WRITES], rows[at + ROW_WRITES_HIGH], NONE),
+                _registers(rows[at + ROW_READS], rows[at + ROW_READS_HIGH], rows[at + ROW_READ]),
             )
         made.writes, made.reads = registers
         made.memory = self._operands(k, rows[at + ROW_OPERAND], rows[at + ROW_OPERANDS])

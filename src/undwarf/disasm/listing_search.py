@@ -19,6 +19,7 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_WIDTH,
     ROW_WORDS,
     ROW_WRITES,
+    ROW_WRITES_HIGH,
     TARGETED,
 )
 
@@ -86,7 +87,7 @@ def written(templates: Any, rows: Any) -> Any:
     for k in range(templates.shape[0]):
         row = templates[k] * ROW_WORDS
         low |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES])
-        high |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES + 1])
+        high |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES_HIGH])
     return low, high
 
 

@@ -23,9 +23,11 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_OPERANDS,
     ROW_READ,
     ROW_READS,
+    ROW_READS_HIGH,
     ROW_RIGHT,
     ROW_WORDS,
     ROW_WRITES,
+    ROW_WRITES_HIGH,
 )
 from cython.cimports.undwarf.disasm.x86_encoding import FIELD_BASE as BASE
 from cython.cimports.undwarf.disasm.x86_encoding import FIELD_INDEX as INDEX
@@ -337,7 +339,7 @@ class Forms:
     ) -> cython.ulonglong:
         """The registers of a form's template that are not in its fields, as bits; all bits if some are above 63."""
         row = template * ROW_WORDS
-        if self.rows[row + ROW_WRITES + 1] or self.rows[row + ROW_READS + 1]:
+        if self.rows[row + ROW_WRITES_HIGH] or self.rows[row + ROW_READS_HIGH]:
             return ALL_ONES
         used = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES] | self.rows[row + ROW_READS])
         for n in (ROW_DESTINATION, ROW_LEFT, ROW_RIGHT):

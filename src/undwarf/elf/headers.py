@@ -1,5 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""The fixed structures of an ELF file: file header, program headers, section headers.
+"""The fixed structures of ELF files: file header, program headers, section headers; and their numbers.
 
 Source: System V ABI, gABI chapters 4 and 5. The four layouts (32 or 64 bits, little or big endian) differ
 only in their :class:`Layout`.
@@ -86,7 +86,7 @@ class Section(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How one class (32 or 64 bits) and byte order lays its structures out."""
+    """The layout of structures for one class (32 or 64 bits) and byte order."""
 
     is_64: bool
     mark: str
@@ -113,7 +113,7 @@ def _layout(is_64: bool, mark: str) -> Layout:
 
 
 LAYOUTS = {(kind, order): _layout(kind == 2, mark) for kind in (1, 2) for order, mark in ((1, "<"), (2, ">"))}
-"""By the bytes EI_CLASS and EI_DATA."""
+"""By (EI_CLASS, EI_DATA)."""
 
 
 def segment_from_words(words: tuple[int, ...], is_64: bool) -> Segment:

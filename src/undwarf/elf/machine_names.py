@@ -1,4 +1,4 @@
-"""What machines are called, by their number in ELF headers (``e_machine``; /usr/include/elf.h has all)."""
+"""Names of machines by ``e_machine`` (all are in /usr/include/elf.h)."""
 
 from undwarf.elf.file import ElfFile
 
@@ -15,11 +15,11 @@ _ONE_ORDER = frozenset((3, 22, 62, 258))
 
 
 def machine_name(machine: int, byte_order: str) -> str:
-    """A machine in words, with its byte order where it has two: ``AArch64 (big-endian)``."""
+    """The name of a machine, with the byte order if it supports both: ``AArch64 (big-endian)``."""
     name = _NAMES.get(machine, f"machine {machine}")
     return name if machine in _ONE_ORDER else f"{name} ({byte_order}-endian)"
 
 
 def machine_of_file(elf: ElfFile) -> str:
-    """The machine that a file is for."""
+    """The name of a file's machine."""
     return machine_name(elf.machine, elf.byte_order)

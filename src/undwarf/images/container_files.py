@@ -1,19 +1,19 @@
-"""Files of processes that still run and see another file system than we do: containers, through /proc/PID/root."""
+"""Files of running processes in other mount namespaces (containers), through /proc/PID/root."""
 
 import os
 from collections.abc import Callable, Iterable
 
 MAX_ROOTS = 64
-"""File systems that are looked into."""
+"""Maximum mount namespaces that are searched."""
 MAX_PIDS = 20_000
-"""Processes that are looked at."""
+"""Maximum processes that are checked."""
 
 
 class Containers:
-    """The roots of the recording's processes that still run in another mount namespace than ours.
+    """The roots of the recording's processes that still run in other mount namespaces.
 
-    ``pids`` gives the processes when they are first needed. A process may have got the number of an older one, so
-    only a file that proves itself by its build-id may be taken from there.
+    ``pids`` is called when the processes are first needed. A pid may have been reused, so files from there must be
+    verified by their build-id.
     """
 
     def __init__(self, pids: Callable[[], Iterable[int]], proc: str = "/proc") -> None:
@@ -22,7 +22,7 @@ class Containers:
         self._roots: list[str] | None = None
 
     def roots(self) -> list[str]:
-        """One root for each foreign mount namespace, as a path to look below."""
+        """One root path for each foreign mount namespace."""
         if self._roots is None:
             self._roots = self._find()
         return self._roots
@@ -48,7 +48,7 @@ class Containers:
 
 
 def inner_pid(pid: int, proc: str = "/proc") -> int:
-    """A running process's number in its own pid namespace (its ``NSpid``); ``pid`` where that cannot be told."""
+    """A running process's pid in its own pid namespace (``NSpid``); ``pid`` if that is unknown."""
     try:
         with open(f"{proc}/{pid}/status", encoding="utf-8", errors="replace") as file:
             for line in file:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The rounds in which perf writes records: after FINISHED_ROUND none is older than the newest of the round before.
+"""perf's rounds: records after a FINISHED_ROUND are not older than the newest one of the round before it.
 
 Source: ``process_finished_round`` in ``tools/perf/util/session.c``, ``ordered-events.c``.
 """
@@ -10,21 +10,21 @@ import cython
 @cython.final
 @cython.cclass
 class Rounds:
-    """The newest time so far, and up to which time records are complete. ``unordered`` counts those that are older."""
+    """The newest time, and the time up to which records are complete; ``unordered`` counts older ones that follow."""
 
     def __init__(self) -> None:
         self.unordered = 0
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew: each file of a directory is written by a thread of its own."""
+        """Reset: each file of a directory is written by a separate thread."""
         self.newest = self._flushed = self._next_flush = 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def finish(self) -> cython.int:
-        """A round ends."""
+        """Handle a FINISHED_ROUND."""
         self._flushed = self._next_flush
         self._next_flush = self.newest
         return 0
@@ -33,7 +33,7 @@ class Rounds:
     @cython.nogil
     @cython.exceptval(check=False)
     def delivery(self, time: cython.ulonglong) -> cython.ulonglong:
-        """When a record counts as delivered: at its time, or without one when the last complete round was."""
+        """The effective time of a record: its own, or without one that of the last complete round."""
         if time == 0 or ~time == 0:
             return self._flushed
         if time > self.newest:

@@ -1,4 +1,4 @@
-"""Builds records from the columns of a decoder: the side band in time order, names, file identities."""
+"""Builds Records from a decoder's columns: the side band in time order, names, file identities."""
 
 import struct
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def build_sideband(columns: ColumnStore) -> Sideband:
 
 
 def build_records(decoder: Decoder, events: Sequence[EventAttr], path: str, defects: Defects) -> Records:
-    """The decoded recording; what the decoder had to skip becomes defects."""
+    """The decoded recording; records that the decoder skipped are added to ``defects``."""
     columns = decoder.columns
     sample_types = 0
     for event in events:

@@ -146,15 +146,6 @@ def read_text(path: str, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def read_kallsyms_file(path: str, limits: Limits = DEFAULT) -> tuple[SymbolTable | None, str]:
-    """The symbols of a kallsyms file, else None and the reason why it is unusable."""
-    text, why = _kallsyms_text(path, limits)
-    if text is None:
-        return None, why
-    table, why = table_of_kallsyms(text, limits)
-    return table, f"{path}: {why}" if why else ""
-
-
 def _kallsyms_text(path: str, limits: Limits) -> tuple[bytes | None, str]:
     try:
         return read_text(path, limits.text_map_bytes), ""

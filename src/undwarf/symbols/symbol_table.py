@@ -64,7 +64,7 @@ class SymbolTable:
         ranks: Any,
         owners: Any,
         texts: Any,
-        until: cython.int = 0,
+        until: cython.int = UNTIL_NUL,
     ) -> None:
         parts = list(texts)[:MAX_TEXTS] + [b"\0"] * MAX_TEXTS
         self.text0 = parts[0] if len(parts[0]) else b"\0"
