@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Sorts columns, and puts them in a given order."""
+"""Sorts and groups columns, and puts them in a given order."""
 
 from typing import Any
 
@@ -78,6 +78,44 @@ def sort_order(keys: Any) -> memoryview:
     other = zeros("I", n)
     flipped: cython.int = _radix_sort(keys, order, other, zeros("I", BUCKETS))
     return other if flipped else order
+
+
+@cython.locals(
+    keys="const unsigned int[::1]",
+    starts="unsigned int[::1]",
+    order="unsigned int[::1]",
+    i=cython.Py_ssize_t,
+    n=cython.Py_ssize_t,
+    groups=cython.uint,
+    key=cython.uint,
+    total=cython.uint,
+    was=cython.uint,
+)
+def group(column: Any, count: int) -> tuple[memoryview, memoryview]:
+    """(order, starts) (I): entries sorted stably by key 0..count-1, the start of each key's; other keys come last."""
+    keys = column
+    n = keys.shape[0]
+    groups = count
+    starts, order = zeros("I", count + 2), zeros("I", n)
+    for i in range(n):
+        key = keys[i] if keys[i] < groups else groups
+        starts[key + 1] += 1
+    total = 0
+    for i in range(count + 2):
+        was = starts[i]
+        total += was
+        starts[i] = total
+    for i in range(n):
+        key = keys[i] if keys[i] < groups else groups
+        order[starts[key]] = cython.cast(cython.uint, i)
+        starts[key] += 1
+    # Each start has moved to the next one.
+    i = count + 1
+    while i > 0:
+        starts[i] = starts[i - 1]
+        i -= 1
+    starts[0] = 0
+    return memoryview(order), memoryview(starts)
 
 
 @cython.locals(order="const unsigned int[::1]", data="const unsigned char[::1]", target="unsigned char[::1]")

@@ -42,80 +42,33 @@ _NUMBER, _WIDTH = _numbers()
 _ZERO = (a64.ARM64_REG_XZR, a64.ARM64_REG_WZR)
 
 
-def _ids(*names: str) -> frozenset[int]:
-    return frozenset(value for name in names if (value := getattr(a64, f"ARM64_INS_{name}", None)) is not None)
+def _ids(names: str) -> frozenset[int]:
+    """Capstone's numbers of mnemonics; those that its version does not have are left out."""
+    return frozenset(value for name in names.split() if (value := getattr(a64, f"ARM64_INS_{name}", None)) is not None)
 
 
-_BYTE = _ids(
-    "LDRB",
-    "LDRSB",
-    "LDURB",
-    "LDURSB",
-    "STRB",
-    "STURB",
-    "LDARB",
-    "STLRB",
-    "LDXRB",
-    "LDAXRB",
-    "STXRB",
-    "STLXRB",
-    "LDTRB",
-    "LDTRSB",
-    "STTRB",
-    "LDAPRB",
-)
-_HALF = _ids(
-    "LDRH",
-    "LDRSH",
-    "LDURH",
-    "LDURSH",
-    "STRH",
-    "STURH",
-    "LDARH",
-    "STLRH",
-    "LDXRH",
-    "LDAXRH",
-    "STXRH",
-    "STLXRH",
-    "LDTRH",
-    "LDTRSH",
-    "STTRH",
-    "LDAPRH",
-)
-_WORD = _ids("LDRSW", "LDURSW", "LDPSW", "LDTRSW")
-_SIGNED = _ids("LDRSB", "LDURSB", "LDRSH", "LDURSH", "LDRSW", "LDURSW", "LDPSW")
-_PAIR = _ids("LDP", "STP", "LDNP", "STNP", "LDPSW", "LDXP", "LDAXP")
-_STATUS = _ids("STXR", "STLXR", "STXRB", "STLXRB", "STXRH", "STLXRH", "STXP", "STLXP")
-_LOADS = _ids("LDR", "LDUR", "LDAR", "LDXR", "LDAXR", "LDTR", "LDAPR", "LDRSW", "LDURSW") | _BYTE | _HALF
-_STORES = _ids("STR", "STUR", "STLR", "STTR", "STRB", "STURB", "STLRB", "STTRB", "STRH", "STURH", "STLRH", "STTRH")
-_PREFETCH = _ids("PRFM", "PRFUM")
+_BYTE = _ids("LDRB LDRSB LDURB LDURSB STRB STURB LDARB STLRB LDXRB LDAXRB STXRB STLXRB LDTRB LDTRSB STTRB LDAPRB")
+_HALF = _ids("LDRH LDRSH LDURH LDURSH STRH STURH LDARH STLRH LDXRH LDAXRH STXRH STLXRH LDTRH LDTRSH STTRH LDAPRH")
+_WORD = _ids("LDRSW LDURSW LDPSW LDTRSW")
+_SIGNED = _ids("LDRSB LDURSB LDRSH LDURSH LDRSW LDURSW LDPSW")
+_PAIR = _ids("LDP STP LDNP STNP LDPSW LDXP LDAXP")
+_STATUS = _ids("STXR STLXR STXRB STLXRB STXRH STLXRH STXP STLXP")
+_LOADS = _ids("LDR LDUR LDAR LDXR LDAXR LDTR LDAPR LDRSW LDURSW") | _BYTE | _HALF
+_STORES = _ids("STR STUR STLR STTR STRB STURB STLRB STTRB STRH STURH STLRH STTRH")
+_PREFETCH = _ids("PRFM PRFUM")
 _READ_WRITE = (
-    "ldadd",
-    "ldclr",
-    "ldset",
-    "ldeor",
-    "swp",
-    "cas",
-    "ldsmax",
-    "ldsmin",
-    "ldumax",
-    "ldumin",
-    "stadd",
-    "stclr",
-    "stset",
-    "steor",
+    *("ldadd", "ldclr", "ldset", "ldeor", "swp", "cas", "ldsmax", "ldsmin", "ldumax", "ldumin"),
+    *("stadd", "stclr", "stset", "steor"),
 )
-_RETURNS = _ids("RET", "RETAA", "RETAB", "ERET")
+_RETURNS = _ids("RET RETAA RETAB ERET")
 _CALLS = _ids("BL")
-_CALL_REGISTER = _ids("BLR", "BLRAA", "BLRAAZ", "BLRAB", "BLRABZ")
-_JUMP_REGISTER = _ids("BR", "BRAA", "BRAAZ", "BRAB", "BRABZ")
-_COMPARE_BRANCH = _ids("CBZ", "CBNZ", "TBZ", "TBNZ")
-_STOPS = _ids("BRK", "HLT", "UDF")
-_MOVES = _ids("MOV", "MOVZ", "FMOV", "ORR")
-_EXTENDS = {
-    _id: size for names, size in ((("SXTW",), 4), (("SXTH", "UXTH"), 2), (("SXTB", "UXTB"), 1)) for _id in _ids(*names)
-}
-_SIGN_EXTENDS = _ids("SXTW", "SXTH", "SXTB")
+_CALL_REGISTER = _ids("BLR BLRAA BLRAAZ BLRAB BLRABZ")
+_JUMP_REGISTER = _ids("BR BRAA BRAAZ BRAB BRABZ")
+_COMPARE_BRANCH = _ids("CBZ CBNZ TBZ TBNZ")
+_STOPS = _ids("BRK HLT UDF")
+_MOVES = _ids("MOV MOVZ FMOV ORR")
+_EXTENDS = {_id: size for names, size in (("SXTW", 4), ("SXTH UXTH", 2), ("SXTB UXTB", 1)) for _id in _ids(names)}
+_SIGN_EXTENDS = _ids("SXTW SXTH SXTB")
 _SELECTS = _ids("CSEL")
 _SHIFTS = _ids("LSL")
 _MULTIPLIES = _ids("MUL")
@@ -123,7 +76,7 @@ _ARITHMETIC = {
     next(iter(_ids(name))): action
     for name, action in (("ADD", Action.ADD), ("SUB", Action.SUBTRACT), ("AND", Action.AND))
 }
-_PAGE = _ids("ADRP", "ADR")
+_PAGE = _ids("ADRP ADR")
 _engine: list[Cs] = []
 
 

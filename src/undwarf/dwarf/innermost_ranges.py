@@ -70,59 +70,6 @@ def sorted_by_start(range_starts: Any, range_of: Any) -> memoryview:
 
 
 @cython.locals(
-    keys="const unsigned int[::1]",
-    starts="unsigned int[::1]",
-    order="unsigned int[::1]",
-    i="Py_ssize_t",
-    n="Py_ssize_t",
-    groups="unsigned int",
-    key="unsigned int",
-    total="unsigned int",
-    was="unsigned int",
-)
-def group(column: Any, count: int) -> tuple[memoryview, memoryview]:
-    """(order, starts) (I): entries sorted stably by key 0..count-1, the start of each key's; other keys come last."""
-    keys = column
-    n = keys.shape[0]
-    groups = count
-    starts, order = zeros("I", count + 2), zeros("I", n)
-    for i in range(n):
-        key = keys[i] if keys[i] < groups else groups
-        starts[key + 1] += 1
-    total = 0
-    for i in range(count + 2):
-        was = starts[i]
-        total += was
-        starts[i] = total
-    for i in range(n):
-        key = keys[i] if keys[i] < groups else groups
-        order[starts[key]] = cython.cast("unsigned int", i)
-        starts[key] += 1
-    # Each start has moved to the next one.
-    i = count + 1
-    while i > 0:
-        starts[i] = starts[i - 1]
-        i -= 1
-    starts[0] = 0
-    return memoryview(order), memoryview(starts)
-
-
-@cython.locals(
-    column="const unsigned long long[::1]",
-    numbers="const unsigned int[::1]",
-    result="unsigned long long[::1]",
-    i="Py_ssize_t",
-)
-def gather(values: Any, which: Any) -> memoryview:
-    """The entries ``which`` (I) of a column (Q)."""
-    column, numbers = values, which
-    result = zeros("Q", numbers.shape[0])
-    for i in range(numbers.shape[0]):
-        result[i] = column[numbers[i]]
-    return memoryview(result)
-
-
-@cython.locals(
     starts="const unsigned long long[::1]",
     ends="const unsigned long long[::1]",
     of="const unsigned int[::1]",
@@ -179,33 +126,6 @@ def flatten(range_starts: Any, range_ends: Any, range_of: Any, in_order: Any) ->
 @cython.locals(
     wanted="const unsigned long long[::1]",
     addresses="const unsigned long long[::1]",
-    values="const unsigned int[::1]",
-    result="unsigned int[::1]",
-    i="Py_ssize_t",
-    low="Py_ssize_t",
-    high="Py_ssize_t",
-    middle="Py_ssize_t",
-)
-def look_up(queries: Any, at: Any, of: Any) -> memoryview:
-    """For each address (Q) the value (I) of the last start not above it, 0xffffffff before the first."""
-    wanted, addresses, values = queries, at, of
-    result = zeros("I", wanted.shape[0])
-    for i in range(wanted.shape[0]):
-        low = 0
-        high = addresses.shape[0]
-        while low < high:
-            middle = (low + high) >> 1
-            if addresses[middle] <= wanted[i]:
-                low = middle + 1
-            else:
-                high = middle
-        result[i] = values[low - 1] if low else NOTHING
-    return memoryview(result)
-
-
-@cython.locals(
-    wanted="const unsigned long long[::1]",
-    addresses="const unsigned long long[::1]",
     result="unsigned int[::1]",
     i="Py_ssize_t",
     low="Py_ssize_t",
@@ -227,6 +147,18 @@ def row_of(queries: Any, at: Any) -> memoryview:
                 high = middle
         result[i] = cython.cast("unsigned int", low - 1) if low else NOTHING
     return memoryview(result)
+
+
+@cython.locals(values="const unsigned int[::1]", result="unsigned int[::1]", i="Py_ssize_t")
+def look_up(queries: Any, at: Any, of: Any) -> memoryview:
+    """For each address (Q) the value (I) of the last start not above it, 0xffffffff before the first."""
+    values = of
+    rows = row_of(queries, at)
+    result = rows
+    for i in range(len(rows)):
+        if result[i] != NOTHING:
+            result[i] = values[result[i]]
+    return rows
 
 
 @cython.cclass

@@ -6,12 +6,12 @@ from functools import partial
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.innermost_ranges import gather, group
 from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
 from undwarf.limits import DEFAULT, Limits
+from undwarf.ordering import group, take
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.go_lines import GoLines
 from undwarf.symbols.inline_chains import Chains
@@ -120,7 +120,7 @@ def find_inlines(
         if source is None:
             continue
         with store.finder.defects.contained(image.path):
-            found = source.inline_chains(gather(addresses, order[begin:end]), lines=lines)
+            found = source.inline_chains(take(addresses, order[begin:end]), lines=lines)
             here = demangle_own(found.names, partial(has_code_of, image), limits) if demangle else found.names
             chains.add(order, begin, end, found, names.column(here), files.column(found.files))
         # What was read of large files would add up.

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from undwarf.column import absent, zeros
-from undwarf.dwarf.innermost_ranges import group
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
+from undwarf.ordering import group
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.language_detection import has_code_of
