@@ -531,7 +531,7 @@ class LineProgram:
             before = self.row_address[first]
             for i in range(first, last):
                 if self.row_address[i] < before:
-                    # Addresses go backwards within a sequence: damage, or what compilers call one sequence.
+                    # Addresses decrease within a sequence: damage, or a compiler that does not end sequences.
                     continue
                 before = self.row_address[i]
                 if before < reached:

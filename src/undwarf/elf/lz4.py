@@ -73,7 +73,7 @@ def unpack_block(source: Any, target: Any) -> int:
             length += 4
             if back == 0 or back > to or length > room - to:
                 break
-            # What is copied may run into what it is copied to: then it repeats.
+            # Source and target of a match may overlap: then its bytes repeat.
             length += to
             while to < length:
                 target[to] = target[to - back]

@@ -1,9 +1,9 @@
 """Reads jitdump files: just-in-time compiled code, with names, lines, unwind information and times.
 
 Format: tools/perf/Documentation/jitdump-specification.txt and tools/perf/util/jitdump.h of the kernel. A header of 40
-bytes, then records of 16 bytes (type, whole size, time in ns) and what follows; of either byte order. The unwinding
-data of a function lies before its code's record: ``.eh_frame``, then ``.eh_frame_hdr``, as if mapped behind the code,
-at the next multiple of 8 (tools/perf/util/genelf.c; the specification's text has the two in the other order).
+bytes, then records of 16 bytes (type, whole size, time in ns) and what follows; of either byte order. The unwind
+information of a function is in the record before its code's: ``.eh_frame``, then ``.eh_frame_hdr``, as if mapped after
+the code, at the next multiple of 8 (tools/perf/util/genelf.c; the specification's text has the two in the other order).
 """
 
 import mmap

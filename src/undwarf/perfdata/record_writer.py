@@ -24,7 +24,7 @@ _STREAM_ID, _CPU, _IDENTIFIER = int(SampleField.STREAM_ID), int(SampleField.CPU)
 
 
 def record(kind: int, body: bytes = b"", misc: int = 0) -> bytes:
-    """A record from its type and what follows its header. Raises ValueError where the size field cannot hold it."""
+    """A record from its type and the bytes after its header. Raises ValueError if it is too large."""
     if len(body) + 8 > 0xFFFF:
         raise ValueError(f"a record of {len(body) + 8} bytes")
     return struct.pack("=IHH", kind, misc, 8 + len(body)) + body

@@ -1,4 +1,4 @@
-"""What became of a recording's side band: address spaces, and which of them each sample saw."""
+"""The address spaces of a recording, and those of each sample."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from undwarf.spaces.replay import Replay
 
 @dataclass(slots=True, repr=False, eq=False)
 class Spaces:
-    """The replayed address spaces and what each sample saw of them; columns have one number a sample."""
+    """Replayed address spaces; the columns are results of :meth:`Replay.run`, by sample."""
 
     replay: Replay
     space_of: memoryview
