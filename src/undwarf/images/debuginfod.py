@@ -2,7 +2,8 @@
 
 The cache has the layout and the aging of elfutils' client (debuginfod/debuginfod-client.c,
 debuginfod_find_debuginfo(3)), so that gdb, perf and undwarf share fetched files: ``BUILDID/debuginfo``,
-``BUILDID/executable``, written under another name and renamed; an empty file records for ``cache_miss_s`` seconds that no server has it.
+``BUILDID/executable``, written under another name and renamed; an empty file records for
+``cache_miss_s`` seconds that no server has it.
 """
 
 import os
