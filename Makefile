@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 4
 TEST_JOBS ?= auto
 TEST_OPTIONS ?=
 SWEEP_FILES ?= 40
-DEMO_KERNELS := column,mapped_files,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
+DEMO_KERNELS := column,mapped_files,ordering,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
 BIN := $(VENV)/bin
 
 .PHONY: setup demo test ci-tools lint bench fuzz sweep build clean

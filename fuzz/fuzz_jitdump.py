@@ -10,7 +10,7 @@ from undwarf.errors import ElfError
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import Limits
 from undwarf.symbols.elf_symbols import symbols_of_jitdump
-from undwarf.symbols.modules import first_code, symbols_of_module
+from undwarf.symbols.kernel_modules import first_code, symbols_of_module
 from undwarf.symbols.perfmap import table_of_map
 from undwarf.tables.from_jitdump import table_of_jitdump
 from undwarf.tables.rule_set import RuleSet

@@ -49,7 +49,7 @@ def test_nothing_is_removed_from_where_a_link_points(linked: tuple[DiskCache, Pa
     kept, other = linked
     kept.limit = 0
     before = (other / "x.kept").stat().st_mtime
-    kept.used("x.kept")
+    kept.touch("x.kept")
     assert (kept.trim(), kept.clear()) == (0, 0)
     assert {path.name for path in other.iterdir()} == {"x.kept", ".x.kept.1.2"}
     assert (other / "x.kept").stat().st_mtime == before

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from undwarf.defects import CUT_SHORT, Defects
 from undwarf.errors import UsageError
 from undwarf.images import Finder, ImageKind, ImageStore
-from undwarf.images.containers import Containers
+from undwarf.images.container_files import Containers
 from undwarf.images.image_kind import kind_of_name
 from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
@@ -21,7 +21,7 @@ from undwarf.profile import model
 from undwarf.profile.build import Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.code_extents import code_extents
 from undwarf.profile.filters import Filters, select
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
 from undwarf.unwind.arch import AARCH64, Machine, machine_of
 from undwarf.unwind.image_table import ImageTable
@@ -433,7 +433,7 @@ class Recording:
         """Where the data is that each sample touches."""
         from undwarf.views.data.addresses import data_addresses
 
-        return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.done)
+        return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.executed)
 
     def know_files(self, files: "Mapped | None") -> None:
         """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is

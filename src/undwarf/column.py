@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Memory for columns, without numpy: its import alone would cost more than decoding a small recording.
+"""Allocates columns, without numpy: importing it would take longer than decoding a small recording.
 
 A column is a memoryview of native C numbers. Kernels take it as a typed buffer; callers may wrap it with
 ``numpy.asarray`` without a copy.
@@ -12,11 +12,11 @@ from typing import Any, Literal
 Typecode = Literal["B", "b", "H", "h", "I", "i", "Q", "q"]
 
 LARGE = 1 << 17
-"""From this many bytes on a column is a mapping of its own, which has no pages until they are touched."""
+"""From this many bytes on a column is an anonymous mapping, whose pages are allocated when they are touched."""
 
 SIZES: dict[Typecode, int] = {"B": 1, "b": 1, "H": 2, "h": 2, "I": 4, "i": 4, "Q": 8, "q": 8}
 _ZERO = {typecode: array(typecode, [0]) for typecode in SIZES}
-"""One zero of each kind: to repeat it is less than half of what a view of bytes as numbers takes."""
+"""A zero of each type: repeating it takes less than half the time of casting a view of bytes."""
 
 
 def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
@@ -24,14 +24,14 @@ def zeros(typecode: Typecode, count: int) -> "memoryview[int]":
     size = count * SIZES[typecode]
     if size < LARGE:
         return memoryview(_ZERO[typecode] * count)
-    # No huge pages: columns are made with room to grow, and clearing what is never touched took a tenth of a run, more
-    # where free memory is in pieces, and a fifth of its memory.
+    # No huge pages: columns have spare capacity, and clearing memory that is never used took a tenth of a run, more if
+    # free memory is fragmented, and a fifth of its memory.
     mapped = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return memoryview(mapped).cast("B").cast(typecode)[:count]
 
 
 def absent(typecode: Typecode, count: int) -> "memoryview[int]":
-    """A writable column whose bits are all set: in columns of numbers of things, that says that there is none."""
+    """A writable column with all bits set, which in columns of indices means none."""
     column = zeros(typecode, count)
     if count:
         column.cast("B")[:] = b"\xff" * (count * SIZES[typecode])
@@ -39,7 +39,7 @@ def absent(typecode: Typecode, count: int) -> "memoryview[int]":
 
 
 def longer(column: Any, used: int, size: int) -> "memoryview[int]":
-    """The first ``used`` entries of a column (or of a kernel's typed memory) in one with room for ``size``."""
+    """A copy of the first ``used`` entries of a column (or typed memoryview) in a column of ``size`` entries."""
     old = memoryview(column)
     code: Any = old.format
     new = zeros(code, size)
@@ -48,17 +48,17 @@ def longer(column: Any, used: int, size: int) -> "memoryview[int]":
 
 
 def copied(column: Any, used: int) -> "memoryview[int]":
-    """What is in use of a column, in memory of its own."""
+    """A copy of the first ``used`` entries."""
     return longer(column, used, used)
 
 
 def doubled(column: Any, used: int) -> Any:
-    """The column with twice the room."""
+    """A copy of the first ``used`` entries with twice the capacity."""
     return longer(column, used, 2 * len(column))
 
 
 def with_room(column: Any, used: int, size: int) -> Any:
-    """The column with room for ``size`` entries at least."""
+    """A copy of the first ``used`` entries with capacity for ``size``, by doubling."""
     wanted = len(column)
     while wanted < size:
         wanted *= 2

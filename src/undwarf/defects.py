@@ -1,4 +1,4 @@
-"""Defects: damaged input that was skipped or worked around, counted as values that reports show."""
+"""Defects: damaged input that was skipped or worked around, counted, and shown in reports."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ OWN_DEFECT = "defect of undwarf"
 
 @dataclass(slots=True)
 class Defect:
-    """One kind of damage in one subject (a file, a section, a record type), and how often it was met."""
+    """One kind of damage in one subject (a file, a section, a record type), and how often it occurred."""
 
     kind: str
     subject: str
@@ -36,7 +36,7 @@ class Defects:
         self._limit = limit
 
     def add(self, kind: str, subject: str = "", count: int = 1, detail: str = "") -> None:
-        """Count one more defect; the first detail given for a (kind, subject) is the one that is kept."""
+        """Count a defect; of a (kind, subject) the first detail is kept."""
         if len(self._found) >= self._limit and (kind, subject) not in self._found:
             kind, subject, detail = "further defects", "", ""
         found = self._found.get((kind, subject))
@@ -46,7 +46,7 @@ class Defects:
             found.count += count
 
     def contained(self, subject: str) -> "Contained":
-        """A context in which an exception that nobody foresaw costs what is read from ``subject``, not the run."""
+        """A context in which an unexpected exception ends the reading of ``subject``, not the run."""
         return Contained(self, subject)
 
     def __iter__(self) -> Iterator[Defect]:
@@ -56,16 +56,15 @@ class Defects:
         return len(self._found)
 
     def total(self) -> int:
-        """How many defects were counted in all."""
+        """The number of all defects."""
         return sum(defect.count for defect in self._found.values())
 
 
 class Contained:
-    """A context manager that counts an exception as a defect of undwarf in reading one file, and ends it.
+    """A context manager that catches exceptions in reading one file and counts them as defects of undwarf.
 
-    UndwarfError, and what is no fault of the file (MemoryError, interrupts), goes on. So does everything where
-    ``UNDWARF_TRACEBACK`` is set, as for tests and fuzzers, so that no defect of ours is hidden from them. ``failed``
-    says whether there was one.
+    UndwarfError, MemoryError and interrupts are not caught; if ``UNDWARF_TRACEBACK`` is set, as for tests and fuzzers,
+    only OSError is. ``failed``: whether there was an exception.
     """
 
     __slots__ = ("_defects", "_subject", "failed")

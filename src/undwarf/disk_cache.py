@@ -1,8 +1,8 @@
-"""A directory of cache files that one run writes and later runs read, with a limit on its size.
+"""A directory of cache files that persist between runs, with a limit on its size.
 
-A file is written beside the one it replaces and renamed, so that a reader sees the old or the new contents, never a
-part. All access is through a descriptor of the directory, which must not be a symbolic link and must belong to this
-user or to root: nothing that another user could have put there is read or overwritten.
+A file is written under another name and renamed, so that readers see the old or the new contents, never a part. All
+access is through a descriptor of the directory, which must not be a symbolic link and must belong to this user or to
+root: nothing that another user could have put there is read or overwritten.
 """
 
 import errno
@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DiskCache", "cache_directory", "maker", "own_directory", "trusted"]
+__all__ = ["DiskCache", "build_identity", "cache_directory", "own_directory", "trusted"]
 
 _STALE = 3600
-"""Seconds after which a file that a writer left behind is removed."""
+"""Seconds after which an unfinished file is removed."""
 _FRESH = 86400
-"""Seconds for which a file counts as just used: not every run writes to the directory."""
+"""Seconds for which a file counts as recently used, so that not every run updates its time."""
 
 
 def cache_directory(part: str) -> "Path | None":
     """The user's directory for one kind of files: ``$UNDWARF_CACHE_DIR/part``, else ``undwarf/part`` below
-    ``$XDG_CACHE_HOME`` or ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``, or if the latter belong to somebody
-    else (sudo may leave HOME as it was)."""
+    ``$XDG_CACHE_HOME`` or ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``, or if these belong to another user
+    (sudo may keep HOME)."""
     from pathlib import Path
 
     chosen = os.environ.get("UNDWARF_CACHE_DIR", "")
@@ -48,9 +48,9 @@ def cache_directory(part: str) -> "Path | None":
 
 
 @cache
-def maker(*parts: str) -> bytes:
-    """What tells two builds of undwarf apart that may make something else of the same binary: names, sizes and times of
-    the files of these packages."""
+def build_identity(*parts: str) -> bytes:
+    """Identifies a build of undwarf whose results may differ from another's: names, sizes and times of the files of
+    these packages."""
     from pathlib import Path
 
     about = []
@@ -67,7 +67,7 @@ def maker(*parts: str) -> bytes:
 
 
 def trusted(owner: int) -> bool:
-    """Whether a file or directory of this user (by number) may be believed and written to: our own, and root's."""
+    """Whether files and directories of this uid may be read and written: our own, and root's."""
     return owner in (0, os.geteuid())
 
 
@@ -75,10 +75,10 @@ def trusted(owner: int) -> bool:
 def own_directory(
     path: "str | os.PathLike[str]", *, within: int | None = None, make: bool = False, link: bool = False
 ) -> Iterator[int]:
-    """A handle of a directory that belongs to this user or to root; ``within`` is the handle of the one it is in.
+    """A descriptor of a directory that belongs to this user or to root; ``within`` is that of its parent.
 
-    ``make``: it is made where there is none, with those it is in where ``within`` is not given. ``link``: it may
-    be anybody's, or a link that belongs to this user or to root. Raises OSError for any other.
+    ``make``: create it if it does not exist, without ``within`` its parents, too. ``link``: it may belong to any user,
+    or be a link of this user or root. Raises OSError otherwise.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     try:
@@ -112,9 +112,9 @@ def _open_directory(path: "str | os.PathLike[str]", flags: int, within: int | No
 
 
 class DiskCache:
-    """The files of one kind: those in ``directory`` whose names end in ``suffix``, ``limit`` bytes in all at most.
+    """The files of one kind: those in ``directory`` whose names end in ``suffix``, at most ``limit`` bytes in all.
 
-    Nothing here raises for what lies in the directory, or for a directory that cannot be used.
+    Nothing here raises for the contents of the directory, or for an unusable directory.
     """
 
     def __init__(self, directory: "str | os.PathLike[str]", suffix: str, limit: int) -> None:
@@ -144,14 +144,14 @@ class DiskCache:
         finally:
             os.close(handle)
 
-    def used(self, name: str) -> None:
-        """Note that a file was of use."""
+    def touch(self, name: str) -> None:
+        """Mark a file as used now."""
         with suppress(OSError), own_directory(self.directory) as directory:
             if time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime > _FRESH:
                 os.utime(name, dir_fd=directory, follow_symlinks=False)
 
     def write(self, name: str, data: bytes) -> bool:
-        """Keep a file; whether that could be done."""
+        """Write a file; whether that succeeded."""
         if len(data) > self.limit:
             return False
         draft = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
@@ -173,7 +173,7 @@ class DiskCache:
         return True
 
     def files(self) -> "list[tuple[float, int, Path]]":
-        """(last use, bytes, path) of all files, of which writers' drafts have a name that starts with a dot."""
+        """(last use, bytes, path) of all files; names of unfinished ones start with a dot."""
         with suppress(OSError), own_directory(self.directory) as directory:
             return self._files(directory)
         return []
@@ -189,12 +189,12 @@ class DiskCache:
         return sorted(found)
 
     def usage(self) -> tuple[int, int]:
-        """How many files there are, and their bytes."""
+        """(number of files, their bytes)."""
         sizes = [size for _used, size, path in self.files() if not path.name.startswith(".")]
         return len(sizes), sum(sizes)
 
     def trim(self) -> int:
-        """Remove the files used least recently until the rest keeps to the limit, and old drafts; how many went."""
+        """Remove least recently used files until the rest is within the limit, and old unfinished ones; how many."""
         gone = 0
         with suppress(OSError), own_directory(self.directory) as directory:
             files = self._files(directory)
@@ -211,7 +211,7 @@ class DiskCache:
         return gone
 
     def clear(self) -> int:
-        """Remove all files; how many there were."""
+        """Remove all files; how many."""
         gone = 0
         with suppress(OSError), own_directory(self.directory) as directory:
             for _used, _size, path in self._files(directory):

@@ -1,9 +1,9 @@
 """Maps a function over a list in two processes, one from each end.
 
-For work in Python that holds the GIL, as type resolution does. The child is forked after the first items, so that it
-shares what they read; it works from the end of the list towards the parent and returns its results through a pipe when
-they meet. Neighbours in the list stay in one process: with functions and units in order, both look only at those where
-they meet. The parent computes itself what a child does not return.
+For Python code that holds the GIL, such as type resolution. The child is forked after the first items, so that it
+shares what was read for them; it works from the end of the list towards the parent and returns its results through a
+pipe when they meet. Neighbours in the list stay in one process: with items sorted by function and unit, only those
+where they meet are read by both. The parent computes what a child does not return.
 """
 
 import contextlib
@@ -19,16 +19,16 @@ __all__ = ["forked_map", "may_fork", "reap_workers"]
 Done = TypeVar("Done")
 
 _PIECES = 256
-"""Pieces a list is cut into at most: a pipe holds a byte for each."""
+"""Maximum pieces of a list; a pipe has a byte for each."""
 _SMALLEST = 8
 _WHOLE = b"whole"
-"""Ends the answers of the second process, if it came to their end."""
+"""Ends the child's results, if they are complete."""
 _WORTH = 1000
-"""Items below which a second process costs more than it brings: 600 are followed in 0.15 s, and it takes 0.07."""
+"""Minimum items for a child: 600 are resolved in 0.15 s, and a child costs 0.07 s."""
 
 
 def may_fork() -> bool:
-    """Whether there is a second cpu for us, and no other thread that may hold a lock which nobody would release."""
+    """Whether there is a second CPU, and no other thread that may hold a lock: in the child it would stay locked."""
     return threading.active_count() == 1 and _cpus() > 1
 
 
@@ -49,13 +49,12 @@ def forked_map(
     meanwhile: Callable[[], object] = lambda: None,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> list[Done]:
-    """``work`` of 0 to ``count`` - 1, in this order, whoever did it; ``alone``: this process.
+    """[work(0), ..., work(count - 1)]; ``alone``: without a child.
 
-    ``ready``, asked after some items are done, says whether a second process may be made; ``notes`` is what that has
-    to tell beside its answers, and ``take`` is given that here. Both must be plain: tuples, lists, text and numbers
-    without classes of their own; ``packed`` and ``unpacked`` make answers so and back. ``meanwhile`` is something else
-    that this process has to do, which is done as soon as the second one is at work. ``progress`` is told how many items
-    are done, about.
+    ``ready`` is called after some items and decides whether to fork. ``notes`` is called in the child at its end, and
+    ``take`` with its value in the parent. Notes and results must be plain for marshal: tuples, lists, text and numbers;
+    ``packed`` and ``unpacked`` convert results. ``meanwhile`` is called in the parent as soon as the child runs,
+    ``progress`` with the approximate number of finished items.
     """
     reap_workers()
     size = max(_SMALLEST, -(-count // _PIECES))
@@ -63,29 +62,28 @@ def forked_map(
     done: dict[int, Done] = {}
     several = count >= _WORTH and not alone and _cpus() > 1
     if several:
-        # What is read of a whole file for the first question about it is read before they part. With more pieces, that
-        # have two thirds of the types that all use, both wait for what one of them could do: fewer seconds of the cpus,
-        # a twentieth more of the clock's.
+        # One piece before the fork: what is read once per file is then shared. With more pieces, which need two thirds
+        # of all types, less is done twice, but it is done serially: less CPU time, but 5 % more wall time.
         for k in pieces.pop(len(pieces) // 2):
             done[k] = work(k)
-    second = _Second(pieces, lambda k: packed(work(k)), notes) if several and ready() and may_fork() else None
+    child = _Child(pieces, lambda k: packed(work(k)), notes) if several and ready() and may_fork() else None
     try:
-        if second is not None:
+        if child is not None:
             meanwhile()
         for piece in pieces:
-            if second is not None and not second.leaves_one():
+            if child is not None and not child.take_token():
                 break
-            progress(min(count, len(done) * (2 if second is not None else 1)))
+            progress(min(count, len(done) * (2 if child is not None else 1)))
             for k in piece:
                 done[k] = work(k)
-        if second is not None:
-            brought = second.brings()
-            if brought is not None:
-                done.update((k, unpacked(plain)) for k, plain in brought[0].items())
-                take(brought[1])
+        if child is not None:
+            returned = child.results()
+            if returned is not None:
+                done.update((k, unpacked(plain)) for k, plain in returned[0].items())
+                take(returned[1])
     finally:
-        if second is not None:
-            second.end()
+        if child is not None:
+            child.end()
     for k in range(count):
         if k not in done:
             done[k] = work(k)
@@ -93,21 +91,21 @@ def forked_map(
 
 
 _ending: list[int] = []
-"""Processes that brought their answers and still take their memory down; meanwhile there is something else to do."""
+"""Children that have returned their results and are still exiting, which takes a while."""
 
 
 def reap_workers() -> None:
-    """Wait for the processes that brought their answers, before this one ends: else their time would be nobody's."""
+    """Wait for children that have returned their results, so that their CPU time is accounted to this process."""
     while _ending:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(_ending.pop(), 0)
 
 
-class _Second:
-    """The process that begins at the end of the list.
+class _Child:
+    """The child, which starts at the end of the list.
 
-    Each of the two takes a token from a pipe for each piece it begins, and there are as many as pieces: so no piece is
-    begun twice, and they need not say which ones they have.
+    Both processes take a token from a pipe for each piece they start, and there are as many tokens as pieces: so they
+    do not overlap, without further communication.
     """
 
     def __init__(self, pieces: list[range], work: Callable[[int], object], notes: Callable[[], Any]) -> None:
@@ -120,30 +118,30 @@ class _Second:
         if self._pid:
             os.close(answers)
             return
-        # Whatever happens here ends here: neither the other's output nor its clean-up is ours.
+        # The child always ends here: it must not run the parent's clean-up or flush its output.
         code = 1
         try:
             os.close(self._answers)
             done: Any = {}
             for piece in reversed(pieces):
-                if os.getppid() != parent or not self.leaves_one():
+                if os.getppid() != parent or not self.take_token():
                     break
                 for k in piece:
                     done[k] = work(k)
             with os.fdopen(answers, "wb") as sink:
                 sink.write(marshal.dumps((done, notes())) + _WHOLE)
             code = 0
-        except BaseException:  # noqa: BLE001 - the first process meets the same, and says so
+        except BaseException:  # noqa: BLE001 - the parent computes the same, and raises
             pass
         finally:
             os._exit(code)
 
-    def leaves_one(self) -> bool:
-        """Whether there is a piece left for who asks; then it is theirs."""
+    def take_token(self) -> bool:
+        """Claim a piece for the calling process; False if none is left."""
         return bool(os.read(self._tokens, 1))
 
-    def brings(self) -> "tuple[dict[int, object], object] | None":
-        """What was done there, and its notes; None where it ended early."""
+    def results(self) -> "tuple[dict[int, object], object] | None":
+        """(results by index, notes) of the child; None if it ended early."""
         with os.fdopen(os.dup(self._answers), "rb") as source:
             data = source.read()
         if not data.endswith(_WHOLE):
@@ -154,7 +152,7 @@ class _Second:
         return found
 
     def end(self) -> None:
-        """Let go of the process, whether it is done or not."""
+        """Close the pipes, and kill the child if it is not done."""
         os.close(self._tokens)
         os.close(self._answers)
         if self._pid:

@@ -1,11 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Files mapped into memory that somebody may cut short meanwhile.
+"""Memory-mapped files that may be truncated while they are mapped.
 
-Reading a mapped page that is no longer in the file raises SIGBUS, which ends the process: the risk of every program
-that maps files. To look at the file's size first would be a race, and to read files into memory costs as much memory as
-they are long. A program may call :func:`handle_truncation`, as the command line does: then the mapping is replaced by
-zeros from the missing page on, which the reader takes for damage, and the file is noted. Without that call the process
-keeps its signal handlers.
+Reading a mapped page that is no longer in the file raises SIGBUS, which ends the process. Checking the file's size
+first would be a race, and reading whole files would cost as much memory as they are long. A program may call
+:func:`handle_truncation`, as the command line does: then the mapping is replaced by zeros from the missing page on,
+which readers treat as damage, and the file is noted. Without that call the process keeps its signal handlers.
 """
 
 import mmap
@@ -27,12 +26,12 @@ from cython.cimports.undwarf.mapping_table import BUS_ADRERR, MAPPINGS, SIG_DFL,
 
 __all__ = ["MappedFile", "cut_files", "handle_truncation"]
 
-# Whoever has the GIL changes these; the signal's handler only marks what was missing.
+# Changed under the GIL only; the signal handler only sets `cut`.
 _table = cython.declare("Mapping *", cython.NULL)
 _used = cython.declare(cython.Py_ssize_t, 0)
 _page = cython.declare(cython.size_t, mmap.PAGESIZE)
 _before = cython.declare(sigaction_t)
-"""What was done before about signals that are not ours."""
+"""The previous action, for signals that are not ours."""
 _handles = cython.declare(cython.bint, False)
 _passed_on = cython.declare(cython.bint, False)
 
@@ -47,7 +46,7 @@ _cut: dict[str, None] = {}
 @cython.locals(info="siginfo_t *", _context="void *", at=cython.size_t, kept=cython.int)
 @cython.returns(cython.void)
 def _missing(number: cython.int, info: Any, _context: Any) -> None:
-    """Replace what is missing of one of our mappings; leave any other fault to who handled it before."""
+    """Replace the missing pages of one of our mappings; other faults are passed to the previous handler."""
     global _passed_on
     i: cython.Py_ssize_t
     action = cython.declare(sigaction_t)
@@ -72,7 +71,7 @@ def _missing(number: cython.int, info: Any, _context: Any) -> None:
                         _table[i].cut = 1
                     errno.errno = kept
                     return
-    # The instruction is repeated, and what was there before us is asked; the second time the process ends.
+    # The instruction is repeated with the previous handler; a second time here ends the process.
     action = _before
     if _passed_on:
         sigemptyset(cython.address(action.sa_mask))
@@ -85,7 +84,7 @@ def _missing(number: cython.int, info: Any, _context: Any) -> None:
 def handle_truncation() -> None:
     """Install a handler of SIGBUS for this process: pages cut off mapped files read as zeros (:func:`cut_files`).
 
-    It covers the files that undwarf maps. For a fault anywhere else, the handler installed before is called.
+    It covers the files that undwarf maps. For other faults the previous handler is called.
     """
     global _handles
     action = cython.declare(sigaction_t)
@@ -99,7 +98,7 @@ def handle_truncation() -> None:
 
 @cython.locals(view="const unsigned char[::1]")
 def _add(view: Any, path: str) -> int:
-    """Guard a mapping; its number. Raises OSError where there are too many."""
+    """Register a mapping and return its index. Raises OSError if there are too many."""
     global _table, _used
     if _table == cython.NULL:
         _table = cython.cast("Mapping *", calloc(MAPPINGS, cython.sizeof(Mapping)))
@@ -125,7 +124,7 @@ def _add(view: Any, path: str) -> int:
 
 
 def _take_mark(i: cython.Py_ssize_t) -> bool:
-    """Whether something was found missing that nobody has been told of."""
+    """Whether pages were found missing that were not reported yet."""
     if _table[i].cut != 1:
         return False
     _table[i].cut = 2
@@ -146,7 +145,7 @@ def _remove(i: cython.Py_ssize_t) -> None:
 
 
 def cut_files() -> list[str]:
-    """The paths of files that were found cut short since the last call, of all mapped in this process."""
+    """The paths of mapped files that were found truncated since the last call."""
     for i, path in list(_paths.items()):
         if _take_mark(i):
             _cut[path] = None
@@ -156,25 +155,25 @@ def cut_files() -> list[str]:
 
 
 class MappedFile(mmap.mmap):
-    """Bytes of a file, mapped read-only. If the file is truncated meanwhile, reading what was cut off gives zeros after
-    :func:`handle_truncation`, and ends the process with SIGBUS without it."""
+    """Bytes of a file, mapped read-only. If the file is truncated, the missing bytes read as zeros after
+    :func:`handle_truncation`; without it, reading them ends the process with SIGBUS."""
 
     _number: int = -1
 
     @classmethod
     def of(cls, descriptor: int, size: int, path: str, **options: Any) -> "MappedFile":
-        """``size`` bytes of an open file; ``options`` as for :class:`mmap.mmap`. ``path`` is what it is noted as."""
+        """``size`` bytes of an open file; ``options`` as for :class:`mmap.mmap`. ``path`` is for :func:`cut_files`."""
         made = cls(descriptor, size, mmap.MAP_PRIVATE, mmap.PROT_READ, **options)
         made._number = _add(made, path)
         return made
 
     @property
     def was_cut(self) -> bool:
-        """Whether some of it was found missing."""
+        """Whether some of it was found to be missing."""
         return self._number >= 0 and _is_cut(self._number)
 
     def close(self) -> None:
-        """As of :class:`mmap.mmap`: raises BufferError while somebody has a view."""
+        """As of :class:`mmap.mmap`: raises BufferError while there are views."""
         super().close()
         self._forget()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from undwarf.disasm import Flow, Instruction
-from undwarf.disasm import template_words as parts
+from undwarf.disasm import template_layout as parts
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.template_words import ROW_WORDS, TARGETED
+from undwarf.disasm.template_layout import ROW_WORDS, TARGETED
 from undwarf.disasm.templates import Templates
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_decoding import decode
@@ -210,7 +210,7 @@ def test_accesses_through_what_a_call_returns() -> None:
     )
     listing = MACHINE.listing(code, 0x1000)
     frame = 1 << MACHINE.stack_pointer | 1 << MACHINE.frame_pointer
-    lost = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
+    lost = sum(1 << register for register in MACHINE.caller_saved if register < 64)
     found = listing.accessed_through(0, 256, frame, lost)
     assert found == [(8, 0), (12, 0), (14, 0), (16, 0)]
     assert listing.accessed_through(0, 9, frame, lost) == [(8, 0)]
@@ -231,7 +231,7 @@ def test_accesses_through_what_a_call_returns() -> None:
     ],
 )
 def test_code_that_may_push_a_register_that_callers_do_not_count_on(code: str, may: bool) -> None:
-    lost = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
+    lost = sum(1 << register for register in MACHINE.caller_saved if register < 64)
     assert MACHINE.listing(bytes.fromhex(code), 0x1000).may_push(lost) is may
 
 
@@ -239,7 +239,7 @@ def test_calls_with_a_target_and_stores_of_a_word() -> None:
     # mov %rax,(%rdi); mov %eax,(%rdi); movq $1,(%rdi); mov (%rdi),%rax; call +0; call *%rax; jmp +0; mov %r9,8(%rsi)
     code = bytes.fromhex("488907 8907 48c70701000000 488b07 e800000000 ffd0 eb00 4c894e08")
     listing = MACHINE.listing(code, 0x1000)
-    assert listing.giving(8) == [0, 4, 7]
-    assert listing.giving(4) == [1, 4]
+    assert listing.calls_and_stores(8) == [0, 4, 7]
+    assert listing.calls_and_stores(4) == [1, 4]
     listing.redirect(5, Flow.CALL, 0x1000)
-    assert listing.giving(4) == [1, 4, 5]
+    assert listing.calls_and_stores(4) == [1, 4, 5]

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from undwarf.column import zeros
-from undwarf.disasm.references import ADDRESS, CALL, References
+from undwarf.disasm.x86_encoding import CALLED, TAKEN
+from undwarf.disasm.x86_references import References
 
 START = 0x401000
 
@@ -30,15 +31,15 @@ def test_calls_jumps_and_addresses() -> None:
     code += b"\x4c\x8d\x3d" + relative(START + 11, 7, 0x400800)
     code += b"\x48\x8d\x45" + relative(START + 18, 7, 0x400800)  # relative to rbp, not to the instruction
     assert of(code, 0x400800, 0x401234, 0x402000) == [
-        [(CALL, START + 1), (ADDRESS, START + 11)],
+        [(CALLED, START + 1), (TAKEN, START + 11)],
         [],
-        [(CALL, START + 6)],
+        [(CALLED, START + 6)],
     ]
 
 
 def test_constants_count_in_programs_that_are_not_relocated() -> None:
     code = b"\xbf" + (0x402000).to_bytes(4, "little") + b"\xc7\x07" + (0x402000).to_bytes(4, "little")
-    assert of(code, 0x402000, constants=True) == [[(ADDRESS, START), (ADDRESS, START + 5)]]
+    assert of(code, 0x402000, constants=True) == [[(TAKEN, START), (TAKEN, START + 5)]]
     assert of(code, 0x402000) == [[]]
 
 
@@ -52,7 +53,7 @@ def test_any_bytes_as_a_search_would_have_it() -> None:
     for _round in range(20):
         code = bytes(chance.choice(b"\xe8\xe9\x48\x8d\x05\0\0\0\xff") for _ in range(600))
         wanted: dict[int, list[tuple[int, int]]] = {}
-        for kind, pattern, length in ((CALL, rb"(?=[\xe8\xe9](.{4}))", 5), (ADDRESS, rb"(?=\x48\x8d\x05(.{4}))", 7)):
+        for kind, pattern, length in ((CALLED, rb"(?=[\xe8\xe9](.{4}))", 5), (TAKEN, rb"(?=\x48\x8d\x05(.{4}))", 7)):
             for match in re.finditer(pattern, code, re.DOTALL):
                 target = START + match.start() + length + int.from_bytes(match[1], "little", signed=True)
                 if target >= 0:

@@ -3,7 +3,8 @@
 import pytest
 from iced_x86 import Code, Decoder, FlowControl, Register
 
-from undwarf.disasm.x86_sweep import CALLED, JUMPED, RETURNED, TAKEN, sweep
+from undwarf.disasm.x86_encoding import CALLED, JUMPED, RETURNED, TAKEN
+from undwarf.disasm.x86_linear_sweep import sweep
 
 JUMPS = (FlowControl.CONDITIONAL_BRANCH, FlowControl.UNCONDITIONAL_BRANCH)
 

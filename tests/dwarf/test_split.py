@@ -11,7 +11,7 @@ import pytest
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.dwarf.line_lookup import DebugLines
-from undwarf.dwarf.split import Package
+from undwarf.dwarf.split_dwarf import Package
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
 from undwarf.images import Finder

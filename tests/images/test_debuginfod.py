@@ -189,7 +189,7 @@ def test_a_file_with_another_build_id_is_refused(tmp_path: Path) -> None:
     with serving(sends(program(build_id=b"\xee" * 20).build())) as (url, _):
         one = client(tmp_path, url)
         assert one.debuginfo(BUILD_ID) == ""
-    assert kinds(one.defects) == ["debuginfod server did not deliver"]
+    assert kinds(one.defects) == ["debuginfod server failed"]
     assert "does not carry the build-id" in complaint(one)
     assert leftovers(tmp_path) == []
 
@@ -344,7 +344,7 @@ def test_an_answer_that_never_ends_ends_with_the_timeout(tmp_path: Path, answer:
         started = time.monotonic()
         assert one.debuginfo(BUILD_ID) == ""
         assert time.monotonic() - started < 5
-    assert kinds(one.defects) == ["debuginfod server did not deliver"]
+    assert kinds(one.defects) == ["debuginfod server failed"]
     assert threading.active_count() < 20
 
 
@@ -365,7 +365,7 @@ def test_redirections_lead_to_web_addresses(tmp_path: Path, place: str) -> None:
     with serving(sends(b"", 302, Location=place)) as (url, _):
         one = client(tmp_path, url)
         assert one.debuginfo(BUILD_ID) == ""
-    assert kinds(one.defects) == ["debuginfod server did not deliver"]
+    assert kinds(one.defects) == ["debuginfod server failed"]
 
 
 def test_redirections_in_a_circle_end(tmp_path: Path) -> None:
@@ -389,8 +389,8 @@ def test_a_server_that_keeps_failing_is_not_asked_again(tmp_path: Path) -> None:
     for number in range(5):
         assert one.debuginfo(bytes([number]) * 20) == ""
     assert [(defect.kind, defect.count) for defect in one.defects] == [
-        ("debuginfod server did not deliver", 2),
-        ("debuginfod server not asked again", 1),
+        ("debuginfod server failed", 2),
+        ("debuginfod server not used again", 1),
     ]
 
 

@@ -10,7 +10,7 @@ from tests.support.elf_builder import BUILD_ID, Section, program
 
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
-from undwarf.images.containers import Containers, inner_pid
+from undwarf.images.container_files import Containers, inner_pid
 from undwarf.images.local_caches import perf_cache
 
 OTHER_ID = b"\xee" * 20

@@ -10,7 +10,7 @@ from tests.support.jitdump_builder import CODE, Dump, frames
 from undwarf.defects import Defects
 from undwarf.errors import ElfError
 from undwarf.images import Finder, ImageKind, ImageStore
-from undwarf.images.containers import Containers
+from undwarf.images.container_files import Containers
 from undwarf.images.image_kind import kind_of_name
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT

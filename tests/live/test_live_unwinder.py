@@ -83,7 +83,7 @@ def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monke
     for i in range(1, 200):
         start = 0x10000000 + (i << 20)
         assert chains(unwinder, mapping(pid, start, time=10 * i), sample(10 * i + 1, pid=pid)) == [[0x400100, 0x400776]]
-        largest = max(largest, unwinder.replay.mapping_room())
+        largest = max(largest, unwinder.replay.mappings.capacity())
     assert largest < 4000
     assert chains(unwinder, sample(5000, 0x10100100, pid)) == [[0x10100100, 0x400776]]
 

@@ -7,7 +7,7 @@ from tests.support.perfdata import build as b
 from tests.support.perfdata.build import Attr, Build
 
 from undwarf.column import zeros
-from undwarf.perfdata.ordering import take, time_order
+from undwarf.ordering import sort_order, take
 
 MAKE = Build()
 ATTR = Attr()
@@ -25,7 +25,7 @@ def column(values: list[int]) -> memoryview:
 def test_order_is_the_stable_sort(spread, count):
     chance = random.Random(count)
     times = [chance.randrange(spread) for _ in range(count)]
-    assert list(time_order(column(times))) == sorted(range(count), key=times.__getitem__)
+    assert list(sort_order(column(times))) == sorted(range(count), key=times.__getitem__)
 
 
 @pytest.mark.parametrize("code", ["B", "H", "I", "i", "Q"])

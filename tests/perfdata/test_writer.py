@@ -13,8 +13,8 @@ from undwarf.perfdata import RecordType, SidebandKind
 from undwarf.perfdata.events import encode_attr, parse_attr
 from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.record_writer import RecordEncoder, record
-from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
+from undwarf.unwind.sample_writer import Emitter
 
 FORMS = [("file", 0), ("file", 3), ("pipe", 0), ("pipe", 3)]
 

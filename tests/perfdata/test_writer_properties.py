@@ -20,9 +20,9 @@ from undwarf.defects import Defects
 from undwarf.perfdata import EventAttr, FileIdentity, PerfData, SidebandKind, open_perf_data
 from undwarf.perfdata.events import encode_attr, parse_attr
 from undwarf.perfdata.record_writer import RecordEncoder
-from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.chain_rewriter import stitched_event
+from undwarf.unwind.sample_writer import Emitter
 
 MAKE = Build("<")
 IDENT = 7

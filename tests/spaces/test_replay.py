@@ -61,7 +61,7 @@ class Seen:
 
     def __init__(self, replay: Replay, spaces: Any, kernels: Any, comms: Any) -> None:
         self.replay, self.spaces, self.kernels, self.comms = replay, spaces, kernels, comms
-        self.columns = replay.columns()
+        self.columns = replay.mappings.columns()
 
     def mappings(self, snapshot: int) -> list[Mapping]:
         columns, keys = self.columns, self.replay.keys()

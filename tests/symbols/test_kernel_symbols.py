@@ -8,18 +8,18 @@ import pytest
 
 from undwarf.column import zeros
 from undwarf.images import Finder, ImageStore
-from undwarf.limits import Limits
 from undwarf.perfdata.records import Sideband
 from undwarf.symbols import Resolver
-from undwarf.symbols import kernel as kernel_module
-from undwarf.symbols.kernel import (
+from undwarf.symbols import kernel_symbols as kernel_module
+from undwarf.symbols.kernel_symbols import (
     KernelReference,
     KernelSymbol,
     KernelTable,
     kernel_reference,
     kernel_symbols,
-    read_kallsyms_file,
+    read_text,
     table_of_announced,
+    table_of_kallsyms,
 )
 from undwarf.symbols.symbol_table import SymbolTable
 
@@ -43,10 +43,8 @@ ffffffffc0100000 t other_one\t[other]
 """
 
 
-def read(tmp_path: Path, text: str) -> tuple[SymbolTable | None, str]:
-    path = tmp_path / "kallsyms"
-    path.write_text(text)
-    return read_kallsyms_file(str(path))
+def read(text: str) -> tuple[SymbolTable | None, str]:
+    return table_of_kallsyms(text.encode())
 
 
 def name_at(symbols: SymbolTable | None, address: int) -> str | None:
@@ -73,11 +71,11 @@ def name_at(symbols: SymbolTable | None, address: int) -> str | None:
     ],
 )
 def test_kallsyms_lookup(tmp_path: Path, address: int, name: str | None) -> None:
-    assert name_at(read(tmp_path, TEXT)[0], address) == name
+    assert name_at(read(TEXT)[0], address) == name
 
 
 def test_module_follows_the_name(tmp_path: Path) -> None:
-    symbols, _ = read(tmp_path, TEXT)
+    symbols, _ = read(TEXT)
     assert symbols is not None
     number = symbols.find(0xFFFFFFFFC0000040)
     assert number is not None
@@ -85,7 +83,7 @@ def test_module_follows_the_name(tmp_path: Path) -> None:
 
 
 def test_addresses_hidden_by_kptr_restrict(tmp_path: Path) -> None:
-    symbols, why = read(tmp_path, "0000000000000000 T _text\n0000000000000000 t foo\n")
+    symbols, why = read("0000000000000000 T _text\n0000000000000000 t foo\n")
     assert symbols is None
     assert "kptr_restrict" in why
 
@@ -108,11 +106,11 @@ def test_addresses_hidden_by_kptr_restrict(tmp_path: Path) -> None:
     ],
 )
 def test_text_without_symbols(tmp_path: Path, text: str) -> None:
-    assert read(tmp_path, text)[0] is None
+    assert read(text)[0] is None
 
 
 def test_lines_that_are_none_are_left_out(tmp_path: Path) -> None:
-    symbols, _ = read(tmp_path, "junk\n1000 T good\nmore junk T x\n2000 T last")
+    symbols, _ = read("junk\n1000 T good\nmore junk T x\n2000 T last")
     assert name_at(symbols, 0x1000) == "good"
     assert name_at(symbols, 0x2000) == "last"
 
@@ -120,14 +118,13 @@ def test_lines_that_are_none_are_left_out(tmp_path: Path) -> None:
 def test_kallsyms_size_limit(tmp_path: Path) -> None:
     path = tmp_path / "kallsyms"
     path.write_text(TEXT)
-    assert read_kallsyms_file(str(path), Limits(text_map_bytes=len(TEXT)))[0] is not None
-    symbols, why = read_kallsyms_file(str(path), Limits(text_map_bytes=len(TEXT) - 1))
-    assert symbols is None
-    assert "limit" in why
+    assert read_text(str(path), len(TEXT)) == TEXT.encode()
+    with pytest.raises(ValueError, match="limit"):
+        read_text(str(path), len(TEXT) - 1)
 
 
 def test_address_of_an_alias_that_lost(tmp_path: Path) -> None:
-    symbols, _ = read(tmp_path, TEXT)
+    symbols, _ = read(TEXT)
     assert symbols is not None
     assert symbols.address_of_name(b"_text") == 0xFFFFFFFF81000000
     assert symbols.address_of_name(b"weak_one") == 0xFFFFFFFF81000200
@@ -238,7 +235,7 @@ ffffffff81000180 t last
 
 @pytest.mark.parametrize(("address", "begins"), [(0x130, True), (0x131, False), (0x140, False), (0x180, True)])
 def test_what_follows_a_call_may_be_the_next_function(tmp_path: Path, address: int, begins: bool) -> None:
-    symbols = read(tmp_path, PADDED)[0]
+    symbols = read(PADDED)[0]
     assert symbols is not None
     table = KernelTable(symbols, 0x1000000, "", symbols)
     assert table.begins(0xFFFFFFFF82000000 + address) == begins

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from undwarf.limits import Limits
 from undwarf.symbols.address_lookup import Addresses
 from undwarf.symbols.demangle import demangle, demangle_all, demangle_own
-from undwarf.symbols.languages import Language
+from undwarf.symbols.language_detection import Language
 
 MARKED = [
     ("_D3std5stdio__T7writelnTAyaZQnFNfQjZv", "std.stdio.writeln!(immutable(char)[]).writeln(immutable(char)[])"),

@@ -10,7 +10,7 @@ from tests.support.perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 import undwarf
 from undwarf.elf import ElfFile
 from undwarf.elf.section_layout import text_offsets
-from undwarf.symbols.modules import first_code, read_bases, symbols_of_module
+from undwarf.symbols.kernel_modules import first_code, read_bases, symbols_of_module
 
 KERNEL = (1 << 64) - 128
 TEXT = 0xFFFFFFFF81000000

@@ -11,7 +11,7 @@ import pytest
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import Finder, ImageStore
-from undwarf.images.containers import Containers
+from undwarf.images.container_files import Containers
 from undwarf.symbols import Resolver
 from undwarf.symbols.perfmap import read_map, table_of_map
 

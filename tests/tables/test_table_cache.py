@@ -370,7 +370,7 @@ def test_rows_of_another_build_of_undwarf_are_no_damage_and_not_used(
     path = program(tmp_path)
     at = places(path)
     learnt(path, (at["leaf"],), tmp_path / "store")
-    monkeypatch.setattr("undwarf.tables.disk.cache.maker", lambda *_parts: b"another")
+    monkeypatch.setattr("undwarf.tables.disk.cache.build_identity", lambda *_parts: b"another")
     key = key_of(ElfFile.open(path))
     assert key is not None
     store = Store(tmp_path / "store")

@@ -7,7 +7,7 @@ import pytest
 from tests.support.types.fakes import assemble, compiled
 
 from undwarf.column import zeros
-from undwarf.disasm import Flow, scan
+from undwarf.disasm import Flow, listing_search
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
@@ -217,10 +217,10 @@ def test_calls_that_end_functions_are_found_by_the_function_ends(tmp_path: Path)
     ends = [1, 7, 17, len(code)]
     starts, until = _column([0, 1, 7, 17]), _column(ends)
     # What is called in the middle of a function, or does not begin one, ends none.
-    assert scan.last_calls(code, 0, starts, until, False) == {0}
+    assert listing_search.last_calls(code, 0, starts, until, False) == {0}
     words = bytes.fromhex("c0035fd6 fd7bbfa9 feffff97 fbffff17")
-    assert scan.last_calls(words, 0, _column([0, 4, 12]), _column([4, 12, 16]), True) == {0}
-    assert scan.last_calls(words[:8], 0, _column([0, 4, 12]), _column([4, 12, 16]), True) == set()
+    assert listing_search.last_calls(words, 0, _column([0, 4, 12]), _column([4, 12, 16]), True) == {0}
+    assert listing_search.last_calls(words[:8], 0, _column([0, 4, 12]), _column([4, 12, 16]), True) == set()
 
 
 def _column(numbers: list[int]) -> memoryview:

@@ -6,8 +6,8 @@ import pytest
 from tests.support.types.fakes import Fake, accesses, assemble, compiled
 from tests.support.types.tracked import RDI
 
-from undwarf.disasm.references import ADDRESS, CALL
 from undwarf.disasm.x86_64 import MACHINE
+from undwarf.disasm.x86_encoding import CALLED, TAKEN
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
@@ -72,7 +72,7 @@ class Calls:
         self.bounds = [(0, self.sites[0]), (self.sites[0], self.sites[1]), (self.sites[1], len(self.code))]
         fake.takes()
 
-    def given(self, *types: int, kind: int = CALL, external: bool = False) -> dict[int, int]:
+    def given(self, *types: int, kind: int = CALLED, external: bool = False) -> dict[int, int]:
         fake = self.fake
         fake.prototypes[0] = fake.prototypes[0]._replace(external=external)
         fake.variables = [
@@ -106,4 +106,4 @@ def test_callers_that_give_different_things_tell_nothing(fake: Fake, tmp_path: P
 def test_others_may_call_what_is_external_or_has_its_address_taken(fake: Fake, tmp_path: Path) -> None:
     calls = Calls(fake, tmp_path)
     assert calls.given(fake.node, fake.node, external=True) == {}
-    assert calls.given(fake.node, fake.node, kind=ADDRESS) == {}
+    assert calls.given(fake.node, fake.node, kind=TAKEN) == {}

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from undwarf.cli.main import undwarf
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.symbols.kernel import KernelTable, moved, table_of_kallsyms
+from undwarf.symbols.kernel_symbols import KernelTable, moved, table_of_kallsyms
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.sources.relocatable_objects import ELSEWHERE, as_linked
 

@@ -10,7 +10,7 @@ from tests.support.types.fakes import Fake, assemble
 from undwarf.column import zeros
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.template_words import TARGETED
+from undwarf.disasm.template_layout import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import OBJECT
 from undwarf.types.dataflow.control_flow import FunctionFlow
@@ -21,7 +21,7 @@ from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 RAX, RDX, RCX, RBX, RSI, RDI = range(6)
-LOST = [one for one in MACHINE.lost_in_calls if one in MACHINE.general]
+LOST = [one for one in MACHINE.caller_saved if one in MACHINE.general]
 TAKEN, RETURNED = RSI, RAX
 
 
@@ -112,7 +112,7 @@ def followed(text: str, where: Path, *, named: bool = True) -> tuple[Tracker, li
 
     def changed_by(address: int) -> frozenset[int]:
         asked.append(address)
-        return MACHINE.lost_in_calls - {RCX}
+        return MACHINE.caller_saved - {RCX}
 
     program = Program(fake, MACHINE, changed_by=changed_by)
     return Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code)), asked

@@ -126,8 +126,8 @@ def test_watchpoints_of_aarch64_stop_at_the_access(tmp_path: Path, machine: str,
     path = tmp_path / "perf.data"
     path.write_bytes(b.file([watching], [b.sample(watching)], {ARCH: b.string(machine)}))
     with open_recording(path) as recording:
-        assert (recording.event_stops.behind, recording.event_stops.at) == kinds
-        assert not recording.event_stops.done
+        assert (recording.event_stops.after, recording.event_stops.at) == kinds
+        assert not recording.event_stops.executed
 
 
 @pytest.mark.parametrize(("config", "name"), [(0, "a timer"), (2, "page faults"), (6, "major faults")])

@@ -192,7 +192,7 @@ def _report(
 
     colour = wants_colour(sys.stdout)
     width = terminal_width()
-    settled = job.recording.event_stops.at | job.recording.event_stops.behind
+    settled = job.recording.event_stops.at | job.recording.event_stops.after
     events = []
     names: set[str] = set()
     for k, (event, name, found) in enumerate(read.events()):
@@ -284,7 +284,7 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
     from undwarf.outputs.types.html import write
 
     found, late = [], set()
-    settled = job.recording.event_stops.at | job.recording.event_stops.behind
+    settled = job.recording.event_stops.at | job.recording.event_stops.after
     for event, name, data in read.events():
         found.append((name, data))
         if not skid and event not in settled:

@@ -1,9 +1,9 @@
-"""Machine code as instructions with operands, one module a machine; a decoder is loaded when it is first asked for."""
+"""Disassembly: machine code as instructions with operands. Decoders are imported when first needed."""
 
-from undwarf.disasm.actions import Action
-from undwarf.disasm.flows import Flow
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction import NONE, Instruction, Memory
+from undwarf.disasm.instruction_semantics import Action
 from undwarf.disasm.machine import Decoder, Machine
-from undwarf.disasm.model import NONE, Instruction, Memory
 
 __all__ = ["NONE", "Action", "Decoder", "Flow", "Instruction", "Machine", "Memory", "machine_of"]
 
@@ -11,7 +11,7 @@ _X86_64, _AARCH64 = 62, 183
 
 
 def machine_of(number: int) -> Machine | None:
-    """The machine of an ELF header's number; None for one whose code is not decoded here."""
+    """The machine with this ELF ``e_machine``; None if there is no decoder for it."""
     if number == _X86_64:
         from undwarf.disasm import x86_64
 

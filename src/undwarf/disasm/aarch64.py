@@ -1,7 +1,7 @@
 """AArch64 instructions (Arm ARM; AAPCS64 and the DWARF registers of its ABI), decoded by capstone.
 
-The interface and the rules are those of the x86-64 decoder: operands come from the decoder's structures, what an
-instruction writes from its access lists.
+As in the x86-64 decoder, operands come from capstone's structures, and the registers that an instruction reads and
+writes from its access lists.
 """
 
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs  # type: ignore[import-untyped]  # has no stubs
 from capstone import arm64 as a64
 
-from undwarf.disasm.actions import Action
-from undwarf.disasm.flows import Flow
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction import NONE, Instruction, Memory
+from undwarf.disasm.instruction_semantics import Action
 from undwarf.disasm.listing import listing_of
 from undwarf.disasm.machine import Machine
-from undwarf.disasm.model import NONE, Instruction, Memory
 
 __all__ = ["MACHINE", "decode"]
 
@@ -42,80 +42,33 @@ _NUMBER, _WIDTH = _numbers()
 _ZERO = (a64.ARM64_REG_XZR, a64.ARM64_REG_WZR)
 
 
-def _ids(*names: str) -> frozenset[int]:
-    return frozenset(value for name in names if (value := getattr(a64, f"ARM64_INS_{name}", None)) is not None)
+def _ids(names: str) -> frozenset[int]:
+    """Capstone's numbers of mnemonics; those that its version does not have are left out."""
+    return frozenset(value for name in names.split() if (value := getattr(a64, f"ARM64_INS_{name}", None)) is not None)
 
 
-_BYTE = _ids(
-    "LDRB",
-    "LDRSB",
-    "LDURB",
-    "LDURSB",
-    "STRB",
-    "STURB",
-    "LDARB",
-    "STLRB",
-    "LDXRB",
-    "LDAXRB",
-    "STXRB",
-    "STLXRB",
-    "LDTRB",
-    "LDTRSB",
-    "STTRB",
-    "LDAPRB",
-)
-_HALF = _ids(
-    "LDRH",
-    "LDRSH",
-    "LDURH",
-    "LDURSH",
-    "STRH",
-    "STURH",
-    "LDARH",
-    "STLRH",
-    "LDXRH",
-    "LDAXRH",
-    "STXRH",
-    "STLXRH",
-    "LDTRH",
-    "LDTRSH",
-    "STTRH",
-    "LDAPRH",
-)
-_WORD = _ids("LDRSW", "LDURSW", "LDPSW", "LDTRSW")
-_SIGNED = _ids("LDRSB", "LDURSB", "LDRSH", "LDURSH", "LDRSW", "LDURSW", "LDPSW")
-_PAIR = _ids("LDP", "STP", "LDNP", "STNP", "LDPSW", "LDXP", "LDAXP")
-_STATUS = _ids("STXR", "STLXR", "STXRB", "STLXRB", "STXRH", "STLXRH", "STXP", "STLXP")
-_LOADS = _ids("LDR", "LDUR", "LDAR", "LDXR", "LDAXR", "LDTR", "LDAPR", "LDRSW", "LDURSW") | _BYTE | _HALF
-_STORES = _ids("STR", "STUR", "STLR", "STTR", "STRB", "STURB", "STLRB", "STTRB", "STRH", "STURH", "STLRH", "STTRH")
-_PREFETCH = _ids("PRFM", "PRFUM")
+_BYTE = _ids("LDRB LDRSB LDURB LDURSB STRB STURB LDARB STLRB LDXRB LDAXRB STXRB STLXRB LDTRB LDTRSB STTRB LDAPRB")
+_HALF = _ids("LDRH LDRSH LDURH LDURSH STRH STURH LDARH STLRH LDXRH LDAXRH STXRH STLXRH LDTRH LDTRSH STTRH LDAPRH")
+_WORD = _ids("LDRSW LDURSW LDPSW LDTRSW")
+_SIGNED = _ids("LDRSB LDURSB LDRSH LDURSH LDRSW LDURSW LDPSW")
+_PAIR = _ids("LDP STP LDNP STNP LDPSW LDXP LDAXP")
+_STATUS = _ids("STXR STLXR STXRB STLXRB STXRH STLXRH STXP STLXP")
+_LOADS = _ids("LDR LDUR LDAR LDXR LDAXR LDTR LDAPR LDRSW LDURSW") | _BYTE | _HALF
+_STORES = _ids("STR STUR STLR STTR STRB STURB STLRB STTRB STRH STURH STLRH STTRH")
+_PREFETCH = _ids("PRFM PRFUM")
 _READ_WRITE = (
-    "ldadd",
-    "ldclr",
-    "ldset",
-    "ldeor",
-    "swp",
-    "cas",
-    "ldsmax",
-    "ldsmin",
-    "ldumax",
-    "ldumin",
-    "stadd",
-    "stclr",
-    "stset",
-    "steor",
+    *("ldadd", "ldclr", "ldset", "ldeor", "swp", "cas", "ldsmax", "ldsmin", "ldumax", "ldumin"),
+    *("stadd", "stclr", "stset", "steor"),
 )
-_RETURNS = _ids("RET", "RETAA", "RETAB", "ERET")
+_RETURNS = _ids("RET RETAA RETAB ERET")
 _CALLS = _ids("BL")
-_CALL_REGISTER = _ids("BLR", "BLRAA", "BLRAAZ", "BLRAB", "BLRABZ")
-_JUMP_REGISTER = _ids("BR", "BRAA", "BRAAZ", "BRAB", "BRABZ")
-_COMPARE_BRANCH = _ids("CBZ", "CBNZ", "TBZ", "TBNZ")
-_STOPS = _ids("BRK", "HLT", "UDF")
-_MOVES = _ids("MOV", "MOVZ", "FMOV", "ORR")
-_EXTENDS = {
-    _id: size for names, size in ((("SXTW",), 4), (("SXTH", "UXTH"), 2), (("SXTB", "UXTB"), 1)) for _id in _ids(*names)
-}
-_SIGN_EXTENDS = _ids("SXTW", "SXTH", "SXTB")
+_CALL_REGISTER = _ids("BLR BLRAA BLRAAZ BLRAB BLRABZ")
+_JUMP_REGISTER = _ids("BR BRAA BRAAZ BRAB BRABZ")
+_COMPARE_BRANCH = _ids("CBZ CBNZ TBZ TBNZ")
+_STOPS = _ids("BRK HLT UDF")
+_MOVES = _ids("MOV MOVZ FMOV ORR")
+_EXTENDS = {_id: size for names, size in (("SXTW", 4), ("SXTH UXTH", 2), ("SXTB UXTB", 1)) for _id in _ids(names)}
+_SIGN_EXTENDS = _ids("SXTW SXTH SXTB")
 _SELECTS = _ids("CSEL")
 _SHIFTS = _ids("LSL")
 _MULTIPLIES = _ids("MUL")
@@ -123,16 +76,16 @@ _ARITHMETIC = {
     next(iter(_ids(name))): action
     for name, action in (("ADD", Action.ADD), ("SUB", Action.SUBTRACT), ("AND", Action.AND))
 }
-_PAGE = _ids("ADRP", "ADR")
+_PAGE = _ids("ADRP ADR")
 _engine: list[Cs] = []
 
 
 def _text(native: object) -> str:
-    return f"{native.mnemonic} {native.op_str}".strip()  # type: ignore[attr-defined]  # as capstone makes it
+    return f"{native.mnemonic} {native.op_str}".strip()  # type: ignore[attr-defined]  # a CsInsn
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:
-    """All instructions of a stretch of code, or so many; four bytes that are none become one that stops."""
+    """All instructions of ``code``, or the first ``most``; four invalid bytes become an instruction of flow STOP."""
     if not _engine:
         engine = Cs(CS_ARCH_ARM64, CS_MODE_ARM)
         engine.detail = True
@@ -226,10 +179,10 @@ def _set_memory(made: Instruction, native: Any, kind: int, operands: list[Any]) 
         element=size,
     )
     if native.writeback:
-        behind = operands[at + 1] if at + 1 < len(operands) else None
-        if behind is not None and behind.type == a64.ARM64_OP_IMM:
-            memory.writeback = behind.imm
-            if where.disp == behind.imm:
+        post = operands[at + 1] if at + 1 < len(operands) else None
+        if post is not None and post.type == a64.ARM64_OP_IMM:
+            memory.writeback = post.imm
+            if where.disp == post.imm:
                 memory.displacement = 0
         else:
             memory.writeback, memory.pre = where.disp, True
@@ -250,7 +203,7 @@ def _set_memory(made: Instruction, native: Any, kind: int, operands: list[Any]) 
 
 
 def _operand(operand: Any) -> tuple[int, int] | None:
-    """(register, 0) or (NONE, number); None if it is neither or is shifted in a way not told."""
+    """(register, 0) or (NONE, immediate); None for other operands and unsupported shifts."""
     if operand.type == a64.ARM64_OP_IMM:
         shift = operand.shift
         value = operand.imm
@@ -292,7 +245,7 @@ def _act(made: Instruction, native: Any, kind: int, operands: list[Any]) -> None
         extended = operands[2].ext != a64.ARM64_EXT_INVALID
         shift = operands[2].shift
         if right[0] != NONE and (shift.type == a64.ARM64_SFT_LSL or extended):
-            # add xd, xn, xm, lsl #k : an address like any other
+            # add xd, xn, xm, lsl #k: address arithmetic like lea.
             if kind != a64.ARM64_INS_ADD or (shift.type not in (a64.ARM64_SFT_LSL, a64.ARM64_SFT_INVALID)):
                 return
             made.memory = (Memory(left[0], right[0], 1 << min(shift.value, 32)),)
@@ -332,7 +285,7 @@ MACHINE = Machine(
     parameters=tuple(range(8)),
     result=0,
     wide_result=1,
-    lost_in_calls=frozenset(range(19)) | {LINK} | frozenset(range(V0, V0 + 32)),
+    caller_saved=frozenset(range(19)) | {LINK} | frozenset(range(V0, V0 + 32)),
     entry_offset=0,
     instruction_unit=4,
     link=LINK,

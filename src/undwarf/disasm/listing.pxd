@@ -1,4 +1,4 @@
-from undwarf.disasm.model cimport Instruction, Memory
+from undwarf.disasm.instruction cimport Instruction, Memory
 
 
 cdef class Listing:
@@ -11,10 +11,10 @@ cdef class Listing:
     cdef readonly object immediates
     cdef readonly object targets
     cdef readonly object flows
-    # Two of the columns once more, as memory of C.
+    # `offsets` and `templates` as typed memory.
     cdef const unsigned int[::1] begins
     cdef const unsigned int[::1] numbers
-    # The table's as they were when they were asked last, and what the table knows of registers.
+    # The table's rows and operands when `seen` was its `rows`, and its registers by template.
     cdef object seen
     cdef const long long[::1] rows
     cdef const long long[::1] operands

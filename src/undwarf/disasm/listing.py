@@ -1,14 +1,14 @@
 # cython: language_level=3, annotation_typing=False
-"""A function's instructions as columns; what they do is said by templates that all functions share.
+"""A function's instructions as columns, with templates that all functions share.
 
-Data flow reads the columns; an `Instruction` is only made of those that somebody looks at.
+The data flow reads the columns; `Instruction` objects are only created on demand.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.template_layout import (
     FIXED,
     FIXED_ADDRESS,
     KEEPS_SIGN,
@@ -38,21 +38,23 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_OPERANDS,
     ROW_READ,
     ROW_READS,
+    ROW_READS_HIGH,
     ROW_RIGHT,
     ROW_RULE,
     ROW_WIDTH,
     ROW_WORDS,
     ROW_WRITES,
+    ROW_WRITES_HIGH,
     TARGETED,
     UNSIGNED,
     UNSIGNED_SHORT,
 )
 
 from undwarf.column import zeros
-from undwarf.disasm import scan
-from undwarf.disasm.actions import Action
-from undwarf.disasm.flows import Flow
-from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Instruction, Memory
+from undwarf.disasm import listing_search
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction import ACCESSES, NONE, SEGMENTS, Instruction, Memory
+from undwarf.disasm.instruction_semantics import Action
 from undwarf.disasm.templates import Templates
 
 __all__ = ["TARGETED", "Listing", "listing_of"]
@@ -63,10 +65,11 @@ _ACTIONS = tuple(Action)
 
 @cython.cclass
 class Listing:
-    """Instructions of a stretch of code from `address` on.
+    """The instructions of code at `address`.
 
     Columns: `offsets` (I) from the address, `lengths` (B), `templates` (I), `displacements`, `immediates`, `targets`
-    (q, addresses with sign), `flows` (B: a :class:`Flow`, and TARGETED). Indexing makes an :class:`Instruction`.
+    (q, addresses as signed integers), `flows` (B: a :class:`Flow`, and TARGETED). Indexing gives an
+    :class:`Instruction`.
     """
 
     def __init__(
@@ -78,8 +81,7 @@ class Listing:
         text: "Callable[[object], str] | None" = None,
         made: "list[Instruction] | None" = None,
     ) -> None:
-        """``native`` gives what the decoder makes of an instruction, ``text`` how that is printed; ``made`` are the
-        instructions, where they are there already."""
+        """``native`` decodes an instruction again, ``text`` formats that; ``made``: all instructions, if they exist."""
         self.address = address
         self.table = table
         (
@@ -110,7 +112,7 @@ class Listing:
     )  # fmt: skip
     def _describe(self, k: int) -> Instruction:
         if self.seen is not self.table.rows:
-            # There may be more of them now, elsewhere.
+            # The table has grown and moved.
             self.seen = self.table.rows
             self.rows, self.operands = self.table.rows, self.table.operands
         rows = self.rows
@@ -132,8 +134,8 @@ class Listing:
         registers = self.registers.get(at)
         if registers is None:
             registers = self.registers[at] = (
-                _registers(rows[at + ROW_WRITES], rows[at + ROW_WRITES + 1], NONE),
-                _registers(rows[at + ROW_READS], rows[at + ROW_READS + 1], rows[at + ROW_READ]),
+                _registers(rows[at + ROW_WRITES], rows[at + ROW_WRITES_HIGH], NONE),
+                _registers(rows[at + ROW_READS], rows[at + ROW_READS_HIGH], rows[at + ROW_READ]),
             )
         made.writes, made.reads = registers
         made.memory = self._operands(k, rows[at + ROW_OPERAND], rows[at + ROW_OPERANDS])
@@ -148,7 +150,7 @@ class Listing:
         m=cython.Py_ssize_t, words="const long long[::1]", made=Memory, displacement=cython.ulonglong,
     )  # fmt: skip
     def _operands(self, k: int, first: int, count: int) -> tuple[Memory, ...]:
-        """Operands in memory, by the number of the first of them in the table."""
+        """The memory operands of instruction ``k``, from their first index in the table and their count."""
         found: tuple[Memory, ...] = ()
         if not count:
             return found
@@ -176,7 +178,7 @@ class Listing:
         return (self[k] for k in range(len(self)))
 
     def redirect(self, k: int, flow: Flow, target: int) -> None:
-        """Say where an indirect call leads."""
+        """Set the target of an indirect call."""
         self.flows[k] = flow | TARGETED
         self.targets[k] = _wrapped(target)
         made = self.made.get(k)
@@ -184,14 +186,14 @@ class Listing:
             made.flow, made.target = flow, target
 
     def address_of(self, k: int) -> int:
-        """The address of an instruction; that of the end for the number behind the last."""
+        """The address of an instruction, for ``len`` of the end."""
         if k < len(self.offsets):
             return self.address + self.offsets[k]
         return self.address + self.offsets[k - 1] + self.lengths[k - 1] if k else self.address
 
     @cython.locals(offset=cython.ulonglong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t)
     def index_of(self, address: int) -> int | None:
-        """The number of the instruction that begins at an address."""
+        """The index of the instruction at an address, or None."""
         if address < self.address:
             return None
         offset = address - self.address
@@ -205,20 +207,20 @@ class Listing:
         return low if low < len(self.begins) and self.begins[low] == offset else None
 
     def immediate(self, k: int) -> int:
-        """The number an instruction works with."""
+        """The immediate of an instruction."""
         at = self.templates[k] * ROW_WORDS
         rule = self.table.rows[at + ROW_RULE]
         return self.table.rows[at + ROW_IMMEDIATE] if rule == FIXED else _number(rule, self.immediates[k])
 
     def is_padding(self, k: int) -> bool:
-        """Whether an instruction does nothing, or stops."""
+        """Whether an instruction is a no-op or of flow STOP."""
         return bool(self.table.rows[self.templates[k] * ROW_WORDS + ROW_FLAGS] & PADDING)
 
     def calls_through_memory(self) -> list[int]:
-        """Indirect calls through a word at a fixed address."""
+        """The indirect calls through a word at a constant address."""
         found = []
         table = self.table
-        for k in scan.with_flow(self.flows, Flow.INDIRECT_CALL):
+        for k in listing_search.with_flow(self.flows, Flow.INDIRECT_CALL):
             row = self.templates[k] * ROW_WORDS
             at = table.rows[row + ROW_OPERAND] * OPERAND_WORDS
             if (
@@ -229,43 +231,43 @@ class Listing:
         return found
 
     def fixed_addresses(self) -> dict[int, tuple[int, int]]:
-        """By instruction that puts a fixed address into a register, the register and the address."""
+        """Instruction that loads a constant address -> (register, address)."""
         table = self.table
         found = {}
-        for k in scan.with_flag(self.templates, table.rows, FIXED_ADDRESS):
+        for k in listing_search.with_flag(self.templates, table.rows, FIXED_ADDRESS):
             row = self.templates[k] * ROW_WORDS
             (operand,) = self._operands(k, table.rows[row + ROW_OPERAND], 1)
             found[k] = table.rows[row + ROW_DESTINATION], operand.displacement & 0xFFFFFFFFFFFFFFFF
         return found
 
     def writers(self, at: int, register: int) -> list[int]:
-        """The instructions whose value of a register may be in it before an instruction, indirect jumps aside."""
-        return scan.writers(self.flows, self.templates, self.table.rows, self._to, at, register)
+        """The reaching definitions of a register at an instruction (:func:`undwarf.disasm.listing_search.writers`)."""
+        return listing_search.writers(self.flows, self.templates, self.table.rows, self._to, at, register)
 
     def accessed_through(self, call: int, ahead: int, frame: int, lost: int) -> list[tuple[int, int]]:
-        """The accesses that may be through what a call returns (:func:`undwarf.disasm.scan.accessed_through`)."""
+        """Accesses through a call's result (:func:`undwarf.disasm.listing_search.accessed_through`)."""
         table = self.table
-        return scan.accessed_through(
+        return listing_search.accessed_through(
             self.flows, self.templates, table.rows, table.operands, self._to, call, ahead, frame, lost
         )
 
     @property
     def _to(self) -> memoryview:
-        """By instruction, the number of the one that it jumps to, -1 where there is none here."""
+        """i: the index of each instruction's jump target, -1 if there is none in this listing."""
         if self.jumps is None:
             self.jumps = zeros("i", len(self.offsets))
-            scan.jumps_to(self.offsets, self.flows, self.targets, self.address, self.jumps)
+            listing_search.jumps_to(self.offsets, self.flows, self.targets, self.address, self.jumps)
         return self.jumps
 
     def writing(self, register: int) -> list[int]:
-        """The instructions that write a register."""
-        return scan.writing(self.templates, self.table.rows, register)
+        """The indices of instructions that write a register."""
+        return listing_search.writing(self.templates, self.table.rows, register)
 
     @cython.locals(
         flows="const unsigned char[::1]", targets="const long long[::1]", k=cython.Py_ssize_t, flow=cython.int
     )  # fmt: skip
-    def leaving(self) -> list[tuple[int, int | None]]:
-        """(flow, target) of the instructions behind which it does not just go on."""
+    def control_transfers(self) -> list[tuple[int, int | None]]:
+        """(flow, target or None) of the instructions whose flow is not NEXT."""
         flows, targets = self.flows, self.targets
         found: list[tuple[int, int | None]] = []
         for k in range(len(flows)):
@@ -280,8 +282,8 @@ class Listing:
         k=cython.Py_ssize_t, at=cython.Py_ssize_t, wanted=cython.longlong, store=cython.longlong, call=cython.int,
         none=cython.longlong,
     )  # fmt: skip
-    def giving(self, width: int) -> list[int]:
-        """The calls whose target is known, and the stores of a register of so many bytes."""
+    def calls_and_stores(self, width: int) -> list[int]:
+        """The calls with a known target, and the stores of a register of ``width`` bytes."""
         flows, templates, rows = self.flows, self.templates, self.table.rows
         wanted, store, call, none = width, Action.STORE, Flow.CALL | TARGETED, NONE
         found = []
@@ -294,12 +296,12 @@ class Listing:
         return found
 
     def may_push(self, registers: int) -> bool:
-        """Whether code may push one of some registers, as bits, before it branches or returns."""
-        return scan.may_push(self.flows, self.templates, self.table.rows, registers)
+        """Whether code may push one of ``registers`` (bits) before it branches or returns."""
+        return listing_search.may_push(self.flows, self.templates, self.table.rows, registers)
 
     def written(self) -> tuple[int, ...]:
-        """The registers that instructions write."""
-        low, high = scan.written(self.templates, self.table.rows)
+        """The registers that some instruction writes."""
+        low, high = listing_search.written(self.templates, self.table.rows)
         return _registers(low, high, NONE)
 
 
@@ -309,7 +311,7 @@ class Listing:
     low=cython.ulonglong, high=cython.ulonglong, first=cython.longlong, register=cython.longlong, registers=list,
 )  # fmt: skip
 def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
-    """The registers of a set as templates have it, one of them before the others."""
+    """The registers of a template's bit set, with ``first`` (or NONE) before the others."""
     registers = [first] if first != NONE else []
     register = 0
     while low or high:
@@ -339,7 +341,7 @@ def _wrapped(value: int) -> int:
 
 
 def listing_of(instructions: list[Instruction], address: int) -> Listing:
-    """The listing of instructions that were described one by one."""
+    """The listing of a list of instructions."""
     table = Templates()
     count = len(instructions)
     columns = (

@@ -1,36 +1,37 @@
-"""What machines have: who decodes their instructions, which registers they use for what."""
+"""Machines: decoders of their instructions, and their calling conventions."""
 
 from typing import Protocol
 
+from undwarf.disasm.instruction import NONE, Instruction
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.model import NONE, Instruction
 
 
 class Decoder(Protocol):
     """Machine code -> instructions."""
 
     def __call__(self, code: bytes, address: int, /, most: int = -1) -> list[Instruction]:
-        """All instructions of a stretch of code, or so many; bytes that are none become one STOP of one unit each."""
+        """All instructions of ``code``, or the first ``most``; invalid bytes become a STOP of one instruction unit."""
 
 
 class Lister(Protocol):
     """Machine code -> its instructions as columns."""
 
     def __call__(self, code: bytes, address: int, /) -> "Listing":
-        """As :class:`Decoder`, all instructions of a stretch of code."""
+        """As :class:`Decoder`, all instructions."""
 
 
 class Boundaries(Protocol):
-    """Machine code -> where its instructions begin."""
+    """Machine code -> the addresses of its instructions."""
 
     def __call__(self, code: bytes, address: int, /) -> list[int]:
-        """Ascending addresses, those of bytes that are no code included."""
+        """Ascending addresses, invalid bytes included."""
 
 
 class Machine:
-    """What a tracker must know about a machine and its calling convention (register numbers are DWARF's)."""
+    """A machine and its calling convention, for data flow analysis; registers are DWARF register numbers."""
 
     __slots__ = (
+        "caller_saved",
         "decode",
         "entry_offset",
         "frame_pointer",
@@ -38,7 +39,6 @@ class Machine:
         "instruction_unit",
         "link",
         "listing",
-        "lost_in_calls",
         "name",
         "names",
         "parameters",
@@ -62,7 +62,7 @@ class Machine:
         parameters: tuple[int, ...],
         result: int,
         wide_result: int,
-        lost_in_calls: frozenset[int],
+        caller_saved: frozenset[int],
         entry_offset: int,
         instruction_unit: int,
         listing: "Lister",
@@ -74,7 +74,7 @@ class Machine:
         self.decode = decode
         self.listing = listing
         self.starts: Boundaries = starts or (lambda code, address: list(range(address, address + len(code), 4)))
-        """Where instructions begin, quicker than decoding them; by default every four bytes."""
+        """The addresses of instructions, faster than decoding them; by default every four bytes."""
         self.names = names
         self.general = general
         self.stack_pointer = stack_pointer
@@ -84,13 +84,12 @@ class Machine:
         self.result = result
         self.wide_result = wide_result
         """The register of the second half of a returned pair."""
-        self.lost_in_calls = lost_in_calls
-        """General registers a callee may change."""
+        self.caller_saved = caller_saved
+        """Registers that a callee may change."""
         self.entry_offset = entry_offset
-        """The stack pointer at a function's entry, counted from the call frame address."""
+        """The stack pointer at a function's entry, relative to the canonical frame address."""
         self.instruction_unit = instruction_unit
-        """Instructions begin at multiples of this many bytes."""
+        """Alignment of instructions, in bytes."""
         self.link = link
         self.upper = upper
-        """How far from the number of a vector register the one is that stands for its second word; 0 where instructions
-        name each."""
+        """A vector register's number plus this stands for its upper word; 0 if words are not tracked separately."""

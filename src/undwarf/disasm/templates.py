@@ -1,7 +1,7 @@
 # cython: language_level=3, annotation_typing=False
-"""What instructions do, but for their place, their displacement and their immediate, as rows of numbers.
+"""Instruction templates: all of an instruction but its address, displacement and immediate, as a row of integers.
 
-A row says what :class:`undwarf.disasm.Instruction` says; few thousand describe a whole program.
+A template has the contents of :class:`undwarf.disasm.Instruction`; a few thousand cover a whole program.
 """
 
 from typing import Any
@@ -9,10 +9,10 @@ from typing import Any
 import cython
 
 from undwarf.column import zeros
-from undwarf.disasm.actions import Action
-from undwarf.disasm.flows import Flow
-from undwarf.disasm.model import ACCESSES, NONE, SEGMENTS, Instruction
-from undwarf.disasm.template_words import FIXED, FIXED_ADDRESS, KEEPS_SIGN, OPERAND_WORDS, PADDING, ROW_WORDS
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction import ACCESSES, NONE, SEGMENTS, Instruction
+from undwarf.disasm.instruction_semantics import Action
+from undwarf.disasm.template_layout import FIXED, FIXED_ADDRESS, KEEPS_SIGN, OPERAND_WORDS, PADDING, ROW_WORDS
 
 __all__ = ["Templates"]
 
@@ -21,7 +21,7 @@ _OTHER, _ADDRESS, _EXCHANGE = Action.OTHER, Action.ADDRESS, Action.EXCHANGE
 
 
 class Templates:
-    """Rows of numbers that grow; `rows` and `operands` are replaced when they do, never changed in size."""
+    """A growing table of templates; `rows` and `operands` are replaced when it grows, never resized in place."""
 
     def __init__(self) -> None:
         self.rows = zeros("q", 512 * ROW_WORDS)
@@ -29,10 +29,10 @@ class Templates:
         self.count = 0
         self.operand_count = 0
         self.registers: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
-        """By where a template begins in `rows`, the registers it writes, and those it reads."""
+        """Offset of a template in `rows` -> the registers it writes, and those it reads."""
 
     def reserve(self, templates: int, operands: int) -> tuple[int, int]:
-        """The numbers of the first of new templates and of new operands, which are still to be filled."""
+        """Append empty templates and operands; returns the index of the first of each."""
         first = self.count, self.operand_count
         self.count += templates
         self.operand_count += operands
@@ -43,8 +43,8 @@ class Templates:
         return first
 
     def add(self, made: Instruction, displacement: "int | None" = None, immediate_rule: int = FIXED) -> int:
-        """The number of a new template made of one instruction, whose explicit operands have a displacement of its own
-        if one is given."""
+        """Append the template of an instruction and return its index. With ``displacement``, the instruction's own one,
+        operands that contain it get it from each instruction instead."""
         operands = made.memory
         number, first = self.reserve(1, len(operands))
         writes, reads, action = made.writes, made.reads, made.action
@@ -56,7 +56,7 @@ class Templates:
         if action == _ADDRESS and operands[0].absolute and not operands[0].segment:
             flags |= FIXED_ADDRESS
         immediate = _signed(made.immediate) if immediate_rule == FIXED else 0
-        # In the order of template_words.
+        # In the order of template_layout.
         row = (
             made.flow, action, made.destination, made.left, made.right, made.width, immediate, immediate_rule,
             *_bits(writes), first, len(operands), flags, reads[0] if reads else NONE, *_bits(reads),
@@ -64,7 +64,7 @@ class Templates:
         _put(self.rows, number * ROW_WORDS, row)
         for operand in operands:
             rest = operand.displacement
-            # A push below the stack pointer, or a pop that counts from behind itself, adds a little of its own.
+            # A push below the stack pointer, or a pop relative to the popped stack pointer, adds a small offset.
             displaced = displacement is not None and abs(rest - displacement) <= 64
             if displaced:
                 rest -= displacement or 0

@@ -1,4 +1,4 @@
-"""The x86-64 machine: its registers, and what decodes its instructions."""
+"""The x86-64 machine: its registers, decoder and calling convention."""
 
 from undwarf.disasm.machine import Machine
 from undwarf.disasm.x86_decoding import decode, starts
@@ -20,7 +20,7 @@ MACHINE = Machine(
     parameters=(RDI, RSI, RDX, RCX, 8, 9),
     result=RAX,
     wide_result=RDX,
-    lost_in_calls=frozenset((RAX, RDX, RCX, RSI, RDI, 8, 9, 10, 11)) | VECTORS,
+    caller_saved=frozenset((RAX, RDX, RCX, RSI, RDI, 8, 9, 10, 11)) | VECTORS,
     entry_offset=-8,
     instruction_unit=1,
     upper=16,

@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
 """x86-64 instructions (Intel SDM volume 2; System V ABI for registers and calls), decoded by iced-x86.
 
-Nothing is read from disassembly text. What a register becomes is said for the instructions of
-:mod:`undwarf.disasm.x86_actions`; for all others the decoder's list of written registers says what is no longer known.
+Disassembly text is not parsed. Instructions that :mod:`undwarf.disasm.x86_semantics` models have an action; all others
+only clobber the registers that the decoder lists as written.
 """
 
 from functools import cache
@@ -22,10 +22,10 @@ from iced_x86 import (
 )
 from iced_x86 import Instruction as Native
 
-from undwarf.disasm.flows import Flow
-from undwarf.disasm.model import NONE, Instruction, Memory
-from undwarf.disasm.x86_actions import TOLD, act
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction import NONE, Instruction, Memory
 from undwarf.disasm.x86_operands import NUMBER, RBP, RIP, RSP, as_signed, element_size, size_of
+from undwarf.disasm.x86_semantics import MODELLED, set_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ _info = InstructionInfoFactory().info
 
 @cache
 def _format() -> "Callable[[Any], str]":
-    # Made when text is wanted: the first formatter of all has the names of all instructions made.
+    # Created on demand: the first formatter builds a table of all instruction names.
     formatter = Formatter(FormatterSyntax.GAS)
     formatter.uppercase_hex = formatter.branch_leading_zeros = False
     return formatter.format
@@ -79,7 +79,7 @@ def text(native: object) -> str:
 
 
 def decode(code: bytes, address: int, most: int = -1) -> list[Instruction]:
-    """All instructions of a stretch of code, or so many; a byte that begins none becomes one that stops."""
+    """All instructions of ``code``, or the first ``most``; an invalid byte becomes an instruction of flow STOP."""
     made: list[Instruction] = []
     decoder = Decoder(64, bytes(code), ip=address)
     while decoder.can_decode and len(made) != most:
@@ -105,7 +105,7 @@ def describe(made: Instruction, native: Native) -> None:
         flow = Flow.STOP
     made.flow = flow
     if mnemonic == Mnemonic.NOP:
-        # Its operand is only there to make it longer.
+        # Its operand only pads it.
         return
     if flow in _DIRECT and native.op_count:
         made.target = native.near_branch_target
@@ -125,8 +125,8 @@ def describe(made: Instruction, native: Native) -> None:
     used_memory = info.used_memory()
     if used_memory or mnemonic == Mnemonic.LEA:
         made.memory = _memory(native, mnemonic, used_memory)
-    if mnemonic in TOLD:
-        act(made, native, mnemonic)
+    if mnemonic in MODELLED:
+        set_action(made, native, mnemonic)
 
 
 def _memory(native: Native, mnemonic: int, used_memory: Any) -> tuple[Memory, ...]:
@@ -150,7 +150,7 @@ def _memory(native: Native, mnemonic: int, used_memory: Any) -> tuple[Memory, ..
         size = size_of(kind) if kind else 0
         element = element_size(kind) or size
         if not kind:
-            # Repeated string instructions: as many as %rcx says, of this size each.
+            # Repeated string instructions: %rcx elements of this size.
             element = size_of(native.memory_size)
         base = NUMBER[used.base]
         segment = used.segment
@@ -172,7 +172,7 @@ def _memory(native: Native, mnemonic: int, used_memory: Any) -> tuple[Memory, ..
 
 
 def _names_memory(native: Native, base: int) -> bool:
-    """The instruction has a memory operand of its own with this base."""
+    """Whether the instruction has an explicit memory operand with this base."""
     for k in range(native.op_count):
         if native.op_kind(k) == OpKind.MEMORY and NUMBER[native.memory_base] == base:
             return True
@@ -180,5 +180,5 @@ def _names_memory(native: Native, base: int) -> bool:
 
 
 def starts(code: bytes, address: int) -> list[int]:
-    """Where instructions begin; behind bytes that are none it goes on at the next byte, as the decoder does."""
+    """The addresses of instructions; after invalid bytes decoding continues at the next byte."""
     return [instruction.ip for instruction in Decoder(64, code, ip=address)]

@@ -1,17 +1,18 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Templates of x86-64 instructions that differ in nothing but registers, scale and size of displacement: a form.
+"""Instruction forms: x86-64 instructions that differ only in registers, scale and size of displacement.
 
-Of each form the decoder describes one instruction, with registers of our own in all fields that name one; its template
-is copied for the others with their registers in place of ours. Where that would not be what the decoder says, it is
-asked for the instruction itself: operands that coincide with each other or with what an instruction always uses, the
-second bytes of registers, fields that name other registers or an operation.
+The full decoder decodes one instruction of each form, with chosen registers ("own" ones) in all register fields; its
+template is copied for the others with their registers in place of the chosen ones. Where the copy would differ from
+what the decoder gives, the instruction itself is decoded: operands that are the same register or an implicit operand,
+%ah to %bh, fields that encode other kinds of registers or a part of the opcode.
 """
 
+from array import array
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm import x86_opcodes as opcodes
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm import x86_encoding as encoding
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_BASE,
     OPERAND_INDEX,
     OPERAND_SCALE,
@@ -22,37 +23,36 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_OPERANDS,
     ROW_READ,
     ROW_READS,
+    ROW_READS_HIGH,
     ROW_RIGHT,
     ROW_WORDS,
     ROW_WRITES,
+    ROW_WRITES_HIGH,
 )
+from cython.cimports.undwarf.disasm.x86_encoding import FIELD_BASE as BASE
+from cython.cimports.undwarf.disasm.x86_encoding import FIELD_INDEX as INDEX
+from cython.cimports.undwarf.disasm.x86_encoding import FIELD_REG as REG
+from cython.cimports.undwarf.disasm.x86_encoding import FIELD_RM as RM
+from cython.cimports.undwarf.disasm.x86_encoding import FIELD_VVVV as VVVV
+from cython.cimports.undwarf.disasm.x86_encoding import (
+    FIRST_VECTOR,
+    MAX_LENGTH,
+    OWN_BASE,
+    OWN_INDEX,
+    OWN_REG,
+    OWN_RM,
+    OWN_VVVV,
+)
+from cython.cimports.undwarf.integer_constants import ALL_ONES
 
 from undwarf.column import longer, zeros
-from undwarf.disasm.x86_opcodes import PREFIXES
+from undwarf.disasm.x86_encoding import PREFIXES
 
-# Fields of an instruction, as bits, and the registers that stand in them in a form. Others than these are not encoded
-# the same way everywhere: 4, 5, 12 and 13 mean something else in memory operands, and below 8 are those that
-# instructions use without naming them.
-REG = cython.declare(cython.int, 1)
-VVVV = cython.declare(cython.int, 2)
-RM = cython.declare(cython.int, 4)
-BASE = cython.declare(cython.int, 8)
-INDEX = cython.declare(cython.int, 16)
-COUNT = cython.declare(cython.Py_ssize_t, 5)
-FIELDS = (1, 2, 4, 8, 16)
-OWN_REG = cython.declare(cython.uint, 9)
-OWN_VVVV = cython.declare(cython.uint, 8)
-OWN_RM = cython.declare(cython.uint, 10)
-OWN_BASE = cython.declare(cython.uint, 11)
-OWN_INDEX = cython.declare(cython.uint, 14)
-OWN = (9, 8, 10, 11, 14)
-"""The fields, and our registers in them."""
-GENERAL = (0, 2, 1, 3, 7, 6, 4, 5)
-"""The numbers of the first registers in the order in which instructions count them."""
-FIRST_VECTOR = cython.declare(cython.int, 17)
-"""The number of the first vector register (System V ABI)."""
+FIELDS = cython.declare(cython.Py_ssize_t, 5)
+DWARF_NUMBERS = (0, 2, 1, 3, 7, 6, 4, 5)
+"""DWARF numbers of the first eight registers, in the order of their encoding."""
 
-# Where the last operand is: a register, or memory by the instruction pointer, by a base ...
+# Addressing modes of the ModRM operand: a register, or memory at %rip, at a base, ...
 BY_REGISTER = cython.declare(cython.uint, 0)
 BY_IP = cython.declare(cython.uint, 1)
 BY_BASE = cython.declare(cython.uint, 2)
@@ -61,11 +61,8 @@ BY_INDEX = cython.declare(cython.uint, 4)
 BY_NOTHING = cython.declare(cython.uint, 5)
 
 NONE = cython.declare(cython.longlong, -1)
-ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-LONGEST = cython.declare(cython.Py_ssize_t, 15)
-"""Bytes of an instruction."""
-AT_ONCE = cython.declare(cython.Py_ssize_t, 64)
-"""Templates, or operands of some, that are taken from the table at a time."""
+BATCH = cython.declare(cython.Py_ssize_t, 64)
+"""Templates, or operands of templates, that are reserved in the table at a time."""
 
 
 @cython.cfunc
@@ -74,7 +71,7 @@ AT_ONCE = cython.declare(cython.Py_ssize_t, 64)
 def _form_key(
     shape: cython.ulonglong, small: cython.ulonglong, fields: cython.uint, reg: cython.uint, vvvv: cython.uint
 ) -> cython.ulonglong:
-    """What a form is found by: its shape, an immediate that belongs to the operation, fields that name no registers."""
+    """The key of a form: its shape, an immediate that is part of the operation, fields that encode no register."""
     key: cython.ulonglong = shape | small << 27
     if not fields & REG:
         key |= cython.cast(cython.ulonglong, reg | 16) << 36
@@ -89,22 +86,22 @@ def _form_key(
 def _bit(register: cython.longlong) -> cython.ulonglong:
     if register < 0:
         return 0
-    return cython.cast(cython.ulonglong, 1) << register if register < 64 else ALL
+    return cython.cast(cython.ulonglong, 1) << register if register < 64 else ALL_ONES
 
 
 @cython.cclass
 class Forms:
-    """Gives keys of :class:`undwarf.disasm.x86_structure.Structure` their templates.
+    """Templates for the keys of :class:`undwarf.disasm.x86_length_decoder.LengthDecoder`.
 
-    ``exact(code, parts)`` adds a template made of one instruction and gives its number, -1 where it cannot be used for
-    others; parts as there. ``general(code, parts, fields)`` gives (number, fields with vector registers, fields
-    with single bytes), or None where the fields do not name registers.
+    ``exact(code, parts)`` adds the template of one instruction and returns its index, -1 if others with the same key
+    need their own; parts as there. ``general(code, parts, fields)`` gives (index, fields with vector registers, fields
+    with byte registers), or None if the fields do not all encode registers.
     """
 
     table: Any
     exact: Any
     general: Any
-    # What general said by shape and by form, as numbers of what is in columns here; NONE for nothing.
+    # Optional register fields by shape; indices in the columns below by form, NONE without a template.
     shapes = cython.declare(dict)
     forms = cython.declare(dict)
     known: cython.int
@@ -116,7 +113,7 @@ class Forms:
     operands_seen: Any
     rows = cython.declare("long long[::1]")
     operands = cython.declare("long long[::1]")
-    # Templates and operands that are ours to fill.
+    # Reserved templates and operands.
     template_next: cython.Py_ssize_t
     template_end: cython.Py_ssize_t
     operand_next: cython.Py_ssize_t
@@ -139,16 +136,13 @@ class Forms:
         self.form_vectors = zeros("B", 512)
         self.form_narrow = zeros("B", 512)
         self.template_next = self.template_end = self.operand_next = self.operand_end = 0
-        self.own, self.owns, self.registers, self.to = (zeros("i", size) for size in (COUNT, COUNT, COUNT, 64))
-        for n, register in enumerate(OWN):
-            self.own[n] = register
-        self.general_number = zeros("i", 8)
-        for n, register in enumerate(GENERAL):
-            self.general_number[n] = register
-        self.see()
+        self.own = array("i", (OWN_REG, OWN_VVVV, OWN_RM, OWN_BASE, OWN_INDEX))
+        self.owns, self.registers, self.to = (zeros("i", size) for size in (FIELDS, FIELDS, 64))
+        self.general_number = array("i", DWARF_NUMBERS)
+        self.refresh()
 
-    def see(self) -> None:
-        """Take the table's rows as they are now."""
+    def refresh(self) -> None:
+        """Take over the table's rows after it may have grown."""
         self.rows = self.rows_seen = self.table.rows
         self.operands = self.operands_seen = self.table.operands
 
@@ -156,9 +150,9 @@ class Forms:
         self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
         parts: cython.longlong,
     ) -> Any:  # fmt: skip
-        """The number of the template for one instruction's bytes and key; -1: each is to be asked for."""
+        """The index of the template for an instruction's bytes and key; -1: each must be decoded on its own."""
         found: cython.longlong = -1
-        if parts & opcodes.OPERAND:
+        if parts & encoding.OPERAND:
             found = self._of_form(key, code, begin, end, parts)
         return self.exact(code[begin:end], parts) if found < 0 else found
 
@@ -168,7 +162,7 @@ class Forms:
         self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
         parts: cython.longlong,
     ) -> cython.longlong:  # fmt: skip
-        """The same where that can be said by a form; NONE where not."""
+        """As :meth:`template`, from the instruction's form; NONE if that does not apply."""
         prefixes: cython.uint = key & 0xFF
         rex: cython.uint = (key >> 8) & 0x1FFFF
         space: cython.uint = (key >> 25) & 7
@@ -179,7 +173,7 @@ class Forms:
         high: cython.uint
         more: cython.uint
         vvvv: cython.uint = 0
-        if space & opcodes.VECTOR:
+        if space & encoding.VECTOR:
             if rex & 0x10000:
                 more = rex & 0x7F
                 high = 4 if not rex & 0x80 else 0
@@ -200,7 +194,7 @@ class Forms:
         if modrm >= 0xC0:
             kind = BY_REGISTER
             fields = RM
-        elif parts & opcodes.RELATIVE:
+        elif parts & encoding.RELATIVE:
             kind = BY_IP
             fields = 0
         elif modrm & 7 != 4:
@@ -222,7 +216,7 @@ class Forms:
                 kind = BY_INDEX if kind == BY_BOTH else BY_NOTHING
                 fields &= ~BASE
 
-        # Whether the fields that not all instructions have name registers is asked once for an opcode.
+        # Which of the optional fields encode registers is found out once for each shape.
         shape: cython.ulonglong = (
             cython.cast(cython.ulonglong, prefixes)
             | cython.cast(cython.ulonglong, high & 8) << 5
@@ -237,7 +231,7 @@ class Forms:
         number: cython.ulonglong
         form: cython.Py_ssize_t
         if known is None:
-            optional = REG | VVVV if space & opcodes.VECTOR else REG
+            optional = REG | VVVV if space & encoding.VECTOR else REG
             while optional:
                 form = self._form(code[begin:end], space, high, more, opcode, kind, fields | optional, reg, vvvv, parts)
                 if form >= 0:
@@ -261,7 +255,7 @@ class Forms:
         self.registers[2] = rm
         self.registers[3] = base
         self.registers[4] = index
-        return self._copied(form, fields, scale, rex != 0 or space & opcodes.VECTOR != 0)
+        return self._copied(form, fields, scale, rex != 0 or space & encoding.VECTOR != 0)
 
     @cython.cfunc
     @cython.exceptval(-2)
@@ -269,11 +263,11 @@ class Forms:
         self, code: bytes, space: cython.uint, high: cython.uint, more: cython.uint, opcode: cython.uint,
         kind: cython.uint, fields: cython.uint, reg: cython.uint, vvvv: cython.uint, parts: cython.longlong,
     ) -> cython.Py_ssize_t:  # fmt: skip
-        """Where what `general` says of an instruction with our registers in these fields is; NONE for nothing."""
+        """The index of a new form: `general` of an instruction with own registers in these fields; NONE for none."""
         if fields & REG:
             reg = OWN_REG
         elif reg >= 8:
-            # May be one of ours.
+            # It may be an own register.
             return NONE
         if fields & VVVV:
             vvvv = OWN_VVVV
@@ -287,16 +281,16 @@ class Forms:
         extended: cython.uint = (
             high & 8 | reg >> 3 << 2 | (2 if fields & INDEX else 0) | (1 if fields & (RM | BASE) else 0)
         )
-        if space & opcodes.VECTOR:
+        if space & encoding.VECTOR:
             made.append(0xC4)
-            made.append((~extended & 7) << 5 | space & ~opcodes.VECTOR)
+            made.append((~extended & 7) << 5 | space & ~encoding.VECTOR)
             made.append((extended & 8) << 4 | (~vvvv & 15) << 3 | more & 7)
         else:
             made.append(0x40 | extended)
             if space:
                 made.append(0x0F)
-            if space > opcodes.TWO_BYTES:
-                made.append(0x38 if space == opcodes.MAP_38 else 0x3A)
+            if space > encoding.TWO_BYTES:
+                made.append(0x38 if space == encoding.MAP_38 else 0x3A)
         made.append(opcode)
         middle: cython.uint = (reg & 7) << 3
         size: cython.Py_ssize_t = 4
@@ -314,7 +308,7 @@ class Forms:
         immediate_size: cython.Py_ssize_t = parts >> 12 & 15
         place: cython.Py_ssize_t = len(made)
         made += bytes(size) + code[immediate_at : immediate_at + immediate_size]
-        if len(made) > LONGEST:
+        if len(made) > MAX_LENGTH:
             return NONE
         parts = parts & ~0xFFF
         if size:
@@ -322,7 +316,7 @@ class Forms:
         if immediate_size:
             parts |= (place + size) << 8
         found: Any = self.general(bytes(made), parts, fields)
-        self.see()
+        self.refresh()
         if found is None:
             return NONE
         form: cython.Py_ssize_t = self.known
@@ -332,7 +326,7 @@ class Forms:
             self.form_vectors = longer(self.form_vectors, form, 2 * form)
             self.form_narrow = longer(self.form_narrow, form, 2 * form)
         self.form_template[form], self.form_vectors[form], self.form_narrow[form] = found
-        self.form_fixed[form] = self._beside(self.form_template[form], fields, self.form_vectors[form])
+        self.form_fixed[form] = self._implicit_registers(self.form_template[form], fields, self.form_vectors[form])
         self.known += 1
         return form
 
@@ -340,11 +334,13 @@ class Forms:
     @cython.locals(
         row=cython.Py_ssize_t, at=cython.Py_ssize_t, n=cython.Py_ssize_t, used=cython.ulonglong,
     )  # fmt: skip
-    def _beside(self, template: cython.Py_ssize_t, fields: cython.uint, vectors: cython.uint) -> cython.ulonglong:
-        """The registers below 64 of a form's template that are not ours; all where there are others."""
+    def _implicit_registers(
+        self, template: cython.Py_ssize_t, fields: cython.uint, vectors: cython.uint
+    ) -> cython.ulonglong:
+        """The registers of a form's template that are not in its fields, as bits; all bits if some are above 63."""
         row = template * ROW_WORDS
-        if self.rows[row + ROW_WRITES + 1] or self.rows[row + ROW_READS + 1]:
-            return ALL
+        if self.rows[row + ROW_WRITES_HIGH] or self.rows[row + ROW_READS_HIGH]:
+            return ALL_ONES
         used = cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES] | self.rows[row + ROW_READS])
         for n in (ROW_DESTINATION, ROW_LEFT, ROW_RIGHT):
             used |= _bit(self.rows[row + n])
@@ -352,7 +348,7 @@ class Forms:
         for _operand in range(self.rows[row + ROW_OPERANDS]):
             used |= _bit(self.operands[at + OPERAND_BASE]) | _bit(self.operands[at + OPERAND_INDEX])
             at += OPERAND_WORDS
-        for n in range(COUNT):
+        for n in range(FIELDS):
             if fields >> n & 1:
                 used &= ~_bit(self.own[n] + (FIRST_VECTOR if vectors >> n & 1 else 0))
         return used
@@ -362,7 +358,7 @@ class Forms:
     def _copied(
         self, form: cython.Py_ssize_t, fields: cython.uint, scale: cython.uint, extended: cython.bint
     ) -> cython.longlong:
-        """The number of a form's template with this instruction's registers; NONE where they do not go together."""
+        """The index of a copy of a form's template with this instruction's registers; NONE if these need decoding."""
         template: cython.Py_ssize_t = self.form_template[form]
         fixed: cython.ulonglong = self.form_fixed[form]
         vectors: cython.uint = self.form_vectors[form]
@@ -374,12 +370,12 @@ class Forms:
         left: cython.ulonglong
         which: cython.int
         register: cython.longlong
-        # Without a prefix 4 to 7 are the second bytes of the first four.
+        # Without REX or VEX, byte registers 4 to 7 are %ah to %bh.
         if narrow & REG and not extended and self.registers[0] & 12 == 4:
             return NONE
         if narrow & RM and not extended and self.registers[2] & 12 == 4:
             return NONE
-        for n in range(COUNT):
+        for n in range(FIELDS):
             self.owns[n] = -1
             if not fields >> n & 1:
                 self.registers[n] = -1
@@ -397,14 +393,14 @@ class Forms:
             own |= cython.cast(cython.ulonglong, 1) << which
         if fields & RM and (self.registers[2] == self.registers[0] or self.registers[2] == self.registers[1]):
             return NONE
-        # Gathers take three different registers.
+        # Gathers need three different registers.
         if vectors & INDEX and self.registers[4] in (self.registers[0], self.registers[1]):
             return NONE
         if vectors & INDEX and self.registers[0] == self.registers[1]:
             return NONE
         row: cython.Py_ssize_t = template * ROW_WORDS
         count: cython.Py_ssize_t = self.rows[row + ROW_OPERANDS]
-        number: cython.Py_ssize_t = self._more(count)
+        number: cython.Py_ssize_t = self._new_template(count)
         made: cython.Py_ssize_t = number * ROW_WORDS
         for n in range(ROW_WORDS):
             self.rows[made + n] = self.rows[row + n]
@@ -413,7 +409,7 @@ class Forms:
         for n in (ROW_WRITES, ROW_READS):
             word = cython.cast(cython.ulonglong, self.rows[row + n])
             left = word & ~own
-            for m in range(COUNT):
+            for m in range(FIELDS):
                 if self.owns[m] >= 0 and word >> self.owns[m] & 1:
                     left |= cython.cast(cython.ulonglong, 1) << self.registers[m]
             self.rows[made + n] = cython.cast(cython.longlong, left)
@@ -443,15 +439,15 @@ class Forms:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _more(self, operands: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The number of a new template; there is room for so many operands from `operand_next` on."""
+    def _new_template(self, operands: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The index of a new template, with that many operands reserved from `operand_next` on."""
         if self.template_next == self.template_end:
-            self.template_next = self.table.reserve(AT_ONCE, 0)[0]
-            self.template_end = self.template_next + AT_ONCE
+            self.template_next = self.table.reserve(BATCH, 0)[0]
+            self.template_end = self.template_next + BATCH
         if self.operand_end - self.operand_next < operands:
-            self.operand_next = self.table.reserve(0, AT_ONCE)[1]
-            self.operand_end = self.operand_next + AT_ONCE
+            self.operand_next = self.table.reserve(0, BATCH)[1]
+            self.operand_end = self.operand_next + BATCH
         if self.table.rows is not self.rows_seen or self.table.operands is not self.operands_seen:
-            self.see()
+            self.refresh()
         self.template_next += 1
         return self.template_next - 1

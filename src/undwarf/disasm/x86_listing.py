@@ -1,12 +1,12 @@
 # cython: language_level=3, annotation_typing=False
-"""Listings of x86-64 code, of templates that are made once for all instructions with the same parts."""
+"""Listings of x86-64 code, with templates that all instructions with the same encoding share."""
 
 from iced_x86 import Decoder, Mnemonic, OpKind
 from iced_x86 import Instruction as Native
 
+from undwarf.disasm.instruction import Instruction
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.model import Instruction
-from undwarf.disasm.template_words import (
+from undwarf.disasm.template_layout import (
     FIXED,
     NEGATED,
     NEGATED_UNSIGNED,
@@ -17,24 +17,40 @@ from undwarf.disasm.template_words import (
 )
 from undwarf.disasm.templates import Templates
 from undwarf.disasm.x86_decoding import decode, describe, text
-from undwarf.disasm.x86_forms import FIELDS, OWN, Forms
-from undwarf.disasm.x86_opcodes import RELATIVE, SHIFT_COUNT, SIGNED_NUMBER, UNSIGNED_BYTE
+from undwarf.disasm.x86_encoding import (
+    FIELD_BASE,
+    FIELD_INDEX,
+    FIELD_REG,
+    FIELD_RM,
+    FIELD_VVVV,
+    MAX_LENGTH,
+    OWN_BASE,
+    OWN_INDEX,
+    OWN_REG,
+    OWN_RM,
+    OWN_VVVV,
+    RELATIVE,
+    SHIFT_COUNT,
+    SIGNED_NUMBER,
+    UNSIGNED_BYTE,
+)
+from undwarf.disasm.x86_forms import Forms
+from undwarf.disasm.x86_length_decoder import LengthDecoder
 from undwarf.disasm.x86_operands import NUMBER, WIDTH, XMM0
-from undwarf.disasm.x86_structure import Structure
 
 __all__ = ["Lister"]
 
 _HINTS = frozenset((Mnemonic.NOP, Mnemonic.RESERVEDNOP))
 _REGISTER, _MEMORY = OpKind.REGISTER, OpKind.MEMORY
 _MOST_TEMPLATES = 200_000
-"""Templates that are kept; a program has some thousands."""
+"""Templates after which the table is dropped; a program has a few thousand."""
 _NO_RULES: dict[int, int] = {}
 _DISPLACEMENTS = {size: (value, value.to_bytes(size, "little")) for size, value in ((1, 0x55), (4, 0x51234566))}
-"""By size, a number as a displacement that can be told from others, and its bytes."""
+"""Size -> a displacement that is recognised in a decoded instruction, and its bytes."""
 
 
 def _rules(kind: int, size: int) -> tuple[bytes, dict[int, int]]:
-    """The same for an immediate: its bytes, and what has become of it where an instruction has one of these."""
+    """The same for an immediate: its bytes, and the rule for each value that the decoder may give for it."""
     raw = bytes.fromhex("2143658778563492")[8 - size :]
     plain, signed = int.from_bytes(raw, "little"), int.from_bytes(raw, "little", signed=True)
     if kind == UNSIGNED_BYTE:
@@ -49,36 +65,35 @@ def _rules(kind: int, size: int) -> tuple[bytes, dict[int, int]]:
 
 _NUMBERS = {(SIGNED_NUMBER, size): _rules(SIGNED_NUMBER, size) for size in (1, 2, 4, 8)}
 _NUMBERS |= {(kind, 1): _rules(kind, 1) for kind in (UNSIGNED_BYTE, SHIFT_COUNT)}
-_REG, _VVVV, _RM, _BASE, _INDEX = FIELDS
 _OWN_FIELDS = {
-    first + register: field
-    for first in (0, XMM0)
-    for register, field in zip(OWN, FIELDS, strict=True)
-    if not first or field != _BASE
+    OWN_REG: FIELD_REG,
+    OWN_VVVV: FIELD_VVVV,
+    OWN_RM: FIELD_RM,
+    OWN_INDEX: FIELD_INDEX,
 }
-"""Which field of a form a register stands for."""
-_OWN_BASE = OWN[3]
+_OWN_FIELDS |= {XMM0 + register: field for register, field in _OWN_FIELDS.items()} | {OWN_BASE: FIELD_BASE}
+"""The field of a form that a register is in."""
 
 
 class Lister:
-    """Makes listings; describes an instruction once for all that have the same parts."""
+    """Creates listings of x86-64 code."""
 
     def __init__(self) -> None:
-        self._start()
+        self._reset()
 
-    def _start(self) -> None:
-        """Forget all templates."""
+    def _reset(self) -> None:
+        """Start with no templates."""
         self._table = Templates()
         self._code = b""
         self._address = 0
         self._forms = Forms(self._table, self._exact, self._general)
-        self._structure = Structure(self._table, self._forms.template, self._ask)
+        self._length_decoder = LengthDecoder(self._table, self._forms.template, self._decode_one)
 
     def __call__(self, code: bytes, address: int) -> Listing:
         if self._table.count > _MOST_TEMPLATES:
-            self._start()
+            self._reset()
         self._code, self._address = code, address
-        columns = self._structure.split(code, address)
+        columns = self._length_decoder.split(code, address)
         self._code = b""
 
         decoder = Decoder(64, code, ip=address)
@@ -92,7 +107,7 @@ class Lister:
         return Listing(address, self._table, columns, native, text)
 
     def _exact(self, code: bytes, parts: int) -> int:
-        """The template of instructions with these parts; -1 where each is something else."""
+        """The index of a template of this instruction; -1 if its displacement or immediate cannot be replaced."""
         found = _patched(code, parts)
         return -1 if found is None else self._added(*found)
 
@@ -102,13 +117,13 @@ class Lister:
         return self._table.add(made, displacement, rules.get(made.immediate, FIXED))
 
     def _general(self, code: bytes, parts: int, fields: int) -> tuple[int, int, int] | None:
-        """The template of a form, if all its fields name registers, and each just one."""
+        """The template of a form, if each of its fields encodes one register operand."""
         found = _patched(code, parts)
         if found is None:
             return None
         native = found[0]
         if native.mnemonic in _HINTS:
-            # With other registers, hints among which some do something.
+            # With other registers it may be another hint, some of which have an effect.
             return None
         vectors = narrow = 0
         left = fields
@@ -118,7 +133,7 @@ class Lister:
                 register = native.op_register(k)
                 number = NUMBER[register]
                 field = _OWN_FIELDS.get(number, 0)
-                if not field & left & (_REG | _VVVV | _RM):
+                if not field & left & (FIELD_REG | FIELD_VVVV | FIELD_RM):
                     if field & fields:
                         return None
                     continue
@@ -127,27 +142,27 @@ class Lister:
                     vectors |= field
                 elif WIDTH[register] == 1:
                     narrow |= field
-            elif kind == _MEMORY and fields & (_BASE | _INDEX):
-                if fields & _BASE and NUMBER[native.memory_base] == _OWN_BASE:
-                    left &= ~_BASE
+            elif kind == _MEMORY and fields & (FIELD_BASE | FIELD_INDEX):
+                if fields & FIELD_BASE and NUMBER[native.memory_base] == OWN_BASE:
+                    left &= ~FIELD_BASE
                 number = NUMBER[native.memory_index]
-                if fields & _INDEX and _OWN_FIELDS.get(number) == _INDEX:
-                    left &= ~_INDEX
+                if fields & FIELD_INDEX and _OWN_FIELDS.get(number) == FIELD_INDEX:
+                    left &= ~FIELD_INDEX
                     if number >= XMM0:
-                        vectors |= _INDEX
+                        vectors |= FIELD_INDEX
         if left:
             return None
         return self._added(*found), vectors, narrow
 
-    def _ask(self, at: int) -> tuple[int, int, int, int, int | None]:
-        """One instruction by itself."""
-        made = decode(self._code[at : at + 15], self._address + at, 1)[0]
+    def _decode_one(self, at: int) -> tuple[int, int, int, int, int | None]:
+        """(length, template, displacement, immediate, target) of an instruction that has its own template."""
+        made = decode(self._code[at : at + MAX_LENGTH], self._address + at, 1)[0]
         return made.size, self._table.add(made), 0, 0, made.target
 
 
 def _patched(code: bytes, parts: int) -> tuple[Native, int | None, dict[int, int]] | None:
-    """An instruction with numbers that can be told from others in place of its own, ``parts`` as in :class:`Structure`:
-    (what the decoder makes of it, its displacement, the rule for an immediate by what has become of it)."""
+    """An instruction decoded with recognisable values in place of its displacement and immediate: (native instruction,
+    the displacement, rules by value of the immediate). ``parts`` as in :class:`LengthDecoder`."""
     displacement = None
     rules: dict[int, int] = _NO_RULES
     size = parts >> 4 & 15

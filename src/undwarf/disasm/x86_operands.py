@@ -1,11 +1,11 @@
 # cython: language_level=3, annotation_typing=False
-"""Operands of x86-64 instructions as the decoder gives them: registers by their DWARF numbers, sizes, numbers."""
+"""Operands of iced-x86 instructions: registers as DWARF numbers, sizes, immediates."""
 
 from iced_x86 import Instruction as Native
 from iced_x86 import MemorySizeExt, Mnemonic, OpKind, Register, RegisterExt
 
-from undwarf.disasm.actions import Action
-from undwarf.disasm.model import NONE
+from undwarf.disasm.instruction import NONE
+from undwarf.disasm.instruction_semantics import Action
 
 __all__ = [
     "IMMEDIATES", "NUMBER", "RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RIP", "RSI", "RSP", "SHIFTS", "VECTORS",
@@ -29,7 +29,7 @@ _LEGACY = (
 
 
 def _numbers() -> tuple[list[int], list[int]]:
-    """(DWARF number, bytes) of each of the decoder's registers."""
+    """(DWARF numbers, sizes in bytes) by iced-x86 register."""
     number = [NONE] * 300
     width = [0] * 300
     full: dict[int, int] = {register: i for i, register in enumerate(_LEGACY)}
@@ -48,7 +48,7 @@ def _numbers() -> tuple[list[int], list[int]]:
 
 
 NUMBER, WIDTH = _numbers()
-"""The DWARF number and the bytes of each of the decoder's registers."""
+"""DWARF number and size in bytes, by iced-x86 register."""
 IMMEDIATES = frozenset(
     kind
     for kind in (
@@ -79,13 +79,13 @@ _ELEMENTS: dict[int, int] = {}
 
 
 def as_signed(value: int) -> int:
-    """A number of 64 bits, taken for one with sign."""
+    """A 64-bit integer as a signed one."""
     value &= 0xFFFFFFFFFFFFFFFF
     return value - (1 << 64) if value >> 63 else value
 
 
 def size_of(kind: int) -> int:
-    """The bytes of one of the decoder's kinds of memory operands."""
+    """The size in bytes of an iced-x86 memory size."""
     size = _SIZES.get(kind)
     if size is None:
         size = _SIZES[kind] = MemorySizeExt.size(kind)  # type: ignore[arg-type]  # an int, as at run time
@@ -94,15 +94,15 @@ def size_of(kind: int) -> int:
 
 
 def element_size(kind: int) -> int:
-    """The bytes of each element of a memory operand; 0 for kinds that :func:`size_of` was not asked for."""
+    """The size in bytes of an element of a memory size; 0 unless :func:`size_of` was called for it."""
     return _ELEMENTS.get(kind, 0)
 
 
 def immediate_at(native: Native, operand: int) -> int:
-    """The number that an operand is."""
+    """The signed immediate of an operand."""
     return as_signed(native.immediate(operand))
 
 
 def register_at(native: Native, operand: int) -> int:
-    """The DWARF number of the register that an operand is; NONE where it is none."""
+    """The DWARF number of a register operand; NONE for other operands."""
     return NUMBER[native.op_register(operand)] if native.op_kind(operand) == OpKind.REGISTER else NONE

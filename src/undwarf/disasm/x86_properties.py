@@ -1,33 +1,33 @@
 # cython: language_level=3, annotation_typing=False
-"""What else can be told of an x86-64 instruction: the sign and the width of numbers, what is done with them."""
+"""Properties of x86-64 instructions beyond their action: signedness and width of integers, kinds of arithmetic."""
 
 from iced_x86 import ConditionCode, Mnemonic, OpKind, Register
 from iced_x86 import Instruction as Native
 
-from undwarf.disasm.flows import Flow
-from undwarf.disasm.model import NONE, Instruction
+from undwarf.disasm.flow_control import Flow
+from undwarf.disasm.instruction import NONE, Instruction
 from undwarf.disasm.x86_operands import IMMEDIATES, NUMBER, SHIFTS, VECTOR_MOVES, WIDTH, immediate_at, size_of
 
 __all__ = [
+    "arithmetic_kind",
+    "byte_swap",
     "bytes_read",
-    "calculates",
-    "calculates_points",
     "compares",
-    "condition_in",
+    "converts_to_int",
     "copies_vector",
-    "differs",
+    "float_operand_size",
     "fused",
     "immediate_of",
-    "keeps_bit",
-    "leaves_alone",
-    "leaves_flags",
-    "makes_int",
-    "moves_part",
+    "is_xor",
+    "leaves_memory_unchanged",
+    "masks_low_bit",
     "moves_vector",
-    "multiplies",
+    "preserves_flags",
+    "product_size",
+    "sets_condition",
     "shifts_by",
     "signedness",
-    "turned_around",
+    "writes_low_bytes",
 ]
 
 _BRANCH = Flow.BRANCH
@@ -37,7 +37,7 @@ _SIGNED_CONDITIONS = frozenset((ConditionCode.L, ConditionCode.GE, ConditionCode
 _UNSIGNED_CONDITIONS = frozenset((ConditionCode.B, ConditionCode.AE, ConditionCode.BE, ConditionCode.A))
 _SIGN = frozenset((ConditionCode.S, ConditionCode.NS))
 _INT = 4
-"""Bytes of numbers whose highest bit is hardly a flag."""
+"""Size of int: in narrower operands a test of the sign bit may be a test of a flag."""
 _SIGNED = frozenset((Mnemonic.SAR, Mnemonic.IDIV))
 _UNSIGNED = frozenset((Mnemonic.SHR, Mnemonic.DIV, Mnemonic.MUL))
 _FROM_INTEGERS = frozenset((Mnemonic.CVTSI2SD, Mnemonic.CVTSI2SS, Mnemonic.VCVTSI2SD, Mnemonic.VCVTSI2SS))
@@ -48,7 +48,7 @@ _TO_INTEGERS = frozenset(
     )
 )
 _CALCULATING = frozenset((Mnemonic.ADD, Mnemonic.SUB, Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR))
-_WITH_POINT = {
+_FLOAT_SIZES = {
     **{
         getattr(Mnemonic, prefix + name + suffix): size
         for prefix in ("", "V")
@@ -64,15 +64,15 @@ _WITH_POINT = {
         )
     },
 }
-"""Bytes of the numbers with a point that are calculated with."""
-_NUMBER_MOVES = frozenset(
+"""Size in bytes of the floating-point operands."""
+_SCALAR_MOVES = frozenset(
     (
         *(Mnemonic.MOVSS, Mnemonic.MOVSD, Mnemonic.MOVLPS, Mnemonic.MOVLPD),
         *(Mnemonic.VMOVSS, Mnemonic.VMOVSD, Mnemonic.VMOVLPS, Mnemonic.VMOVLPD),
     )
 )
 _HALVES = frozenset((Mnemonic.MOVLPS, Mnemonic.MOVLPD, Mnemonic.VMOVLPS, Mnemonic.VMOVLPD))
-"""They leave the upper half of the register alone, where they load."""
+"""As loads they keep the upper half of the register."""
 _SECOND_BYTES = frozenset((Register.AH, Register.BH, Register.CH, Register.DH))
 _MULTIPLYING = frozenset((Mnemonic.IMUL, Mnemonic.NEG, Mnemonic.NOT))
 _MASKING = frozenset((Mnemonic.AND, Mnemonic.OR, Mnemonic.XOR, Mnemonic.TEST))
@@ -81,7 +81,7 @@ _FUSING = frozenset((Mnemonic.CMP, Mnemonic.TEST, Mnemonic.ADD, Mnemonic.SUB, Mn
 
 
 def fused(before: Instruction, branch: Instruction) -> bool:
-    """These two may be carried out as one, so that a sample of the branch is one of what stands before it.
+    """Whether these two may be macro-fused, so that a sample of the branch may be one of the instruction before it.
 
     Intel's and AMD's optimization manuals: a compare or simple arithmetic followed by a conditional jump; not with an
     immediate and an address relative to the instruction pointer.
@@ -98,11 +98,11 @@ def fused(before: Instruction, branch: Instruction) -> bool:
 
 
 def signedness(made: Instruction, after: Instruction | None, *, plain: bool = False) -> tuple[int, int]:
-    """(1 for numbers with sign, -1 for those without, 0 where nothing says; bytes of the operands).
+    """(1 signed, -1 unsigned, 0 unknown; size of the operands in bytes).
 
-    What an instruction takes its operands for, or a comparison by what depends on it. A comparison without sign against
-    an immediate says nothing: compilers test two bounds at once that way. ``plain``: they do not with eight bytes, and
-    ask for the sign of what has one.
+    Known from the instruction itself, or for a comparison from the condition that uses it (``after``). An unsigned
+    comparison with an immediate is no evidence: compilers test two bounds of a signed integer at once that way.
+    ``plain`` (code that is not optimised): they do not for eight bytes, and test the sign only of signed integers.
     """
     native = made.native
     if not isinstance(native, Native) or not native.op_count:
@@ -112,7 +112,7 @@ def signedness(made: Instruction, after: Instruction | None, *, plain: bool = Fa
     if mnemonic in _SIGNED:
         return 1, width
     if mnemonic in _UNSIGNED:
-        # The sign is shifted out to divide numbers that have one.
+        # Compilers shift the sign bit down to divide signed integers.
         sign = mnemonic == Mnemonic.SHR and native.op_kind(1) in IMMEDIATES and native.immediate(1) == 8 * width - 1
         return 0 if sign else -1, width
     if mnemonic in _FROM_INTEGERS:
@@ -130,22 +130,22 @@ def signedness(made: Instruction, after: Instruction | None, *, plain: bool = Fa
     return 0, width
 
 
-def calculates_points(made: Instruction) -> int:
-    """The bytes of the numbers with a point that an instruction calculates with, or compares; 0 for all else."""
+def float_operand_size(made: Instruction) -> int:
+    """Size in bytes of the floating-point operands of an arithmetic instruction or comparison; 0 for all others."""
     native = made.native
-    return _WITH_POINT.get(native.mnemonic, 0) if isinstance(native, Native) else 0
+    return _FLOAT_SIZES.get(native.mnemonic, 0) if isinstance(native, Native) else 0
 
 
-def makes_int(made: Instruction) -> bool:
-    """Whether a number with sign of four bytes is made of one with a point; larger ones stand for numbers without sign
-    as well."""
+def converts_to_int(made: Instruction) -> bool:
+    """Whether an instruction converts floating-point to a 4-byte signed integer. (With 8 bytes the source may be an
+    unsigned type: compilers convert those to a larger signed one.)"""
     native = made.native
     to_integer = isinstance(native, Native) and native.mnemonic in _TO_INTEGERS
     return to_integer and isinstance(native, Native) and _operand_width(native, 0) == 4
 
 
 def shifts_by(made: Instruction) -> int:
-    """The register that says by how many bits an instruction shifts; -1 where none does."""
+    """The register of a shift count; NONE if there is none."""
     native = made.native
     if not isinstance(native, Native) or native.mnemonic not in SHIFTS or native.op_count != 2:
         return NONE
@@ -159,12 +159,11 @@ def _operand_width(native: Native, operand: int) -> int:
 
 
 def moves_vector(made: Instruction) -> int:
-    """The vector register that is loaded as it is in memory, or stored, its lowest number alone or all of it; -1 for
-    all else."""
+    """The vector register that is loaded or stored, as a scalar or as a whole; NONE for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or native.op_count != 2:
         return NONE
-    if native.mnemonic not in VECTOR_MOVES and native.mnemonic not in _NUMBER_MOVES:
+    if native.mnemonic not in VECTOR_MOVES and native.mnemonic not in _SCALAR_MOVES:
         return NONE
     if native.mnemonic in _HALVES and native.op_kind(0) == OpKind.REGISTER:
         return NONE
@@ -175,7 +174,7 @@ def moves_vector(made: Instruction) -> int:
 
 
 def copies_vector(made: Instruction) -> tuple[int, int]:
-    """(the vector register that becomes a copy of another one, that other one); NONE for all else."""
+    """(destination, source) of a copy between vector registers; NONE for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or native.mnemonic not in VECTOR_MOVES or native.op_count != 2:
         return NONE, NONE
@@ -184,9 +183,9 @@ def copies_vector(made: Instruction) -> tuple[int, int]:
     return NUMBER[native.op_register(0)], NUMBER[native.op_register(1)]
 
 
-def moves_part(made: Instruction) -> tuple[int, int, int]:
-    """(the register whose lowest byte or two are set to what is elsewhere, the register where that is, how many bytes);
-    NONE for the first where nothing of the kind is done, for the second where it is in memory."""
+def writes_low_bytes(made: Instruction) -> tuple[int, int, int]:
+    """(destination, source, size) of a move to the lowest byte or two of a register; the source is NONE if it is in
+    memory, the destination is NONE for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or native.mnemonic != Mnemonic.MOV or native.op_kind(0) != OpKind.REGISTER:
         return NONE, NONE, 0
@@ -201,8 +200,8 @@ def moves_part(made: Instruction) -> tuple[int, int, int]:
     return NUMBER[register], NUMBER[source], WIDTH[register]
 
 
-def keeps_bit(made: Instruction) -> int:
-    """The register of whose lowest byte only the lowest bit is kept; NONE for all else."""
+def masks_low_bit(made: Instruction) -> int:
+    """The register whose lowest byte is masked with 1; NONE for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or native.mnemonic != Mnemonic.AND or native.op_kind(0) != OpKind.REGISTER:
         return NONE
@@ -211,30 +210,30 @@ def keeps_bit(made: Instruction) -> int:
     return NUMBER[register] if one and register not in _SECOND_BYTES else NONE
 
 
-def leaves_flags(made: Instruction) -> bool:
-    """Whether an instruction is a move, so that what was compared before it is known behind it."""
+def preserves_flags(made: Instruction) -> bool:
+    """Whether an instruction is a move, which does not change the flags of an earlier comparison."""
     native = made.native
     return isinstance(native, Native) and native.mnemonic == Mnemonic.MOV
 
 
-def leaves_alone(made: Instruction) -> bool:
-    """Whether what an instruction reads from memory is what it writes back there."""
+def leaves_memory_unchanged(made: Instruction) -> bool:
+    """Whether an instruction writes back to memory what it reads there, as `orl $0, (%rsp)` does to probe the stack."""
     native = made.native
     if not isinstance(native, Native) or native.mnemonic not in (Mnemonic.OR, Mnemonic.ADD) or native.op_count != 2:
         return False
     return native.op_kind(0) == OpKind.MEMORY and native.op_kind(1) in IMMEDIATES and not native.immediate(1)
 
 
-def condition_in(made: Instruction) -> int:
-    """The register of which the lowest byte becomes 1 if a condition is true, else 0; NONE for all else."""
+def sets_condition(made: Instruction) -> int:
+    """The register whose lowest byte is set to a condition (setcc); NONE for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or native.op_count != 1 or native.op_kind(0) != OpKind.REGISTER:
         return NONE
     return NUMBER[native.op_register(0)] if native.condition_code != ConditionCode.NONE else NONE
 
 
-def turned_around(made: Instruction) -> tuple[int, int]:
-    """(the register in which the bytes of a number change their order, how many there are); NONE for all else."""
+def byte_swap(made: Instruction) -> tuple[int, int]:
+    """(register, size) of a byte swap; NONE for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or not native.op_count or native.op_kind(0) != OpKind.REGISTER:
         return NONE, 0
@@ -246,7 +245,7 @@ def turned_around(made: Instruction) -> tuple[int, int]:
 
 
 def bytes_read(made: Instruction, register: int) -> int:
-    """How many bytes of a register an instruction reads as an operand; 0 where it is none."""
+    """Size in bytes of a register as an operand of an instruction; 0 if it is none."""
     native = made.native
     if not isinstance(native, Native):
         return 0
@@ -255,7 +254,7 @@ def bytes_read(made: Instruction, register: int) -> int:
 
 
 def immediate_of(made: Instruction) -> int | None:
-    """The number an instruction ends with."""
+    """The immediate that is the last operand, if it is one."""
     native = made.native
     last = native.op_count - 1 if isinstance(native, Native) else -1
     if not isinstance(native, Native) or last < 0 or native.op_kind(last) not in IMMEDIATES:
@@ -263,9 +262,8 @@ def immediate_of(made: Instruction) -> int | None:
     return immediate_at(native, last)
 
 
-def bits_of(made: Instruction) -> int:
-    """The bits of its memory operand that an instruction with an immediate asks for or changes; 0 where that is not
-    known of single ones."""
+def tested_bits(made: Instruction) -> int:
+    """Mask of the bits of the memory operand that an instruction with an immediate tests or changes; 0 if unknown."""
     native = made.native
     if not isinstance(native, Native) or native.op_count != 2 or native.op_kind(0) != OpKind.MEMORY:
         return 0
@@ -280,8 +278,8 @@ def bits_of(made: Instruction) -> int:
     return (~immediate if mnemonic == Mnemonic.AND else immediate) & ((1 << width) - 1)
 
 
-def multiplies(made: Instruction) -> int:
-    """How many bytes of a product an instruction keeps that is as wide as its factors; 0 for others."""
+def product_size(made: Instruction) -> int:
+    """Size in bytes of the result of a multiplication that is as wide as its factors; 0 for all other instructions."""
     native = made.native
     if not isinstance(native, Native) or native.mnemonic != Mnemonic.IMUL or native.op_count < 2:
         return 0
@@ -289,18 +287,18 @@ def multiplies(made: Instruction) -> int:
 
 
 def compares(made: Instruction) -> bool:
-    """Two numbers are compared."""
+    """Whether an instruction is CMP."""
     return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.CMP
 
 
-def differs(made: Instruction) -> bool:
-    """The bits in which two numbers differ are kept, as where several comparisons are made one."""
+def is_xor(made: Instruction) -> bool:
+    """Whether an instruction is XOR, by which compilers also merge several comparisons for equality."""
     return isinstance(made.native, Native) and made.native.mnemonic == Mnemonic.XOR
 
 
-def calculates(made: Instruction) -> int:
-    """1 where two numbers of one size become a third as addresses may too, a sum or a difference or by a mask; 2 where
-    they are no addresses; 0 for all else."""
+def arithmetic_kind(made: Instruction) -> int:
+    """1 for integer arithmetic whose operands may be addresses (sums, differences, masks), 2 for arithmetic on integers
+    only, 0 for all other instructions."""
     native = made.native
     if not isinstance(native, Native):
         return 0

@@ -8,17 +8,17 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, tags
-from cython.cimports.undwarf.dwarf.constants import SKIP_IN_C, AttributeRole, DieKind
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.reader_constants import SKIP_IN_C, AttributeRole, DieKind
 
 from undwarf.column import doubled, with_room, zeros
 from undwarf.dwarf.forms import SIZES
 
 MAX_ATTRIBUTES = cython.declare(cython.Py_ssize_t, 256)
-"""Attributes of one abbreviation; the largest that compilers write have some forty. Without a limit, DIEs whose values
-take no bytes could have any number of attributes, each time they occur."""
+"""Maximum attributes of an abbreviation; the largest that compilers write have about 40. Without a limit, DIEs whose
+values take no bytes could have any number of attributes."""
 SPARSE = cython.declare(cython.ulonglong, 256)
-"""How far the codes of a table may exceed eight times its length; compilers number them densely."""
+"""How far codes may exceed eight times the length of their table; compilers number them densely."""
 
 _ROLES = bytearray(256)
 for _attribute, _role in (
@@ -39,7 +39,7 @@ for _attribute, _role in (
 @cython.final
 @cython.cclass
 class AbbreviationTables:
-    """The tables of `.debug_abbrev` that were asked for, each read once.
+    """The tables of `.debug_abbrev`, each read once, on demand.
 
     An abbreviation is a row of the columns ``tag`` to ``kind``; its attributes are the rows ``first`` up to ``end`` of
     the columns ``attribute`` to ``constant``. Damage is counted in ``damaged`` and ends the reading of a table.
@@ -82,7 +82,7 @@ class AbbreviationTables:
     def table(
         self, offset: cython.ulonglong, offset_size: cython.int, address_size: cython.int, version: cython.int
     ) -> cython.Py_ssize_t:
-        """The number of the table at an offset, for units of these sizes and this DWARF version."""
+        """The index of the table at an offset, for units of these sizes and this DWARF version."""
         key = (offset, offset_size, address_size, version == 2)
         number = self.tables.get(key)
         if number is None:
@@ -98,7 +98,7 @@ class AbbreviationTables:
     def size_of(
         self, form: cython.int, offset_size: cython.int, address_size: cython.int, version: cython.int
     ) -> cython.int:
-        """Bytes of a form in units of these sizes and this version; SIZE_VARIES where its values differ."""
+        """Bytes of a form in units of these sizes and this version; SIZE_VARIES if that depends on the value."""
         size: cython.int = forms.SIZE_VARIES
         if 0 <= form <= forms.ADDRX4:
             size = self.form_sizes[form]
@@ -115,7 +115,7 @@ class AbbreviationTables:
     @cython.cfunc
     @cython.exceptval(-1)
     def _read_table(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
-        """Read the table at an offset; its number."""
+        """Read the table at an offset; returns its index."""
         size: cython.Py_ssize_t = self.data.shape[0]
         first: cython.Py_ssize_t = self.total
         start: cython.Py_ssize_t = size + 1

@@ -7,7 +7,6 @@ Source: the gABI's chapter on relocation. Which operation each type of relocatio
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.relocation_operations import (
     ABSOLUTE,
@@ -20,11 +19,10 @@ from cython.cimports.undwarf.dwarf.relocation_operations import (
     SUBTRACT_LEB,
     SUBTRACT_LOW,
 )
+from cython.cimports.undwarf.elf.headers import SHN_COMMON, SHN_XINDEX
+from cython.cimports.undwarf.elf.integers import integer_at
 
 from undwarf.column import zeros
-
-XINDEX = cython.declare(cython.uint, 0xFFFF)
-"""SHN_XINDEX: the section's number is in SHT_SYMTAB_SHNDX."""
 
 
 @cython.locals(
@@ -49,15 +47,15 @@ def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, 
     values = zeros("Q", n)
     for i in range(n):
         if wide:
-            section = cython.cast("unsigned int", fixed(view, size * i + 6, 2, big))
-            value = fixed(view, size * i + 8, 8, big)
+            section = cython.cast("unsigned int", integer_at(view, size * i + 6, 2, big))
+            value = integer_at(view, size * i + 8, 8, big)
         else:
-            section = cython.cast("unsigned int", fixed(view, size * i + 14, 2, big))
-            value = fixed(view, size * i + 4, 4, big)
-        if section == XINDEX:
-            section = cython.cast("unsigned int", fixed(indexes, 4 * i, 4, big))
-        elif section == 0xFFF2:
-            # SHN_COMMON: the value is an alignment.
+            section = cython.cast("unsigned int", integer_at(view, size * i + 14, 2, big))
+            value = integer_at(view, size * i + 4, 4, big)
+        if section == SHN_XINDEX:
+            section = cython.cast("unsigned int", integer_at(indexes, 4 * i, 4, big))
+        elif section == SHN_COMMON:
+            # The value is an alignment.
             value = 0
         if section < cython.cast("unsigned int", bases.shape[0]):
             value += bases[section]
@@ -90,11 +88,11 @@ def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, 
 def patch(
     section: Any, relocations: Any, symbols: Any, operations: Any, *, wide: bool, big: bool, addends: bool, base: int
 ) -> int:
-    """Apply the entries of a relocation section's bytes to ``section`` (a bytearray); how many could not be applied.
+    """Apply a relocation section to ``section`` (a bytearray); returns the number of entries that were not applied.
 
     ``symbols`` (Q) are the symbols' values; ``operations`` (B) has for each type of relocation the operation times 16,
-    plus the bytes that it changes. ``addends``: the entries have them (RELA), else the section has (REL). ``base`` is
-    the section's own address.
+    plus the number of bytes that it changes. ``addends``: the entries have them (RELA), else the section has (REL).
+    ``base`` is the section's own address.
     """
     own: cython.ulonglong = base
     big_endian: cython.bint = big
@@ -104,8 +102,8 @@ def patch(
     entry = 3 * word if addends else 2 * word
     n = view.shape[0] // entry
     for i in range(n):
-        offset = fixed(view, entry * i, word, big_endian)
-        info = fixed(view, entry * i + word, word, big_endian)
+        offset = integer_at(view, entry * i, word, big_endian)
+        info = integer_at(view, entry * i + word, word, big_endian)
         if wide:
             kind = info & 0xFFFFFFFF
             symbol = info >> 32
@@ -126,10 +124,10 @@ def patch(
             left += 1
             continue
         at = cython.cast("Py_ssize_t", offset)
-        old = fixed(data, at, size, big_endian)
+        old = integer_at(data, at, size, big_endian)
         value = values[cython.cast("Py_ssize_t", symbol)]
         if addends:
-            value += fixed(view, entry * i + 2 * word, word, big_endian)
+            value += integer_at(view, entry * i + 2 * word, word, big_endian)
         elif what in (ABSOLUTE, RELATIVE):
             value += old
         if what == RELATIVE:
@@ -146,7 +144,7 @@ def patch(
             if what == SUBTRACT_LEB:
                 after = at
                 value = leb128(data, cython.address(after), data.shape[0], False) - value
-            # The number keeps its length, which assemblers choose for the largest one.
+            # The LEB128 keeps its length, which assemblers choose for the largest value.
             k = 0
             while at + k < data.shape[0] and k < 10:
                 what = data[at + k] & 0x80

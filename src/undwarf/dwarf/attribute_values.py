@@ -2,18 +2,17 @@
 """Reads the attributes of DIEs: abbreviation codes and values of all forms.
 
 Sources: DWARF 5, 7.5.6 (forms); GCC's wiki on DebugFission for the forms and attributes that DWARF 4 uses in split
-files; the GNU forms of dwz; LLVM's Dwarf.def and AsmPrinter for functions whose address is an indexed one and a
-distance (-minimize-addr-in-v5).
+files; the GNU forms of dwz; LLVM's Dwarf.def and AsmPrinter for functions whose address is an indexed address plus an
+offset (-minimize-addr-in-v5).
 """
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations
-from cython.cimports.undwarf.dwarf.constants import NONE, NULL_ENTRY
-from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
-from cython.cimports.undwarf.dwarf.root_places import PLACES, Root
+from cython.cimports.undwarf.dwarf.reader_constants import NULL_ENTRY
+from cython.cimports.undwarf.dwarf.root_die_columns import ROOT_COLUMNS, Root
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import (
     ADDRESS,
@@ -35,15 +34,17 @@ from cython.cimports.undwarf.dwarf.value_classes import (
     STRX,
     UNSIGNED,
 )
+from cython.cimports.undwarf.elf.integers import integer_at
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.column import absent, zeros
 from undwarf.dwarf.abbreviations import AbbreviationTables
 from undwarf.dwarf.units import UnitTable
 
 _SHORTEST = cython.declare(cython.ulonglong, 8)
-"""Least size of an expression that adds a distance to an indexed address."""
+"""Minimum size of an expression that adds an offset to an indexed address."""
 _DISTANCE = cython.declare(cython.Py_ssize_t, 6)
-"""Bytes of that expression after the index: DW_OP_const4u with its number, DW_OP_plus."""
+"""Bytes of that expression after the index: DW_OP_const4u with its operand, DW_OP_plus."""
 
 # The column of each attribute of a root DIE; 255 for those without one.
 _ROOT_OF = bytearray(b"\xff" * 0x80)
@@ -66,7 +67,7 @@ for _attribute, _place in (
 @cython.final
 @cython.cclass
 class AttributeReader:
-    """A position in a section of DIEs, and the value that was read there.
+    """A position in a section of DIEs, and the last value read.
 
     The value read last is ``value`` of class ``value_class``; blocks and strings are ``value_size`` bytes at the offset
     ``value``. Whatever does not fit in the unit moves ``at`` past ``end``, where nothing more is read.
@@ -85,8 +86,8 @@ class AttributeReader:
     @cython.cfunc
     @cython.exceptval(-1)
     def enter(self, unit: cython.Py_ssize_t) -> cython.int:
-        """Read in a unit from now on, from wherever ``at`` is set to."""
-        if self.tables[unit] == NONE:
+        """Switch to a unit; reading starts at ``at``, which the caller sets."""
+        if self.tables[unit] == NOTHING:
             self.tables[unit] = cython.cast(
                 "unsigned int",
                 self.abbreviations.table(
@@ -116,7 +117,7 @@ class AttributeReader:
     @cython.cfunc
     @cython.exceptval(-4)
     def seek(self, offset: cython.ulonglong) -> cython.Py_ssize_t:
-        """The abbreviation of the DIE at an offset of the section, whose values come next; below 0 for none."""
+        """The abbreviation of the DIE at an offset of the section, whose values are read next; negative for none."""
         unit: cython.Py_ssize_t = self.units.find(offset)
         if unit < 0:
             return -1
@@ -222,7 +223,7 @@ class AttributeReader:
         if n == 0:
             self.at = self.end + 1
             return 0
-        size = fixed(self.data, self.at, n, self.big)
+        size = integer_at(self.data, self.at, n, self.big)
         self.at += n
         return size
 
@@ -261,7 +262,7 @@ class AttributeReader:
                 self.value = start
                 self.value_size = 16
                 return 0
-            self.value = fixed(self.data, start, n, self.big)
+            self.value = integer_at(self.data, start, n, self.big)
             if form == forms.ADDR:
                 self.value_class = ADDRESS
             elif form == forms.DATA1 or form == forms.DATA2 or form == forms.DATA4 or form == forms.DATA8:
@@ -311,7 +312,7 @@ class AttributeReader:
             if self.end - self.at < 4:
                 self.at = self.end + 1
                 return 0
-            self.value |= fixed(self.data, self.at, 4, self.big) << 32
+            self.value |= integer_at(self.data, self.at, 4, self.big) << 32
             self.at += 4
             self.value_class = ADDRX
         elif form == forms.LOCLISTX:
@@ -366,7 +367,7 @@ class AttributeReader:
             and self.data[after - 1] == operations.PLUS
             and index >> 32 == 0
         ):
-            self.value = index | fixed(self.data, self.at + 1, 4, self.big) << 32
+            self.value = index | integer_at(self.data, self.at + 1, 4, self.big) << 32
             self.value_class = ADDRX
         self.at = after
         return 0
@@ -400,15 +401,15 @@ class AttributeReader:
 
     @cython.locals(class_view="unsigned char[::1]", value_view="unsigned long long[::1]")
     def roots(self) -> tuple[memoryview, memoryview]:
-        """(classes B, values Q) of the attributes of all root DIEs: ``PLACES`` columns (:class:`Root`) by unit; class 0
-        for an attribute that is absent. Root.TAG and Root.CHILDREN are the tag and whether there are children."""
+        """(classes B, values Q) of all units' root DIEs, ``ROOT_COLUMNS`` columns (:class:`Root`) each; absent ones
+        have class 0. Root.TAG and Root.CHILDREN are the tag and whether there are children."""
         unit: cython.Py_ssize_t
         i: cython.Py_ssize_t
         abbreviation: cython.Py_ssize_t
         place: cython.Py_ssize_t
         attribute: cython.int
-        classes: Any = zeros("B", PLACES * self.units.count)
-        values: Any = zeros("Q", PLACES * self.units.count)
+        classes: Any = zeros("B", ROOT_COLUMNS * self.units.count)
+        values: Any = zeros("Q", ROOT_COLUMNS * self.units.count)
         class_view = classes
         value_view = values
         for unit in range(self.units.count):
@@ -419,8 +420,8 @@ class AttributeReader:
             if abbreviation < 0:
                 self.damaged += 1
                 continue
-            value_view[PLACES * unit + Root.TAG] = self.abbreviations.tag[abbreviation]
-            value_view[PLACES * unit + Root.CHILDREN] = self.abbreviations.has_children[abbreviation]
+            value_view[ROOT_COLUMNS * unit + Root.TAG] = self.abbreviations.tag[abbreviation]
+            value_view[ROOT_COLUMNS * unit + Root.CHILDREN] = self.abbreviations.has_children[abbreviation]
             for i in range(self.abbreviations.first[abbreviation], self.abbreviations.end[abbreviation]):
                 self.read(i)
                 if self.at > self.end:
@@ -441,10 +442,10 @@ class AttributeReader:
                     place = Root.ADDR_BASE
                 else:
                     place = 255
-                if place < PLACES:
-                    class_view[PLACES * unit + place] = cython.cast("unsigned char", self.value_class)
-                    value_view[PLACES * unit + place] = self.value
+                if place < ROOT_COLUMNS:
+                    class_view[ROOT_COLUMNS * unit + place] = cython.cast("unsigned char", self.value_class)
+                    value_view[ROOT_COLUMNS * unit + place] = self.value
             if self.units.kind[unit] == UnitKind.SKELETON or self.units.kind[unit] == UnitKind.SPLIT_COMPILE:
-                class_view[PLACES * unit + Root.DWO_ID] = UNSIGNED
-                value_view[PLACES * unit + Root.DWO_ID] = self.units.signature[unit]
+                class_view[ROOT_COLUMNS * unit + Root.DWO_ID] = UNSIGNED
+                value_view[ROOT_COLUMNS * unit + Root.DWO_ID] = self.units.signature[unit]
         return memoryview(classes), memoryview(values)

@@ -1,8 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Attributes of entries of debugging information (DWARF 5, 7.5.4), without `DW_AT_`.
-
-`attributes.pxd` has the numbers for compiled modules.
-"""
+"""Attributes of entries of debugging information (DWARF 5, 7.5.4), without `DW_AT_`."""
 
 SIBLING = 0x01
 LOCATION = 0x02

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Debugging information entries (DIEs) as objects, and the section that they are in.
+"""Debugging information entries (DIEs) as objects, and their section.
 
 Source: DWARF 5, 7.5.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import MAX_STRING, NULL_ENTRY
+from cython.cimports.undwarf.dwarf.reader_constants import MAX_STRING, NULL_ENTRY
 from cython.cimports.undwarf.dwarf.type_sizes import size_at
 from cython.cimports.undwarf.dwarf.value_classes import (
     BLOCK,
@@ -32,9 +32,9 @@ from undwarf.dwarf.ranges import RangeLists
 from undwarf.dwarf.unit_index import UnitIndex
 from undwarf.dwarf.units import UnitTable
 
-FAR = cython.declare(cython.ulonglong, 1 << 62)
-VARIABLE = cython.declare(cython.Py_ssize_t, 12)
-"""Numbers of each row of :meth:`DebugInfo.variables`."""
+MAX_REFERENCE = cython.declare(cython.ulonglong, 1 << 62)
+VARIABLE_NUMBERS = cython.declare(cython.Py_ssize_t, 12)
+"""Length of a row of :meth:`DebugInfo.variables`."""
 
 
 @cython.final
@@ -42,7 +42,7 @@ VARIABLE = cython.declare(cython.Py_ssize_t, 12)
 class DebugInfo:
     """`.debug_info` or `.debug_types`, with the sections that its attributes refer to.
 
-    Its parts share one position: a query of one of them moves it, and each begins by setting it.
+    Its parts share one reader, whose position each query sets first.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class DebugInfo:
         )
         self.functions = UnitFunctions(self.cursor, self.ranges)
         self.index = UnitIndex(self.cursor)
-        self.variable_rows = zeros("Q", VARIABLE * 64)
+        self.variable_rows = zeros("Q", VARIABLE_NUMBERS * 64)
         self.known_strings = {} if known_strings is None else known_strings
         self.first_number = first_number
 
     @property
     def damaged(self) -> int:
-        """How often something could not be read."""
+        """Number of reads that failed."""
         count: cython.Py_ssize_t = self.units.damaged + self.abbreviations.damaged + self.reader.damaged
         return count
 
@@ -135,7 +135,7 @@ class DebugInfo:
 
     @cython.cfunc
     def gathered(self, space: Any, unit: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Any:
-        """The k-th DIE that the cursor gathered."""
+        """The k-th DIE that the cursor has gathered."""
         below = self.cursor.below
         return _entry(
             self, space, unit, below[5 * k], below[5 * k + 1], below[5 * k + 2], below[5 * k + 3], below[5 * k + 4]
@@ -143,7 +143,7 @@ class DebugInfo:
 
     @cython.cfunc
     def plain_member(self, space: Any, unit: cython.Py_ssize_t, k: cython.Py_ssize_t) -> Any:
-        """The tuple of :meth:`members` for the k-th DIE that was gathered; None for others."""
+        """The tuple of :meth:`members` for the k-th gathered DIE; None for others."""
         reader = self.reader
         abbreviations = self.abbreviations
         i: cython.Py_ssize_t
@@ -171,11 +171,13 @@ class DebugInfo:
                 reader.read(i)
                 if reader.value_class != REF:
                     return None
-                target = min(reader.value, FAR)
+                target = min(reader.value, MAX_REFERENCE)
                 typed = True
             elif attribute == attributes.DATA_MEMBER_LOCATION:
                 reader.read(i)
-                if (reader.value_class != UNSIGNED and reader.value_class != SIGNED) or reader.value >= FAR >> 4:
+                if (
+                    reader.value_class != UNSIGNED and reader.value_class != SIGNED
+                ) or reader.value >= MAX_REFERENCE >> 4:
                     return None
                 place = reader.value
             elif (
@@ -217,7 +219,7 @@ class DebugInfo:
                 length = reader.value_size
             elif attribute == attributes.TYPE:
                 reader.read(i)
-                target = reader.value if reader.value_class == REF and reader.value < FAR else 0
+                target = reader.value if reader.value_class == REF and reader.value < MAX_REFERENCE else 0
             else:
                 reader.skip(i)
         if kind == 0 or target == 0 or reader.at > reader.end:
@@ -261,16 +263,16 @@ class DebugInfo:
         attribute: cython.int
         variable: cython.bint
         total: cython.Py_ssize_t = cursor.gather(unit, offset, wanted, limit)
-        if VARIABLE * total > len(self.variable_rows):
-            self.variable_rows = with_room(self.variable_rows, 0, VARIABLE * total)
+        if VARIABLE_NUMBERS * total > len(self.variable_rows):
+            self.variable_rows = with_room(self.variable_rows, 0, VARIABLE_NUMBERS * total)
         for k in range(total):
-            row = VARIABLE * k
+            row = VARIABLE_NUMBERS * k
             abbreviation = cursor.below[5 * k + 1]
             variable = (
                 abbreviations.tag[abbreviation] == tags.VARIABLE
                 or abbreviations.tag[abbreviation] == tags.FORMAL_PARAMETER
             )
-            for i in range(VARIABLE):
+            for i in range(VARIABLE_NUMBERS):
                 self.variable_rows[row + i] = 0
             self.variable_rows[row] = abbreviations.tag[abbreviation]
             self.variable_rows[row + 1] = cursor.below[5 * k + 4]
@@ -287,7 +289,7 @@ class DebugInfo:
                         self.variable_rows[row + 11] = reader.value_size
                 else:
                     reader.skip(i)
-        return memoryview(self.variable_rows)[: VARIABLE * total]
+        return memoryview(self.variable_rows)[: VARIABLE_NUMBERS * total]
 
 
 @cython.final
@@ -295,7 +297,7 @@ class DebugInfo:
 class Entry:
     """One DIE: its space and unit, its offset, its tag, whether it has children, the offset after it.
 
-    Attributes, by their DW_AT numbers, are read on each call. ``depth`` counts from where the search began.
+    Attributes, by their DW_AT numbers, are read on each call. ``depth`` is relative to the start of the search.
     """
 
     space = cython.declare(object, visibility="readonly")
@@ -366,13 +368,12 @@ class Entry:
         return found
 
     def target(self, attribute: cython.int) -> int:
-        """The offset that an attribute refers to in the same section, FAR at most; -1 without the attribute, -2 where
-        it is no such reference.
-        """
+        """The offset that an attribute refers to in the same section, at most MAX_REFERENCE; -1 without the attribute,
+        -2 if it is no such reference."""
         kind: cython.int = self.find(attribute)
         found: cython.longlong = -1
         if kind == REF:
-            found = cython.cast(cython.longlong, min(self.info.reader.value, FAR))
+            found = cython.cast(cython.longlong, min(self.info.reader.value, MAX_REFERENCE))
         elif kind:
             found = -2
         return found

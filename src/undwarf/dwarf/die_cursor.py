@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Goes through the DIEs of a unit: from each to the next, to its children or past them.
+"""Iterates over the DIEs of a unit: from each to the next, to its children or past them.
 
 Sources: DWARF 5, 2.3 (how DIEs own each other) and 7.5.3 (DW_AT_sibling, with which children can be skipped).
 """
@@ -8,9 +8,9 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import IN_FUNCTION, MAX_DEPTH, NULL_ENTRY, SKIP_IN_C, Next
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.reader_constants import IN_FUNCTION, MAX_DEPTH, NULL_ENTRY, SKIP_IN_C, Next
 from cython.cimports.undwarf.dwarf.value_classes import REF
+from cython.cimports.undwarf.elf.integers import integer_at
 
 from undwarf.column import doubled, zeros
 from undwarf.dwarf.attribute_values import AttributeReader
@@ -19,7 +19,7 @@ from undwarf.dwarf.attribute_values import AttributeReader
 @cython.final
 @cython.cclass
 class DieCursor:
-    """A position among the DIEs of a section; it moves the position of its reader."""
+    """A position among the DIEs of a section, which is the position of its reader."""
 
     def __init__(self, reader: AttributeReader) -> None:
         self.reader = reader
@@ -43,7 +43,7 @@ class DieCursor:
     @cython.nogil
     @cython.exceptval(check=False)
     def next_die(self) -> cython.Py_ssize_t:
-        """Go to the next DIE: its abbreviation, or -1 after the last child of where the cursor began."""
+        """Go to the next DIE: its abbreviation, or -1 after the last child of the DIE where the cursor started."""
         abbreviation: cython.Py_ssize_t
         while self.reader.at < self.reader.end:
             self.die = self.reader.at
@@ -84,7 +84,7 @@ class DieCursor:
     @cython.nogil
     @cython.exceptval(check=False)
     def enter_children(self) -> cython.bint:
-        """Go one level down; False where that is deeper than MAX_DEPTH."""
+        """Go one level down; False if that is deeper than MAX_DEPTH."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.reader.damaged += 1
@@ -105,7 +105,7 @@ class DieCursor:
             if not in_c:
                 return False
             where ^= SKIP_IN_C
-        target = self.units.offset[self.reader.unit] + fixed(
+        target = self.units.offset[self.reader.unit] + integer_at(
             self.reader.data, first + (where >> 4), where & 15, self.reader.big
         )
         if target <= cython.cast(cython.ulonglong, self.reader.at) or target > cython.cast(
@@ -119,7 +119,7 @@ class DieCursor:
     @cython.nogil
     @cython.exceptval(check=False)
     def skip_to_sibling(self, abbreviation: cython.Py_ssize_t) -> cython.ulonglong:
-        """Step over all values of a DIE; the offset of its sibling, 0 where it has no valid one."""
+        """Skip all values of a DIE; the offset of its sibling, 0 without a valid one."""
         i: cython.Py_ssize_t
         sibling: cython.ulonglong = 0
         for i in range(self.abbreviations.first[abbreviation], self.abbreviations.end[abbreviation]):
@@ -200,7 +200,7 @@ class DieCursor:
                 target = 0
                 if where and (in_c or not where & SKIP_IN_C):
                     where &= ~SKIP_IN_C
-                    target = self.units.offset[self.reader.unit] + fixed(
+                    target = self.units.offset[self.reader.unit] + integer_at(
                         self.reader.data, first + (where >> 4), where & 15, self.reader.big
                     )
                 if cython.cast(cython.ulonglong, after) < target <= cython.cast(cython.ulonglong, end):

@@ -1,8 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Forms of attributes' values (DWARF 5, 7.5.6; those of split files before it and of dwz), without `DW_FORM_`.
-
-`forms.pxd` has the numbers for compiled modules.
-"""
+"""Forms of attributes' values (DWARF 5, 7.5.6; those of split files before it and of dwz), without `DW_FORM_`."""
 
 ADDR = 0x01
 BLOCK2 = 0x03

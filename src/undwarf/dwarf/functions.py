@@ -1,12 +1,13 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The functions of a unit in one pass, the functions inlined in them, and their names."""
+"""Reads the functions of a unit, those inlined in them, and their names, in one pass."""
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import MAX_HOPS, MAX_REUSED, NONE, DieKind, Next
+from cython.cimports.undwarf.dwarf.reader_constants import MAX_HOPS, MAX_REUSED, DieKind, Next
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, REF, REF_ALT, REF_SIG8, STRP
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.column import copied, doubled, zeros
 from undwarf.dwarf.die_cursor import DieCursor
@@ -32,7 +33,7 @@ class UnitFunctions:
     @cython.cfunc
     @cython.exceptval(-1)
     def _reset(self) -> cython.int:
-        """Drop all functions, but use their memory again (see :meth:`RangeLists.reset`)."""
+        """Remove all functions, but reuse their memory (see :meth:`RangeLists.reset`)."""
         if not 0 < len(self.die) <= MAX_REUSED:
             self.die = zeros("Q", 64)
             self.origin = zeros("Q", 64)
@@ -115,7 +116,7 @@ class UnitFunctions:
         self._reset()
         in_c: cython.bint = cursor.is_c(unit)
         cursor.start(unit)
-        cursor.enclosing[0] = NONE
+        cursor.enclosing[0] = NOTHING
         while True:
             if cursor.depth:
                 cursor.skip_others(wanted_kinds, in_c, True)
@@ -201,7 +202,7 @@ class UnitFunctions:
             return enclosing
         if tag == tags.SUBPROGRAM and not has & 9:
             # A declaration or an abstract instance: functions in it are not inlined in the enclosing one.
-            return NONE
+            return NOTHING
         if n == len(self.die):
             self._grow()
         self.die[n] = die
@@ -212,10 +213,10 @@ class UnitFunctions:
             self.origin[n] = die
             self.origin_class[n] = 0
         self.inlined[n] = tag == tags.INLINED_SUBROUTINE
-        self.parent[n] = enclosing if tag == tags.INLINED_SUBROUTINE else NONE
-        self.file[n] = cython.cast("unsigned int", file if file < NONE else 0)
-        self.line[n] = cython.cast("unsigned int", line if line < NONE else 0)
-        self.column[n] = cython.cast("unsigned int", column if column < NONE else 0)
+        self.parent[n] = enclosing if tag == tags.INLINED_SUBROUTINE else NOTHING
+        self.file[n] = cython.cast("unsigned int", file if file < NOTHING else 0)
+        self.line[n] = cython.cast("unsigned int", line if line < NOTHING else 0)
+        self.column[n] = cython.cast("unsigned int", column if column < NOTHING else 0)
         self.total += 1
         if has & 8:
             ranges.add_list(list_class, list_value, cython.cast("unsigned int", n))

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Flattens nested ranges, so that bisection finds the innermost at an address; and collects chains of inlined calls."""
+"""Flattens nested ranges, for lookup of the innermost one by binary search, and collects chains of inlined calls."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.constants import NONE
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.column import zeros
 
 MOST_FILES = cython.declare(cython.uint, 1 << 20)
-"""Numbers of files from here on are damage."""
+"""File numbers from here on are damage."""
 
 
 @cython.locals(
@@ -70,59 +70,6 @@ def sorted_by_start(range_starts: Any, range_of: Any) -> memoryview:
 
 
 @cython.locals(
-    keys="const unsigned int[::1]",
-    starts="unsigned int[::1]",
-    order="unsigned int[::1]",
-    i="Py_ssize_t",
-    n="Py_ssize_t",
-    groups="unsigned int",
-    key="unsigned int",
-    total="unsigned int",
-    was="unsigned int",
-)
-def group(column: Any, count: int) -> tuple[memoryview, memoryview]:
-    """(order, starts) (I): entries sorted by key 0..count-1, stably, and where each key's begin; others come last."""
-    keys = column
-    n = keys.shape[0]
-    groups = count
-    starts, order = zeros("I", count + 2), zeros("I", n)
-    for i in range(n):
-        key = keys[i] if keys[i] < groups else groups
-        starts[key + 1] += 1
-    total = 0
-    for i in range(count + 2):
-        was = starts[i]
-        total += was
-        starts[i] = total
-    for i in range(n):
-        key = keys[i] if keys[i] < groups else groups
-        order[starts[key]] = cython.cast("unsigned int", i)
-        starts[key] += 1
-    # Each start has moved to the next one.
-    i = count + 1
-    while i > 0:
-        starts[i] = starts[i - 1]
-        i -= 1
-    starts[0] = 0
-    return memoryview(order), memoryview(starts)
-
-
-@cython.locals(
-    column="const unsigned long long[::1]",
-    numbers="const unsigned int[::1]",
-    result="unsigned long long[::1]",
-    i="Py_ssize_t",
-)
-def gather(values: Any, which: Any) -> memoryview:
-    """The entries ``which`` (I) of a column (Q)."""
-    column, numbers = values, which
-    result = zeros("Q", numbers.shape[0])
-    for i in range(numbers.shape[0]):
-        result[i] = column[numbers[i]]
-    return memoryview(result)
-
-
-@cython.locals(
     starts="const unsigned long long[::1]",
     ends="const unsigned long long[::1]",
     of="const unsigned int[::1]",
@@ -139,10 +86,10 @@ def gather(values: Any, which: Any) -> memoryview:
     at="unsigned long long",
 )
 def flatten(range_starts: Any, range_ends: Any, range_of: Any, in_order: Any) -> tuple[memoryview, memoryview]:
-    """(addresses Q, records I): from each address on up to the next, the record is the innermost.
+    """(addresses Q, records I): from each address to the next, the record is the innermost; 0xffffffff is none.
 
-    ``in_order`` sorts the ranges by start, and where these are equal the outer before the inner. 0xffffffff is no
-    record. Ranges that overlap without nesting are taken as if the later one were inside.
+    ``in_order`` sorts the ranges by start, outer before inner ones. Ranges that overlap without nesting are treated as
+    if the later one were inside.
     """
     starts, ends, of, order = range_starts, range_ends, range_of, in_order
     n = order.shape[0]
@@ -161,7 +108,7 @@ def flatten(range_starts: Any, range_ends: Any, range_of: Any, in_order: Any) ->
             if total and addresses[total - 1] == at:
                 total -= 1
             addresses[total] = at
-            records[total] = stack_record[height - 1] if height > 0 else NONE
+            records[total] = stack_record[height - 1] if height > 0 else NOTHING
             total += 1
         if i == n:
             break
@@ -179,33 +126,6 @@ def flatten(range_starts: Any, range_ends: Any, range_of: Any, in_order: Any) ->
 @cython.locals(
     wanted="const unsigned long long[::1]",
     addresses="const unsigned long long[::1]",
-    values="const unsigned int[::1]",
-    result="unsigned int[::1]",
-    i="Py_ssize_t",
-    low="Py_ssize_t",
-    high="Py_ssize_t",
-    middle="Py_ssize_t",
-)
-def look_up(queries: Any, at: Any, of: Any) -> memoryview:
-    """For each address (Q) the value (I) that counts there, 0xffffffff before the first."""
-    wanted, addresses, values = queries, at, of
-    result = zeros("I", wanted.shape[0])
-    for i in range(wanted.shape[0]):
-        low = 0
-        high = addresses.shape[0]
-        while low < high:
-            middle = (low + high) >> 1
-            if addresses[middle] <= wanted[i]:
-                low = middle + 1
-            else:
-                high = middle
-        result[i] = values[low - 1] if low else NONE
-    return memoryview(result)
-
-
-@cython.locals(
-    wanted="const unsigned long long[::1]",
-    addresses="const unsigned long long[::1]",
     result="unsigned int[::1]",
     i="Py_ssize_t",
     low="Py_ssize_t",
@@ -213,7 +133,7 @@ def look_up(queries: Any, at: Any, of: Any) -> memoryview:
     middle="Py_ssize_t",
 )
 def row_of(queries: Any, at: Any) -> memoryview:
-    """For each address (Q) the number of the last entry not above it, 0xffffffff before the first."""
+    """For each address (Q) the index of the last entry not above it, 0xffffffff before the first."""
     wanted, addresses = queries, at
     result = zeros("I", wanted.shape[0])
     for i in range(wanted.shape[0]):
@@ -225,16 +145,28 @@ def row_of(queries: Any, at: Any) -> memoryview:
                 low = middle + 1
             else:
                 high = middle
-        result[i] = cython.cast("unsigned int", low - 1) if low else NONE
+        result[i] = cython.cast("unsigned int", low - 1) if low else NOTHING
     return memoryview(result)
+
+
+@cython.locals(values="const unsigned int[::1]", result="unsigned int[::1]", i="Py_ssize_t")
+def look_up(queries: Any, at: Any, of: Any) -> memoryview:
+    """For each address (Q) the value (I) of the last start not above it, 0xffffffff before the first."""
+    values = of
+    rows = row_of(queries, at)
+    result = rows
+    for i in range(len(rows)):
+        if result[i] != NOTHING:
+            result[i] = values[result[i]]
+    return rows
 
 
 @cython.cclass
 class ChainColumns:
-    """Chains as they are found, unit by unit, for addresses in any order.
+    """Chains that are added unit by unit, for addresses in any order.
 
-    By address: where its entries begin and how many. Entries, innermost first: ``record`` (the number given by the
-    unit plus the offset passed in), ``file``, ``line``, ``column``; files and records are numbers of the caller's.
+    By address: ``begins`` and ``counts`` of its entries. Entries, innermost first: ``record`` (the unit's number plus
+    the offset passed in), ``file``, ``line``, ``column``; files and records are the caller's numbers.
     """
 
     begins = cython.declare("unsigned int[::1]")
@@ -256,7 +188,7 @@ class ChainColumns:
         self.total = 0
 
     def _grow(self) -> None:
-        """Twice the room for entries."""
+        """Double the capacity for entries."""
         self.record = self._larger(self.record)
         self.file = self._larger(self.file)
         self.line = self._larger(self.line)
@@ -300,14 +232,14 @@ class ChainColumns:
         for i in range(numbers.shape[0]):
             at = self.total
             current = records[i]
-            file = NONE
+            file = NOTHING
             line = 0
             column = 0
-            if rows[i] != NONE and row_file[rows[i]] != NONE:
+            if rows[i] != NOTHING and row_file[rows[i]] != NOTHING:
                 file = row_file[rows[i]]
                 line = row_line[rows[i]]
                 column = row_column[rows[i]]
-            if current == NONE and file == NONE:
+            if current == NOTHING and file == NOTHING:
                 continue
             self.begins[numbers[i]] = cython.cast("unsigned int", at)
             hops = 0
@@ -315,13 +247,13 @@ class ChainColumns:
                 if at == self.record.shape[0]:
                     self.total = at
                     self._grow()
-                self.record[at] = NONE if current == NONE else current + first_number
+                self.record[at] = NOTHING if current == NOTHING else current + first_number
                 self.file[at] = file
                 self.line[at] = line
                 self.column[at] = column
                 at += 1
                 hops += 1
-                if current == NONE or parents[current] == NONE or hops > 1024:
+                if current == NOTHING or parents[current] == NOTHING or hops > 1024:
                     break
                 file = call_file[current]
                 line = call_line[current]
@@ -338,7 +270,7 @@ class ChainColumns:
 
     @cython.locals(seen="unsigned char[::1]", i="Py_ssize_t", begin="Py_ssize_t", size="Py_ssize_t")
     def file_numbers(self, first: int) -> list[int]:
-        """The file numbers of the entries from ``first`` on, each once; absurdly high ones are left out."""
+        """The file numbers of the entries from ``first`` on, each once, without those that are damage."""
         begin = first
         size = 0
         for i in range(begin, self.total):
@@ -361,10 +293,10 @@ class ChainColumns:
         found: Any = zeros("I", min(known.shape[0], max(0, self.total - begin)))
         result: Any = found
         for i in range(begin, self.total):
-            if self.record[i] == NONE:
+            if self.record[i] == NOTHING:
                 continue
             record = cython.cast("Py_ssize_t", self.record[i]) - offset
-            if known[record] == NONE and not seen[record]:
+            if known[record] == NOTHING and not seen[record]:
                 seen[record] = 1
                 result[total] = record
                 total += 1
@@ -379,7 +311,7 @@ class ChainColumns:
         column = self.file
         from_entry = first
         for i in range(from_entry, self.total):
-            column[i] = numbers[column[i]] if column[i] < cython.cast("unsigned int", numbers.shape[0]) else NONE
+            column[i] = numbers[column[i]] if column[i] < cython.cast("unsigned int", numbers.shape[0]) else NOTHING
 
     @cython.locals(
         first="unsigned int[::1]",
@@ -403,7 +335,7 @@ class ChainColumns:
         for i in range(self.counts.shape[0]):
             first[i] = cython.cast("unsigned int", at)
             for k in range(self.begins[i], self.begins[i] + self.counts[i]):
-                name[at] = names[self.record[k]] if self.record[k] != NONE else NONE
+                name[at] = names[self.record[k]] if self.record[k] != NOTHING else NOTHING
                 file[at] = self.file[k]
                 line[at] = self.line[k]
                 column[at] = self.column[k]

@@ -1,8 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Instructions of line number programs (DWARF 5, 7.22), without `DW_LNS_`, `DW_LNE_` and `DW_LNCT_`.
-
-`line_instructions.pxd` has the numbers for compiled modules.
-"""
+"""Instructions of line number programs (DWARF 5, 7.22), without `DW_LNS_`, `DW_LNE_` and `DW_LNCT_`."""
 
 COPY = 1
 ADVANCE_PC = 2

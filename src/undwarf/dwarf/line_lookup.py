@@ -11,14 +11,15 @@ from weakref import WeakKeyDictionary
 
 from undwarf.column import absent, zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.innermost_ranges import ChainColumns, flatten, gather, group, look_up, row_of, sorted_by_start
-from undwarf.dwarf.root_places import Root
+from undwarf.dwarf.innermost_ranges import ChainColumns, flatten, look_up, row_of, sorted_by_start
+from undwarf.dwarf.root_die_columns import Root
 from undwarf.dwarf.sections import DwarfFile
-from undwarf.dwarf.split import SplitFinder, SplitUnits
+from undwarf.dwarf.split_dwarf import SplitFinder, SplitUnits
 from undwarf.dwarf.strings import strings_at
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
+from undwarf.ordering import group, take
 
 NONE = 0xFFFFFFFF
 
@@ -319,7 +320,7 @@ class DebugLines:
         base = 0
         for unit in [unit for unit in range(total) if starts[unit] < starts[unit + 1]]:
             numbers = order[starts[unit] : starts[unit + 1]]
-            wanted = gather(addresses, numbers)
+            wanted = take(addresses, numbers)
             read = self._unit(unit)
             begin = columns.used
             found = look_up(wanted, read.addresses, read.records)

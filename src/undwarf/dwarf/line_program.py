@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Line number programs: which source line each address comes from.
+"""Runs line number programs: addresses to source lines.
 
 Source: DWARF 5, section 6.2; DWARF 2 to 4 for the older headers.
 """
@@ -9,21 +9,21 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import forms
 from cython.cimports.undwarf.dwarf import line_instructions as instructions
-from cython.cimports.undwarf.dwarf.constants import DWARF64_LENGTH, NONE, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.reader_constants import DWARF64_LENGTH, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.value_classes import LINE_STRP, STRING, STRP, STRP_ALT, STRX
+from cython.cimports.undwarf.integer_constants import LOW_HALF, NOTHING
 
 from undwarf.column import doubled, zeros
 
-LOW_32_BITS = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 1 << 20)
-"""Directories or files of one table at most."""
+"""Maximum directories or files of a table."""
 
 
 @cython.final
 @cython.cclass
 class LineProgram:
-    """One line number program of `.debug_line`, run to its end by the constructor.
+    """One line number program of `.debug_line`, run by the constructor.
 
     :meth:`rows` are its line table; a row holds up to the address of the next one, and file 0xffffffff ends a sequence.
     :meth:`strings` are its directories and files: numbers of files begin at 0 in version 5, before that at 1.
@@ -54,8 +54,8 @@ class LineProgram:
     code = cython.declare("const unsigned long long[::1]")
     entry_class: cython.uchar
     entry_value: cython.ulonglong
-    # What the header says of the program: bytes of an address, of the machine's shortest instruction, operations in
-    # one of its instructions; what special instructions mean, and how many numbers follow each of the others.
+    # From the header: sizes of an address and of the shortest instruction, operations per instruction, parameters of
+    # special opcodes, number of operands of standard ones.
     address_size: cython.int
     least: cython.ulonglong
     operations: cython.ulonglong
@@ -63,7 +63,7 @@ class LineProgram:
     line_range: cython.int
     opcode_base: cython.int
     operands = cython.declare("unsigned char[::1]")
-    # The registers of the program's machine, and where the rows of the sequence at hand begin.
+    # The registers of the state machine, and the first row of the current sequence.
     address: cython.ulonglong
     index: cython.ulonglong
     file: cython.uint
@@ -138,7 +138,7 @@ class LineProgram:
             self.string_directory = doubled(self.string_directory, n)
         self.string_class[n] = kind
         self.string_value[n] = value
-        self.string_directory[n] = cython.cast("unsigned int", directory if directory < NONE else NONE)
+        self.string_directory[n] = cython.cast("unsigned int", directory if directory < NOTHING else NOTHING)
         self.string_total += 1
         return 0
 
@@ -410,7 +410,7 @@ class LineProgram:
             if self.row_total >= self.row_limit:
                 self.damaged += 1
                 break
-        # Rows that no end_sequence closes say nothing about where their last line ends.
+        # Without an end_sequence the end of the last row is unknown.
         self.row_total = self.first
         return 0
 
@@ -450,11 +450,11 @@ class LineProgram:
         elif op == instructions.ADVANCE_PC:
             self._advance(self.leb(False))
         elif op == instructions.ADVANCE_LINE:
-            self.line += cython.cast(cython.uint, self.leb(True) & LOW_32_BITS)
+            self.line += cython.cast(cython.uint, self.leb(True) & LOW_HALF)
         elif op == instructions.SET_FILE:
-            self.file = cython.cast(cython.uint, self.leb(False) & LOW_32_BITS)
+            self.file = cython.cast(cython.uint, self.leb(False) & LOW_HALF)
         elif op == instructions.SET_COLUMN:
-            self.column = cython.cast(cython.uint, self.leb(False) & LOW_32_BITS)
+            self.column = cython.cast(cython.uint, self.leb(False) & LOW_HALF)
         elif op == instructions.CONST_ADD_PC:
             self._advance((255 - self.opcode_base) // self.line_range)
         elif op == instructions.FIXED_ADVANCE_PC:
@@ -485,7 +485,7 @@ class LineProgram:
         op = self.data[self.at]
         self.at += 1
         if op == instructions.END_SEQUENCE:
-            self.add_row(self.address, NONE, 0, 0)
+            self.add_row(self.address, NOTHING, 0, 0)
             self.end_sequence(self.first)
             self._start_sequence()
         elif op == instructions.SET_ADDRESS:
@@ -531,7 +531,7 @@ class LineProgram:
             before = self.row_address[first]
             for i in range(first, last):
                 if self.row_address[i] < before:
-                    # Addresses go backwards within a sequence: damage, or what compilers call one sequence.
+                    # Addresses decrease within a sequence: damage, or a compiler that does not end sequences.
                     continue
                 before = self.row_address[i]
                 if before < reached:

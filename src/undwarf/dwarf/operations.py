@@ -1,8 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Operations of expressions (DWARF 5, 7.7.1; those that GCC used before it), without `DW_OP_`.
-
-`operations.pxd` has the numbers for compiled modules.
-"""
+"""Operations of expressions (DWARF 5, 7.7.1; those that GCC used before it), without `DW_OP_`."""
 
 ADDR = 0x03
 DEREF = 0x06

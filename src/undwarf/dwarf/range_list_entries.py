@@ -1,8 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Kinds of entries of range lists (DWARF 5, 7.25), without `DW_RLE_`.
-
-`range_list_entries.pxd` has the numbers for compiled modules.
-"""
+"""Kinds of entries of range lists (DWARF 5, 7.25), without `DW_RLE_`."""
 
 END_OF_LIST = 0
 BASE_ADDRESSX = 1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Where code is: range lists, and the code of units.
+"""Address ranges: range lists, and the code of units.
 
 Sources: DWARF 5, 2.17.3 and 7.25 (range lists); DWARF 4, 2.17.3.
 """
@@ -9,17 +9,16 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.dwarf import range_list_entries as entries
 from cython.cimports.undwarf.dwarf import tags
-from cython.cimports.undwarf.dwarf.constants import LARGEST_OFFSET, MAX_REUSED
-from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
-from cython.cimports.undwarf.dwarf.root_places import PLACES, Root
+from cython.cimports.undwarf.dwarf.reader_constants import LARGEST_OFFSET, MAX_REUSED
+from cython.cimports.undwarf.dwarf.root_die_columns import ROOT_COLUMNS, Root
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX, RNGLISTX
+from cython.cimports.undwarf.elf.integers import integer_at
+from cython.cimports.undwarf.integer_constants import ALL_ONES
 
 from undwarf.column import copied, doubled, zeros
 from undwarf.dwarf.attribute_values import AttributeReader
-
-ALL_ONES = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 @cython.final
@@ -48,8 +47,8 @@ class RangeLists:
     @cython.cfunc
     @cython.exceptval(-1)
     def reset(self) -> cython.int:
-        """Drop all ranges, but use their memory again: allocating it for each unit took longer than reading small
-        units. So callers copy what they hand out."""
+        """Remove all ranges, but reuse their memory: allocating it for each unit took longer than reading small units.
+        So callers must copy what they return."""
         if not 0 < len(self.start) <= MAX_REUSED:
             self.start = zeros("Q", 64)
             self.end = zeros("Q", 64)
@@ -58,8 +57,8 @@ class RangeLists:
         return 0
 
     def set_bases(self, base: int, addr_base: int, rnglists_base: int, ranges_base: int) -> None:
-        """Set what the range lists of the next unit are relative to: its low address, and where its parts of
-        `.debug_addr`, `.debug_rnglists` and `.debug_ranges` begin."""
+        """Set the bases of the next unit: its low address, and the offsets of its parts of `.debug_addr`,
+        `.debug_rnglists` and `.debug_ranges`."""
         self.base = base
         self.addr_base = addr_base
         self.rnglists_base = rnglists_base
@@ -89,7 +88,7 @@ class RangeLists:
         unsure: list[int] = []
         self.reset()
         for unit in range(self.units.count):
-            at = PLACES * unit
+            at = ROOT_COLUMNS * unit
             # Type units and partial units have no code.
             if (
                 values[at + Root.TAG] == 0
@@ -143,7 +142,7 @@ class RangeLists:
         index = index & cython.cast(cython.ulonglong, 0xFFFFFFFF)
         if index > 0xFFFFFFF or self.addr_base > LARGEST_OFFSET:
             return 0
-        found = fixed(
+        found = integer_at(
             self.addresses,
             cython.cast("Py_ssize_t", self.addr_base + index * self.reader.address_size),
             self.reader.address_size,
@@ -196,7 +195,7 @@ class RangeLists:
             if value > 0xFFFFFFF or self.rnglists_base > LARGEST_OFFSET:
                 self.reader.damaged += 1
                 return 0
-            at = self.rnglists_base + fixed(
+            at = self.rnglists_base + integer_at(
                 self.lists,
                 cython.cast("Py_ssize_t", self.rnglists_base + value * self.reader.offset_size),
                 self.reader.offset_size,
@@ -221,8 +220,8 @@ class RangeLists:
         at = cython.cast("Py_ssize_t", offset)
         while n - at >= 2 * size:
             self.list_bytes += 2 * size
-            start = fixed(self.old_lists, at, size, self.reader.big)
-            stop = fixed(self.old_lists, at + size, size, self.reader.big)
+            start = integer_at(self.old_lists, at, size, self.reader.big)
+            stop = integer_at(self.old_lists, at + size, size, self.reader.big)
             at += 2 * size
             if start == highest:
                 base = stop
@@ -257,7 +256,7 @@ class RangeLists:
                 base = self.indexed_address(leb128(self.lists, cython.address(at), end, False))
                 continue
             if op == entries.BASE_ADDRESS:
-                base = fixed(self.lists, at, size, big)
+                base = integer_at(self.lists, at, size, big)
                 at += size
                 continue
             if op == entries.STARTX_ENDX:
@@ -270,10 +269,10 @@ class RangeLists:
                 start = base + leb128(self.lists, cython.address(at), end, False)
                 stop = base + leb128(self.lists, cython.address(at), end, False)
             elif op == entries.START_END or op == entries.START_LENGTH:
-                start = fixed(self.lists, at, size, big)
+                start = integer_at(self.lists, at, size, big)
                 at += size
                 if op == entries.START_END:
-                    stop = fixed(self.lists, at, size, big)
+                    stop = integer_at(self.lists, at, size, big)
                     at += size
                 else:
                     stop = start + leb128(self.lists, cython.address(at), end, False)

@@ -1,7 +1,7 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""What a relocation stores at its place.
+"""Operations of relocations: the value that is stored.
 
-S is the value of the symbol, A the addend, P the address of the place, V the value that is there.
+S is the value of the symbol, A the addend, P the relocated address, V the value before.
 """
 
 ABSOLUTE = 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from undwarf.column import zeros
 from undwarf.dwarf.die import DebugInfo
-from undwarf.dwarf.root_places import PLACES, Root
+from undwarf.dwarf.root_die_columns import ROOT_COLUMNS, Root
 from undwarf.dwarf.strings import Text
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.elf import ElfFile
@@ -217,12 +217,12 @@ class Roots:
 
     def __init__(self, info: DebugInfo) -> None:
         self.columns: tuple[memoryview, memoryview] = info.reader.roots()
-        """Classes (B) and values (Q), ``PLACES`` of each unit."""
+        """Classes (B) and values (Q), ``ROOT_COLUMNS`` of each unit."""
         self._classes, self._values = self.columns
 
     def raw(self, unit: int, place: int) -> tuple[int, int]:
         """(class, value) of an attribute; class 0 for none."""
-        at = PLACES * unit + place
+        at = ROOT_COLUMNS * unit + place
         return self._classes[at], self._values[at]
 
     def value(self, unit: int, place: int) -> int | None:
@@ -232,9 +232,9 @@ class Roots:
 
     def having(self, place: int) -> list[int]:
         """The units whose roots have an attribute."""
-        return [unit for unit, kind in enumerate(self._classes[place::PLACES].tolist()) if kind]
+        return [unit for unit, kind in enumerate(self._classes[place::ROOT_COLUMNS].tolist()) if kind]
 
     def tag(self, unit: int) -> int:
         """DW_TAG_* of the root; 0 for a unit that cannot be read."""
-        tag: int = self._values[PLACES * unit + Root.TAG]
+        tag: int = self._values[ROOT_COLUMNS * unit + Root.TAG]
         return tag

@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr
-from cython.cimports.undwarf.dwarf.constants import MAX_STRING
+from cython.cimports.undwarf.dwarf.reader_constants import MAX_STRING
 
 
 @cython.final

@@ -1,8 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Tags of entries of debugging information (DWARF 5, 7.5.3), without `DW_TAG_`.
-
-`tags.pxd` has the numbers for compiled modules.
-"""
+"""Tags of entries of debugging information (DWARF 5, 7.5.3), without `DW_TAG_`."""
 
 ARRAY_TYPE = 0x01
 CLASS_TYPE = 0x02

@@ -1,21 +1,21 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Sizes and members of types, read in place: without building the types."""
+"""Sizes and members of types, read from DIEs without building the types."""
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.constants import LARGEST_OFFSET, MAX_DEPTH, MAX_HOPS, NONE, NULL_ENTRY, Next
+from cython.cimports.undwarf.dwarf.reader_constants import LARGEST_OFFSET, MAX_DEPTH, MAX_HOPS, NULL_ENTRY, Next
 from cython.cimports.undwarf.dwarf.value_classes import REF, SIGNED, STRING, STRP, UNSIGNED
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 
 from undwarf.column import doubled, zeros
 from undwarf.dwarf.attribute_values import AttributeReader
 from undwarf.dwarf.die_cursor import DieCursor
 
 OPEN_BOUND = cython.declare(cython.ulonglong, 0xFFFFFFF0)
-"""Bounds of arrays from here on stand for none, as -1 in 32 bits."""
-SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-BYTES = cython.declare(cython.longlong, 1 << 40)
+"""Array bounds from here on mean no bound, as -1 in 32 bits."""
+MAX_SIZE = cython.declare(cython.longlong, 1 << 40)
 """Larger types are damage."""
 BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
 
@@ -79,7 +79,7 @@ def size_at(reader: AttributeReader, offset: cython.ulonglong) -> cython.longlon
             if target == 0 or size >= 0 or abbreviations.has_children[abbreviation] == 0:
                 return -1
             count = _elements(reader)
-            if count <= 0 or total > BYTES // count:
+            if count <= 0 or total > MAX_SIZE // count:
                 return count if count <= 0 else -1
             total *= count
         else:
@@ -93,7 +93,7 @@ def size_at(reader: AttributeReader, offset: cython.ulonglong) -> cython.longlon
                 and tag != tags.CLASS_TYPE
             ):
                 return -1
-            return -1 if size < 0 or (size and total > BYTES // size) else total * size
+            return -1 if size < 0 or (size and total > MAX_SIZE // size) else total * size
         offset = target
     return -1
 
@@ -138,7 +138,7 @@ def _elements(reader: AttributeReader) -> cython.longlong:
             else:
                 reader.skip(i)
         dimensions += 1
-        if reader.at > reader.end or (count > 0 and total > BYTES // count):
+        if reader.at > reader.end or (count > 0 and total > MAX_SIZE // count):
             return -1
         open_end = open_end or count <= 0
         total *= max(count, 1)
@@ -238,7 +238,7 @@ def _mixed_name(reader: AttributeReader, mixed: cython.ulonglong, offset: cython
     given: cython.ulonglong = 0
     for _hop in range(MAX_HOPS):
         unit = reader.units.find(offset)
-        if unit < 0 or reader.tables[unit] == NONE:
+        if unit < 0 or reader.tables[unit] == NOTHING:
             return 0
         reader.enter_again(unit)
         reader.at = cython.cast("Py_ssize_t", offset)
@@ -425,5 +425,5 @@ def embedded(cursor: DieCursor, unit: int) -> "tuple[Any, Any, Any] | None":
 @cython.exceptval(check=False)
 def _mixed(mixed: cython.ulonglong, number: cython.ulonglong) -> cython.ulonglong:
     """A hash of two numbers; 0 with a probability of 2**-64 only."""
-    mixed = (mixed ^ number) * SPREAD
+    mixed = (mixed ^ number) * GOLDEN_RATIO
     return mixed ^ (mixed >> 29)

@@ -1,14 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""What units declare: types, functions, namespaces, and variables with an address."""
+"""Index of what units declare: types, functions, namespaces, and variables with an address."""
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, forms, operations, tags
-from cython.cimports.undwarf.dwarf.constants import IN_FUNCTION, MAX_REUSED, NONE, AttributeRole, DieKind, Next
-from cython.cimports.undwarf.dwarf.fixed import fixed
 from cython.cimports.undwarf.dwarf.leb128 import leb128
+from cython.cimports.undwarf.dwarf.reader_constants import IN_FUNCTION, MAX_REUSED, AttributeRole, DieKind, Next
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, REF, STRP, STRP_ALT, UNSIGNED
+from cython.cimports.undwarf.elf.integers import integer_at
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 
 from undwarf.column import copied, doubled, zeros
 from undwarf.dwarf.die_cursor import DieCursor
@@ -50,7 +51,7 @@ def given_names(rows: dict[str, Any]) -> dict[int, tuple[int, int]]:
 @cython.final
 @cython.cclass
 class _Seen:
-    """A set of numbers other than 0: there are so many that Python objects would cost more than all of the rest."""
+    """A set of integers other than 0; a Python set of that many would cost more than reading the DIEs."""
 
     _slots = cython.declare("unsigned long long[::1]")
     _shift = cython.declare(cython.int)
@@ -64,7 +65,7 @@ class _Seen:
     @cython.cfunc
     @cython.exceptval(-1)
     def add(self, number: cython.ulonglong) -> cython.int:
-        """Whether a number was not in the set; it is then."""
+        """Add a number; whether it was not in the set before."""
         if 2 * self._total >= self._slots.shape[0]:
             self._grow()
         return self._put(number)
@@ -72,10 +73,8 @@ class _Seen:
     @cython.cfunc
     @cython.exceptval(-1)
     def _put(self, number: cython.ulonglong) -> cython.int:
-        # A local, since a literal of this size inside an expression would be a Python number.
-        spread: cython.ulonglong = 0x9E3779B97F4A7C15
         mask: cython.Py_ssize_t = self._slots.shape[0] - 1
-        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (number * spread) >> self._shift)
+        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (number * GOLDEN_RATIO) >> self._shift)
         while self._slots[slot]:
             if self._slots[slot] == number:
                 return 0
@@ -115,8 +114,8 @@ class UnitIndex:
     @cython.cfunc
     @cython.exceptval(-1)
     def _reset(self) -> cython.int:
-        """Drop all rows, but use their memory again: allocating it for each unit took longer than reading small units.
-        So what is handed out is copied."""
+        """Remove all rows, but reuse their memory: allocating it for each unit took longer than reading small units.
+        So results are copies."""
         if not 0 < len(self.die) <= MAX_REUSED:
             self.die = zeros("Q", 64)
             self.name = zeros("Q", 64)
@@ -212,7 +211,7 @@ class UnitIndex:
                         continue
                     kind = self.linkage_class[k]
                     name = self.linkage[k]
-                    if kind == 0 or name == NONE:
+                    if kind == 0 or name == NOTHING:
                         kind = self.name_class[k]
                         name = self.name[k]
                     if kind == 0:
@@ -221,7 +220,7 @@ class UnitIndex:
                     if kind in (STRP, STRP_ALT) and not known.add(name << 4 | kind):
                         continue
                     functions.append((unit, self.die[k], kind, name))
-                elif self.tag[k] == tags.VARIABLE and self.flags[k] & 1 and self.parent[k] == NONE:
+                elif self.tag[k] == tags.VARIABLE and self.flags[k] & 1 and self.parent[k] == NOTHING:
                     kind = self.name_class[k]
                     name = self.name[k]
                     if kind in (STRP, STRP_ALT) and not known_variables.add(name << 4 | kind):
@@ -263,7 +262,7 @@ class UnitIndex:
         self._reset()
         in_c: cython.bint = cursor.is_c(unit)
         cursor.start(unit)
-        cursor.enclosing[0] = NONE
+        cursor.enclosing[0] = NOTHING
         while True:
             if cursor.depth:
                 cursor.skip_others(wanted_kinds, in_c, False)
@@ -385,7 +384,7 @@ class UnitIndex:
         self.parent[n] = outer
         self.tag[n] = tag
         self.linkage_class[n] = cython.cast("unsigned int", linkage_kind)
-        self.linkage[n] = cython.cast("unsigned int", linkage if linkage < NONE else NONE)
+        self.linkage[n] = cython.cast("unsigned int", linkage if linkage < NOTHING else NOTHING)
         self.total += 1
         if self.place_kind:
             if self.variable_total == len(self.location):
@@ -422,7 +421,7 @@ class UnitIndex:
             k += 1
             self.place = leb128(self.reader.data, cython.address(k), end, False)
         elif kind and length > size:
-            self.place = fixed(self.reader.data, k + 1, size, self.reader.big)
+            self.place = integer_at(self.reader.data, k + 1, size, self.reader.big)
             k += 1 + size
         else:
             kind = 0

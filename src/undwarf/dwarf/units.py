@@ -7,9 +7,9 @@ Source: DWARF 5, 7.5.1; DWARF 4, 7.5.1.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.dwarf.constants import DWARF64_LENGTH, RESERVED_LENGTH
-from cython.cimports.undwarf.dwarf.fixed import fixed
+from cython.cimports.undwarf.dwarf.reader_constants import DWARF64_LENGTH, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.unit_kinds import UnitKind
+from cython.cimports.undwarf.elf.integers import integer_at
 
 from undwarf.column import zeros
 
@@ -54,13 +54,13 @@ class UnitTable:
         n = self.data.shape[0]
         while n - at >= 11:
             start = at
-            length = fixed(self.data, at, 4, self.big)
+            length = integer_at(self.data, at, 4, self.big)
             at += 4
             width = 4
             if length == DWARF64_LENGTH:
                 if n - at < 8:
                     break
-                length = fixed(self.data, at, 8, self.big)
+                length = integer_at(self.data, at, 8, self.big)
                 at += 8
                 width = 8
             elif length >= RESERVED_LENGTH:
@@ -74,7 +74,7 @@ class UnitTable:
                 # Padding, or nothing that can be a unit.
                 at = stop
                 continue
-            version = cython.cast(cython.int, fixed(self.data, at, 2, self.big))
+            version = cython.cast(cython.int, integer_at(self.data, at, 2, self.big))
             at += 2
             if version < 2 or version > 5:
                 self.damaged += keep
@@ -87,21 +87,21 @@ class UnitTable:
                 kind = self.data[at]
                 address = self.data[at + 1]
                 at += 2
-                abbrev = fixed(self.data, at, width, self.big)
+                abbrev = integer_at(self.data, at, width, self.big)
                 at += width
             else:
-                abbrev = fixed(self.data, at, width, self.big)
+                abbrev = integer_at(self.data, at, width, self.big)
                 at += width
                 address = self.data[at] if at < n else 0
                 at += 1
                 if type_units:
                     kind = UnitKind.TYPE
             if kind == UnitKind.TYPE or kind == UnitKind.SPLIT_TYPE:
-                signature = fixed(self.data, at, 8, self.big)
-                type_at = fixed(self.data, at + 8, width, self.big)
+                signature = integer_at(self.data, at, 8, self.big)
+                type_at = integer_at(self.data, at + 8, width, self.big)
                 at += 8 + width
             elif kind == UnitKind.SKELETON or kind == UnitKind.SPLIT_COMPILE:
-                signature = fixed(self.data, at, 8, self.big)
+                signature = integer_at(self.data, at, 8, self.big)
                 at += 8
             if at > stop or (address != 8 and address != 4 and address != 2):
                 self.damaged += keep

@@ -1,13 +1,13 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Kinds of values that attributes have."""
+"""Classes of attribute values."""
 
 from enum import IntEnum
 
 
 class ValueClass(IntEnum):
-    """What an attribute's value is (DWARF 5, 7.5.5, with the forms of one class told apart).
+    """The class of an attribute's value (DWARF 5, 7.5.5), where forms of one class are distinguished.
 
-    ``BLOCK``, ``STRING`` and ``DATA16`` lie in the section itself, where the value says; ``STRP`` to ``STRP_ALT`` are
+    The value of ``BLOCK``, ``STRING`` and ``DATA16`` is an offset in the section itself; ``STRP`` to ``STRP_ALT`` are
     offsets or indices of strings elsewhere; ``REF`` is an offset in the section, ``REF_ALT`` in the supplementary file.
     """
 

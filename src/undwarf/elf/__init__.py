@@ -1,4 +1,4 @@
-"""ELF files: headers, sections, notes, links to debug files. Nothing here knows of profiles."""
+"""ELF files: headers, sections, notes, links to debug files. Nothing here depends on profiles."""
 
 from undwarf.elf.file import ElfFile
 from undwarf.elf.headers import Section, Segment

@@ -17,7 +17,7 @@ _ONE_AT_A_TIME = Lock()
 
 
 class DeferredBytes:
-    """Bytes that a thread will inflate, unless they are asked for before it has begun."""
+    """Bytes that a thread will inflate, unless they are needed before it has started."""
 
     def __init__(self, unpack: Callable[[], bytes]) -> None:
         self._unpack = unpack
@@ -26,20 +26,20 @@ class DeferredBytes:
         self._data: bytes | None = None
 
     def load(self) -> None:
-        """Inflate them. An error is dropped here: whoever asks for the bytes inflates them again and meets it."""
+        """Inflate them. Errors are ignored: whoever needs the bytes inflates them again and gets the error."""
         with self._busy, contextlib.suppress(Exception):
             if not self._asked:
                 self._data = self._unpack()
 
     def data(self) -> bytes | None:
-        """The bytes, after waiting for an inflation that is under way; None where the caller has to inflate them."""
+        """The bytes, after waiting for a running inflation; None if the caller has to inflate them."""
         with self._busy:
             self._asked = True
             return self._data
 
 
 def prefetch_all(deferred: list[DeferredBytes]) -> Callable[[], None]:
-    """Inflate all in one thread, in this order, if there is a second CPU; the result waits for the thread's end."""
+    """Inflate all in one thread, in this order, if there is a second CPU; the result is called to wait for its end."""
 
     def work() -> None:
         # Threads run one after the other, so that each restores the interval that was set before all of them.

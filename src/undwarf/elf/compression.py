@@ -1,4 +1,4 @@
-"""Unpacking compressed sections, bounded: the output is never larger than the header says, nor than the limits."""
+"""Decompresses sections and files; output is bounded by the size in the header and by the limits."""
 
 import struct
 from typing import Any
@@ -11,24 +11,24 @@ ELFCOMPRESS_ZSTD = 2
 OLD_STYLE_HEADER = 12
 """Bytes before the stream of a ``.zdebug_*`` section."""
 MINI_DEBUG_BYTES = 256 << 20
-"""Most that .gnu_debugdata may unpack to; the largest met in the wild are some megabytes."""
+"""Maximum size of unpacked .gnu_debugdata; the largest known ones have a few megabytes."""
 
 
 class CompressionError(ValueError):
-    """The bytes cannot be unpacked; the text says why."""
+    """The bytes cannot be unpacked; the message is the reason."""
 
 
 class TooLarge(CompressionError):
-    """All that is compressed in a file would unpack to more than the limit."""
+    """The compressed parts of a file would unpack to more than the limit."""
 
 
 def most_of_file(size: int, limits: Limits) -> int:
-    """Bytes that all that is compressed in a file of this size may unpack to."""
+    """Maximum bytes that the compressed parts of a file of this size may unpack to."""
     return size * limits.file_ratio + limits.file_unpacked_bytes
 
 
 def check_size(size: int, packed: int, limits: Limits) -> None:
-    """Raises CompressionError where so many packed bytes cannot, or may not, unpack to ``size``."""
+    """Raises CompressionError if so many packed bytes cannot, or may not, unpack to ``size``."""
     if size > limits.section_bytes:
         raise CompressionError(f"{size} bytes are more than the limit of {limits.section_bytes}")
     if size > packed * limits.compression_ratio + 64:
@@ -36,9 +36,9 @@ def check_size(size: int, packed: int, limits: Limits) -> None:
 
 
 def unpack(kind: int, packed: memoryview, size: int, limits: Limits) -> bytes:
-    """The ``size`` bytes that a section packs; ``kind`` is a ELFCOMPRESS number (gABI, "Section Compression").
+    """The ``size`` unpacked bytes of a section; ``kind`` is an ELFCOMPRESS number (gABI, "Section Compression").
 
-    Raises :class:`CompressionError`, also where the stream does not hold exactly ``size`` bytes.
+    Raises :class:`CompressionError`, also if the stream does not have exactly ``size`` bytes.
     """
     check_size(size, len(packed), limits)
     if kind == ELFCOMPRESS_ZLIB:
@@ -53,14 +53,14 @@ def unpack(kind: int, packed: memoryview, size: int, limits: Limits) -> bytes:
 
 
 def _unpack_zlib(packed: memoryview, size: int) -> bytes:
-    """As much as ``size + 1`` bytes, so that the caller sees a stream that is too long."""
-    # Twice as quick as the standard library's: to unpack was a tenth of a first run where debug files are compressed.
+    """Up to ``size + 1`` bytes, so that the caller can detect a stream that is too long."""
+    # Twice as fast as zlib, which took a tenth of a first run with compressed debug files.
     from isal import isal_zlib
 
     # Its own stubs call the class an instance.
     wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]
     try:
-        # Its room doubles where it is, by the system's tables of pages: nothing is copied.
+        # An anonymous mapping grows by mremap, without copying.
         return isal_zlib.decompressobj().decompress(packed, size + 1)
     except (wrong, MemoryError) as error:
         raise CompressionError(str(error)) from error
@@ -103,7 +103,7 @@ def unpack_xz(packed: memoryview, limits: Limits, most: int) -> bytes:
 
 
 def packed_kind(head: bytes) -> str:
-    """How a file is packed, by its first bytes: one of the names below, else nothing."""
+    """The compression of a file, by its first bytes: one of the names below, else empty."""
     for magic, kind in _MAGICS:
         if head.startswith(magic):
             return kind
@@ -121,7 +121,7 @@ _MAGICS = (
 
 
 def unpack_file(packed: memoryview, limits: Limits) -> bytes:
-    """What a packed file holds (kernel modules are stored so, and kernels); its size is not known before its end.
+    """The contents of a compressed file (kernel modules, kernels), whose unpacked size is not known in advance.
 
     Raises :class:`CompressionError`.
     """

@@ -1,4 +1,4 @@
-"""One ELF file: cheap to open, its parts parsed at first use, bad parts counted and left out."""
+"""One ELF file: cheap to open, parsed at first use; damaged parts are counted and left out."""
 
 import mmap
 import os
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from undwarf.elf.background_inflate import DeferredBytes
 
 MAX_NAME = 4096
-"""Bytes of a section's or linked file's name that are looked at."""
+"""Maximum bytes of a section's or linked file's name."""
 
 MAX_NAMES = 64 << 20
-"""Bytes of section names that are looked at."""
+"""Maximum bytes of all section names."""
 
 
 def _is_compressed(section: Section) -> bool:
@@ -68,7 +68,7 @@ class ElfFile:
 
     ``data`` are the file's bytes. ``kind`` is the ET_* number, ``machine`` the EM_* number. Damage that leaves
     the rest usable (a section past the end, a corrupt compressed section) is counted in ``defects`` and the
-    part is treated as absent. Raises :class:`undwarf.errors.ElfError` where nothing can be read at all.
+    part is treated as absent. Raises :class:`undwarf.errors.ElfError` if nothing can be read.
     """
 
     __slots__ = (
@@ -100,7 +100,7 @@ class ElfFile:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
     ) -> None:
-        """From the bytes of a file; :meth:`open` and :meth:`from_bytes` are the usual ways in."""
+        """From the bytes of a file; use :meth:`open` or :meth:`from_bytes`."""
         ident = buffer[:16]
         layout = LAYOUTS.get((ident[4], ident[5])) if len(ident) == 16 and ident[:4] == MAGIC else None
         if layout is None:
@@ -156,7 +156,7 @@ class ElfFile:
         limits: Limits = DEFAULT,
         defects: Defects | None = None,
     ) -> "ElfFile":
-        """An ELF file that lies in memory (the vdso, an unpacked .gnu_debugdata)."""
+        """An ELF file in memory (the vdso, an unpacked .gnu_debugdata)."""
         return cls(data if isinstance(data, bytes) else bytes(data), name, limits=limits, defects=defects)
 
     def __repr__(self) -> str:
@@ -165,7 +165,7 @@ class ElfFile:
     # Tables ------------------------------------------------------------------------------------------------
 
     def _bounded_count(self, what: str, at: int, stride: int, count: int) -> int:
-        """How many entries of a table lie inside the file and the limits; what is cut off is counted."""
+        """Number of a table's entries inside the file and the limits; cutting it is counted as a defect."""
         if not count:
             return 0
         room = (len(self._buffer) - at) // stride if at < len(self._buffer) else 0
@@ -190,7 +190,7 @@ class ElfFile:
         return tuple(one for one in found if self._ends_below_2_64(one))
 
     def _ends_below_2_64(self, segment: Segment) -> bool:
-        """Whether the sums of a segment's numbers fit into 64 bits; one where they do not is counted."""
+        """Whether the end addresses of a segment fit into 64 bits; if not, that is counted as a defect."""
         largest = max(segment.file_size, segment.memory_size)
         if max(segment.offset, segment.address) + largest <= 1 << 64:
             return True
@@ -253,9 +253,9 @@ class ElfFile:
         return found
 
     def section_data(self, section: "Section | str") -> memoryview | None:
-        """A section's bytes, unpacked where they are compressed, and remembered.
+        """A section's bytes, decompressed and cached.
 
-        None where the section is absent, has no bytes in the file, or is damaged (which is counted once).
+        None if the section is absent, has no bytes in the file, or is damaged (which is counted once).
         """
         wanted = self.section(section) if isinstance(section, str) else section
         if wanted is None:
@@ -267,8 +267,7 @@ class ElfFile:
             return data
 
     def defer(self, name: str) -> "DeferredBytes | None":
-        """A section's bytes, for another thread to inflate; None where it is absent, not compressed, or read
-        already."""
+        """A section's bytes, for another thread to inflate; None if it is absent, not compressed, or already read."""
         wanted = self.section(name)
         if wanted is None or wanted.index in self._section_bytes or wanted.index in self._deferred:
             return None
@@ -280,7 +279,7 @@ class ElfFile:
         return deferred
 
     def section_size(self, name: str) -> int:
-        """Bytes of a section, of a compressed one as many as it says that come out; 0 where it is absent or damaged."""
+        """Size of a section in bytes, uncompressed as its header claims; 0 if it is absent or damaged."""
         wanted = self.section(name)
         if wanted is None or not _is_compressed(wanted):
             return wanted.size if wanted is not None else 0
@@ -319,8 +318,7 @@ class ElfFile:
 
     @contextmanager
     def _within_limit(self, number: int, size: int) -> Iterator[None]:
-        """Let a section unpack to ``size`` bytes; raises TooLarge where that is too much together with all others that
-        were unpacked so far."""
+        """Account for a section that unpacks to ``size`` bytes; raises TooLarge if the sum so far exceeds the limit."""
         others = sum(other for index, other in self._unpacked_sizes.items() if index != number)
         most = most_of_file(len(self._buffer), self.limits)
         if others + size > most:
@@ -333,8 +331,7 @@ class ElfFile:
             raise
 
     def _announced(self, section: Section) -> tuple[int, int, int]:
-        """(ELFCOMPRESS number, bytes that come out, bytes of the header) as a compressed section begins; raises
-        CompressionError."""
+        """(ELFCOMPRESS number, uncompressed size, header size) of a compressed section; raises CompressionError."""
         data = self._packed(section)
         if not section.flags & SHF_COMPRESSED:
             return ELFCOMPRESS_ZLIB, old_style_size(data), OLD_STYLE_HEADER
@@ -348,7 +345,7 @@ class ElfFile:
 
     @cached_property
     def build_id(self) -> bytes:
-        """The GNU build-id; empty when there is none. Looked for in note segments, then in note sections."""
+        """The GNU build-id from note segments, else note sections; empty if there is none."""
         size = len(self._buffer)
         for segment in self.segments:
             if segment.type == PT_NOTE and segment.offset < size:
@@ -366,7 +363,7 @@ class ElfFile:
 
     @cached_property
     def debug_link(self) -> tuple[str, int] | None:
-        """(file name, CRC-32 of that file) from ``.gnu_debuglink``; the name is as found, so do not trust it."""
+        """(file name, CRC-32 of that file) from ``.gnu_debuglink``; the name is untrusted."""
         data = self.section_data(".gnu_debuglink")
         if data is None or len(data) > MAX_NAME + 8:
             return None
@@ -379,7 +376,7 @@ class ElfFile:
 
     @cached_property
     def alt_link(self) -> tuple[str, bytes] | None:
-        """(file name, build-id) of the file that dwz moved common parts to; the name is as found.
+        """(file name, build-id) of the file that dwz moved common parts to; the name is untrusted.
 
         From ``.gnu_debugaltlink``, else ``.debug_sup`` (DWARF 5, 7.3.6).
         """
@@ -448,14 +445,14 @@ class ElfFile:
         )
 
     def address_of_offset(self, file_offset: int) -> int | None:
-        """The ELF virtual address at a file offset, by the PT_LOAD that holds it; None outside of all."""
+        """The ELF virtual address at a file offset, by the PT_LOAD that contains it; None outside of all."""
         for segment in self.loads:
             if segment.offset <= file_offset < segment.offset + segment.file_size:
                 return file_offset - segment.offset + segment.address
         return None
 
     def offset_of_address(self, address: int) -> int | None:
-        """The file offset of an ELF virtual address; None where no PT_LOAD has file bytes for it."""
+        """The file offset of an ELF virtual address; None if no PT_LOAD has file bytes for it."""
         for segment in self.loads:
             if segment.address <= address < segment.address + segment.file_size:
                 return address - segment.address + segment.offset
@@ -463,14 +460,14 @@ class ElfFile:
 
     @property
     def was_cut(self) -> bool:
-        """Whether the file was cut short while it was read: what was read of it then is not to be kept."""
+        """Whether the file was truncated while it was read, so that its bytes must not be cached."""
         return isinstance(self._buffer, MappedFile) and self._buffer.was_cut
 
     def release(self, *, unpacked: bool = True) -> None:
-        """Give the pages that were read back to the system; what is looked at again is read again.
+        """Release the pages that were read, and decompressed sections unless ``unpacked`` is False.
 
-        Whoever has gone through a whole section calls this, so that large files do not add up in memory. Sections that
-        were unpacked are unpacked again when they are asked for again, unless they are to be kept (``unpacked`` False).
+        To be called after reading whole sections, so that large files do not add up in memory. Later uses read, and
+        decompress, again.
         """
         if unpacked:
             self._section_bytes.clear()
@@ -480,7 +477,7 @@ class ElfFile:
     def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
         """``size`` bytes as loaded at an ELF virtual address, where the file backs all of them.
 
-        Only from segments that are never written at run time, unless ``writable`` allows all.
+        Only from segments that are not writable at run time, unless ``writable`` is set.
         """
         for segment in self.loads:
             within = address - segment.address

@@ -1,4 +1,4 @@
-"""Go's own table of functions, which every program of Go has, stripped or not: names, stack depths, lines, inlining.
+"""Go's function table (pclntab), which even stripped Go programs have: names, stack depths, lines, inlining.
 
 Addresses are as the ELF file states them. The format changed with Go 1.16, 1.18 and 1.20, each with a number of its own
 at the start. Sources: debug/gosym/pclntab.go, runtime/symtab.go, runtime/runtime2.go (``_func``) and
@@ -19,55 +19,55 @@ from undwarf.elf.headers import PF_W, PF_X, SHF_ALLOC, SHT_RELA
 __all__ = ["SECTIONS", "GoFunctions", "may_have_functions"]
 
 SECTIONS = (".gopclntab", ".data.rel.ro.gopclntab")
-"""What linkers call the section; in a position-independent program its numbers were to be relocated."""
+"""Names of the section; in a position-independent program it was meant to be relocated."""
 
 _MARKS = (".go.buildinfo", ".note.go.buildid")
-"""Sections that programs of Go have."""
+"""Sections that Go programs have."""
 
 GO_1_2, GO_1_16, GO_1_18, GO_1_20 = 0xFFFFFFFB, 0xFFFFFFFA, 0xFFFFFFF0, 0xFFFFFFF1
 _MAX_FOUND = 8
-"""Places that look like the table's head where no section says where it is."""
+"""Maximum candidates for the table's header, if no section has it."""
 _MAX_NAME = 16384
 _MAX_INLINED = 100
-"""Functions inlined in each other, of one address."""
+"""Maximum depth of inlining at one address."""
 _RUNTIME = b"runtime."
 _TOP_FRAME = 1
 _OUTERMOST = frozenset({"runtime.goexit", "runtime.mstart", "runtime.rt0_go"})
-"""Where stacks begin, of programs that do not mark them (before Go 1.17)."""
+"""Root functions of stacks, for programs that do not mark them (before Go 1.17)."""
 _INLINE_TREE, _INLINE_INDEX = 3, 2
-"""Numbers of a function's data (FUNCDATA_InlTree) and of a value along its code (PCDATA_InlTreeIndex)."""
+"""FUNCDATA_InlTree and PCDATA_InlTreeIndex."""
 _RELATIVE = {62: 8, 183: 1027}
 """R_X86_64_RELATIVE, R_AARCH64_RELATIVE."""
 _MINPC, _TEXT, _GOFUNC = 20, 22, range(38, 48)
-"""Words of runtime.moduledata; how many stand before the last depends on the version."""
+"""Words of runtime.moduledata; the offset of the last depends on the version."""
 _MAX_PLACES = 1000
-"""Places that hold the table's address, of which one is in runtime.moduledata."""
+"""Maximum words with the table's address that are tried as runtime.moduledata."""
 _MAX_STEPS = 1 << 20
-"""Steps of tables of values that are kept."""
+"""Maximum cached steps of pc-value tables."""
 _TRIED = 50
-"""Functions by which it is told where the data of functions begins."""
+"""Maximum functions that are tried to find the base of FUNCDATA."""
 
 
 def may_have_functions(elf: ElfFile) -> bool:
-    """Whether a file may be a program of Go, at little cost."""
+    """Whether a file may be a Go program; cheap."""
     return any(elf.section(name) is not None for name in SECTIONS) or _is_searched(elf)
 
 
 def _is_searched(elf: ElfFile) -> bool:
-    """Whether the table may lie where no section tells: other linkers put it into a section with more."""
+    """Whether the table may be inside another section, as some linkers place it."""
     return not elf.sections or any(elf.section(name) is not None for name in _MARKS)
 
 
 @cache
 def _head() -> re.Pattern[bytes]:
-    """How the table begins."""
+    """The first bytes of the table."""
     return re.compile(
         rb"[\xfb\xfa\xf0\xf1]\xff\xff\xff\0\0[\1\2\4][\4\10]|\xff\xff\xff[\xfb\xfa\xf0\xf1]\0\0[\1\2\4][\4\10]"
     )
 
 
 def _heads(elf: ElfFile) -> Iterator[tuple[memoryview, int]]:
-    """Bytes and address of what begins as the table does, where no section headers tell where it is."""
+    """(bytes, address) of candidates for the table, if no section header locates it."""
     left = _MAX_FOUND
     for load in elf.loads:
         if load.flags & PF_X and load.file_size > 1 << 16 and len(elf.loads) > 1:
@@ -82,13 +82,13 @@ def _heads(elf: ElfFile) -> Iterator[tuple[memoryview, int]]:
 
 
 class GoFunctions:
-    """The functions of a program of Go, by ascending address.
+    """The functions of a Go program, by ascending address.
 
-    ``starts`` and ``ends`` (Q) are their ranges; ``names`` (Q) where their names begin in ``data``, each ended by NUL.
+    ``starts`` and ``ends`` (Q) are their ranges; ``names`` (Q) the offsets of their NUL-terminated names in ``data``.
     """
 
     def __init__(self, elf: ElfFile, data: memoryview, address: int) -> None:
-        """From the bytes of a table. What is not usable leaves no functions; what is damaged is counted."""
+        """From the bytes of a table. An unusable table has no functions; damage is counted."""
         self.data = data
         self._elf = elf
         self._address = address
@@ -124,7 +124,7 @@ class GoFunctions:
             base = self._text_start(head[2], table, count)
         else:
             return
-        # A record begins with where the function is, in as many bytes as the list has for it.
+        # A record starts with the function's address, in as many bytes as in the list.
         self._name = field
         room = self._end + 4
         if max(table, self._names_at, self._units, self._files, self._values) > len(data) or count > min(
@@ -132,7 +132,7 @@ class GoFunctions:
         ):
             elf.defects.add("unusable table of Go's functions", elf.path)
             return
-        # Every program is asked whether it is one of Go, and few are.
+        # Checked for every program, and few are Go programs.
         from undwarf.elf.go_pclntab import read_functions
 
         columns = tuple(zeros("Q", count) for _ in range(4))
@@ -145,7 +145,7 @@ class GoFunctions:
 
     @classmethod
     def of(cls, elf: ElfFile) -> "GoFunctions | None":
-        """The functions of a file; None where it has no such table."""
+        """The functions of a file; None without a table."""
         for name in SECTIONS:
             section = elf.section(name)
             data = elf.section_data(section) if section is not None else None
@@ -163,16 +163,16 @@ class GoFunctions:
         return len(self.starts)
 
     def at(self, address: int) -> int | None:
-        """The number of the function that covers an address."""
+        """The index of the function that contains an address."""
         number = bisect_right(self.starts, address) - 1
         return number if number >= 0 and address < self.ends[number] else None
 
     def name(self, function: int) -> str:
-        """What Go calls a function."""
+        """The name of a function."""
         return self._text(self.names[function])
 
     def named(self, name: str) -> int | None:
-        """The number of the function of the run time of a name. Most come early, and are found before all are read."""
+        """The index of a runtime function by name. Most come early and are found before all names are read."""
         if name not in self._of_runtime:
             for number, place in self._left:
                 if self.data[place : place + len(_RUNTIME)] == _RUNTIME:
@@ -184,21 +184,21 @@ class GoFunctions:
 
     @cached_property
     def _left(self) -> Iterator[tuple[int, int]]:
-        """Numbers and places of names that were not looked at by :meth:`named`."""
+        """(index, offset of the name) of the functions that :meth:`named` has not read yet."""
         return iter(enumerate(self.names))
 
     def is_outermost(self, function: int) -> bool:
-        """Whether no stack goes on beyond a function."""
+        """Whether a function is the root of stacks."""
         if self._version in (GO_1_2, GO_1_16):
             return self.name(function) in _OUTERMOST
         return bool(self.data[self._records[function] + self._end + 1] & _TOP_FRAME)
 
     def depths(self, function: int) -> list[tuple[int, int]]:
-        """(address, bytes that the stack pointer is below where it was on entry) from each address on, ascending."""
+        """(address, bytes by which the stack pointer is below its value at entry) from each address on, ascending."""
         return self._values_of(function, self._field(function, 3))
 
     def lines(self, function: int, addresses: "list[int]") -> list[tuple[str, int]]:
-        """(file, line) at addresses of a function; ("", 0) where that is not known."""
+        """(file, line) at addresses of a function; ("", 0) if unknown."""
         files = self._values_of(function, self._field(function, 4))
         numbers = self._values_of(function, self._field(function, 5))
         found = []
@@ -209,7 +209,7 @@ class GoFunctions:
         return found
 
     def inlined(self, function: int, address: int) -> list[tuple[str, int]]:
-        """(name, address that has the place of the call) of what is inlined at an address, innermost first."""
+        """(name, address for looking up the call's line) of the functions inlined at an address, innermost first."""
         values = self._indexes(function)
         base = self._function_data if values else 0
         found: list[tuple[str, int]] = []
@@ -227,7 +227,7 @@ class GoFunctions:
 
     @property
     def _end(self) -> int:
-        """Where a record's last four bytes begin: what is special of a function, flags, and how much data it has."""
+        """The offset of a record's last four bytes: function id, flags, and number of FUNCDATA entries."""
         return self._name + {GO_1_2: 28, GO_1_20: 36}.get(self._version, 32)
 
     def _number(self, at: int, size: int) -> int:
@@ -236,7 +236,7 @@ class GoFunctions:
         return int.from_bytes(self.data[at : at + size], "little" if self._little else "big")
 
     def _field(self, function: int, number: int) -> int:
-        """A number of a function's record, counted from its name on."""
+        """An integer of a function's record, by index from its name."""
         return self._number(self._records[function] + self._name + 4 * number, 4)
 
     def _text(self, at: int) -> str:
@@ -250,10 +250,10 @@ class GoFunctions:
         return self._text(self._files + place) if place != 0xFFFFFFFF else ""
 
     def _along(self, function: int, table: int) -> Iterator[tuple[int, int]]:
-        """(address, value from there on) of one of the tables of values; a last entry of -1 where it ends early.
+        """(address, value from there on) of a pc-value table; the last value is -1 if the table ends early.
 
-        Each step is two numbers of variable length: by how much the value changes (its lowest bit is the sign), and for
-        how many instructions it then stays.
+        Each step is two varints: the change of the value (zigzag encoded), and the number of instruction units that it
+        is valid for.
         """
         at = self._values + table
         address, value, end = self.starts[function], -1, self.ends[function]
@@ -275,7 +275,7 @@ class GoFunctions:
             yield address, -1
 
     def _values_of(self, function: int, table: int) -> list[tuple[int, int]]:
-        """As :meth:`_along`, remembered: many addresses lie in one function."""
+        """As :meth:`_along`, cached: many addresses are in one function."""
         key = (function, table)
         found = self._steps.get(key)
         if found is None:
@@ -287,7 +287,7 @@ class GoFunctions:
         return found
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """A number, and where it ends; -1 for one that is cut short or longer than five bytes."""
+        """(varint, offset after it); -1 if it is truncated or longer than five bytes."""
         value = 0
         for i in range(5):
             if at + i >= len(self.data):
@@ -298,11 +298,11 @@ class GoFunctions:
                 return value & 0xFFFFFFFF, at + i + 1
         return 0, -1
 
-    # Where things lie ------------------------------------------------------------------------------------
+    # Base addresses -------------------------------------------------------------------------------------
 
     def _text_start(self, stated: int, table: int, count: int) -> int:
-        """From where functions are counted: what the table states; where that was left to relocation or is no longer
-        stated, what the run-time's description of the program says; else where the code begins."""
+        """The base address of functions: from the table; if that has to be relocated or is no longer there, from
+        runtime.moduledata; else the start of the code."""
         last = self._number(table + 8 * count, 4) if count < len(self.data) else 0
         section = self._elf.section(".text")
         for start in (stated, self._relocated(self._address + 8 + 2 * self._word), self._module_word(_TEXT)):
@@ -319,14 +319,14 @@ class GoFunctions:
 
     @cached_property
     def _relocations(self) -> memoryview:
-        """The relocations that the loader applies, where they are of the kind with addends."""
+        """The relocations that the loader applies, if they have addends."""
         for section in self._elf.sections:
             if section.type == SHT_RELA and section.flags & SHF_ALLOC and section.name != ".rela.plt":
                 return self._elf.section_data(section) or memoryview(b"")
         return memoryview(b"")
 
     def _relocated(self, address: int) -> int:
-        """What the loader puts at an address; 0 for nothing."""
+        """The value that the loader stores at an address; 0 for none."""
         return self._relocation(struct.pack("<Q", address), 0, 16) if self._little and self._word == 8 else 0
 
     def _relocation(self, key: bytes, at: int, give: int) -> int:
@@ -342,7 +342,7 @@ class GoFunctions:
 
     @cached_property
     def _module(self) -> int:
-        """The address of runtime.moduledata, which begins with that of this table; 0 where it is not found."""
+        """The address of runtime.moduledata, whose first word is the address of this table; 0 if it is not found."""
         if not self._little or self._word != 8:
             return 0
         key = struct.pack("<Q", self._address)
@@ -364,13 +364,13 @@ class GoFunctions:
         return int.from_bytes(data, "little") if data is not None else 0
 
     def _module_word(self, number: int) -> int:
-        """A word of runtime.moduledata; 0 where it is not found."""
+        """A word of runtime.moduledata; 0 if it is not found."""
         at = self._module + 8 * number
         return (self._at(at) or self._relocated(at)) if self._module else 0
 
     @cached_property
     def _function_data(self) -> int:
-        """Where the data of functions begins (``go:func.*``), as what is inlined tells; 0 where that is not known."""
+        """The base of FUNCDATA (``go:func.*``), found by checking inlining trees; 0 if unknown."""
         if self._version not in (GO_1_18, GO_1_20):
             return 0
         tried = []
@@ -387,15 +387,14 @@ class GoFunctions:
         return 0
 
     def _indexes(self, function: int) -> list[tuple[int, int]]:
-        """Along a function's code, which inlined function it is of, -1 for its own; nothing where none is inlined."""
+        """Along a function's code, the index in its inlining tree, -1 for its own code; empty if nothing is inlined."""
         record = self._records[function]
         if self._field(function, 6) <= _INLINE_INDEX or self._number(record + self._end + 3, 1) <= _INLINE_TREE:
             return []
         return self._values_of(function, self._number(record + self._end + 4 + 4 * _INLINE_INDEX, 4))
 
     def _call(self, function: int, index: int, base: int) -> tuple[int, int] | None:
-        """Of what is inlined in a function, where its name is, and how far behind the function's start is the place of
-        the call; None where there is no such entry."""
+        """(offset of the name, offset of the call from the function's start) of an inlining tree's entry, or None."""
         at = self._records[function] + self._end + 4 + 4 * (self._field(function, 6) + _INLINE_TREE)
         place = self._number(at, 4)
         stride, name_at, call_at = (20, 12, 16) if self._version == GO_1_18 else (16, 4, 8)
@@ -406,11 +405,11 @@ class GoFunctions:
         name += self._names_at
         if name >= len(self.data) or call >= self.ends[function] - self.starts[function]:
             return None
-        # Names stand one behind the other.
+        # Names are consecutive.
         return (name, call) if self.data[name - 1] == 0 and self.data[name] else None
 
 
 def _value(values: list[tuple[int, int]], address: int) -> int:
-    """The value at an address; -1 where there is none."""
+    """The value at an address; -1 for none."""
     at = bisect_right(values, address, key=lambda entry: entry[0]) - 1
     return values[at][1] if at >= 0 else -1

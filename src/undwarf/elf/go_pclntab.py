@@ -4,24 +4,9 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.elf.integers import integer_at
 
 __all__ = ["read_functions"]
-
-BYTE = cython.declare(cython.ulonglong, 0xFF)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1, check=True)
-@cython.locals(table="const unsigned char[::1]", i=cython.Py_ssize_t, value=cython.ulonglong)
-def _word(table: Any, at: cython.Py_ssize_t, size: cython.Py_ssize_t, big: cython.bint) -> cython.ulonglong:
-    """The unsigned number of ``size`` bytes at a place inside of the table."""
-    value = 0
-    for i in range(size):
-        value |= cython.cast(cython.ulonglong, table[at + i]) << cython.cast(
-            cython.int, 8 * (size - 1 - i) if big else 8 * i
-        )
-    return value
 
 
 @cython.locals(
@@ -53,11 +38,11 @@ def read_functions(
     big: cython.bint,
     columns: Any,
 ) -> int:
-    """Fill ``columns`` (Q: starts, ends, places of records and of names in the table); how many functions there are.
+    """Fill ``columns`` (Q: starts, ends, offsets of records and of names in the table); the number of functions.
 
-    ``at``: where ``count`` pairs of numbers of ``field`` bytes begin, each the start of a function from ``base`` and
-    its record from ``records`` on, with one more start behind them. Records have ``record_size`` bytes at least, the
-    name's place from ``names`` on at ``name_at``. What does not ascend or lies outside of the table is left out.
+    At ``at`` are ``count`` pairs of integers of ``field`` bytes, the start of a function relative to ``base`` and its
+    record's offset from ``records``, then the end of the last one. Records have at least ``record_size`` bytes; at
+    ``name_at`` is the name's offset from ``names``. Entries out of order or outside of the table are left out.
     """
     view = table
     start_column, end_column, record_column, name_column = columns
@@ -69,15 +54,15 @@ def read_functions(
     with cython.nogil:
         for i in range(count):
             place = at + 2 * i * field
-            low = base + _word(view, place, field, big)
-            record = _word(view, place + field, field, big)
-            high = base + _word(view, place + 2 * field, field, big)
+            low = base + integer_at(view, place, field, big)
+            record = integer_at(view, place + field, field, big)
+            high = base + integer_at(view, place + 2 * field, field, big)
             if low < last or high <= low:
                 continue
             if records > size or record > size - records or record_size > size - records - record:
                 continue
             record += records
-            name = _word(view, cython.cast(cython.Py_ssize_t, record + name_at), 4, big)
+            name = integer_at(view, cython.cast(cython.Py_ssize_t, record + name_at), 4, big)
             if names > size or name >= size - names:
                 continue
             start_column[kept] = low

@@ -1,48 +1,59 @@
-"""The fixed structures of an ELF file: file header, program headers, section headers.
+# constants of kernels: the build writes the .pxd beside this file
+"""The fixed structures of ELF files: file header, program headers, section headers; and their numbers.
 
 Source: System V ABI, gABI chapters 4 and 5. The four layouts (32 or 64 bits, little or big endian) differ
 only in their :class:`Layout`.
 """
 
 import struct
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-PT_LOAD: Final = 1
-PT_DYNAMIC: Final = 2
-PT_INTERP: Final = 3
-PT_NOTE: Final = 4
-PF_X: Final = 1
-PF_W: Final = 2
-PF_R: Final = 4
-SHT_NULL: Final = 0
-SHT_SYMTAB: Final = 2
-SHT_STRTAB: Final = 3
-SHT_RELA: Final = 4
-SHT_NOTE: Final = 7
-SHT_NOBITS: Final = 8
-SHT_REL: Final = 9
-SHT_DYNSYM: Final = 11
-SHT_SYMTAB_SHNDX: Final = 18
-SHF_WRITE: Final = 1
-SHF_ALLOC: Final = 2
-SHF_EXECINSTR: Final = 4
-SHF_COMPRESSED: Final = 0x800
-ET_REL: Final = 1
-ET_EXEC: Final = 2
-ET_DYN: Final = 3
-ET_CORE: Final = 4
-EM_NONE: Final = 0
-EM_386: Final = 3
-EM_ARM: Final = 40
-EM_X86_64: Final = 62
-EM_AARCH64: Final = 183
-EM_RISCV: Final = 243
-PN_XNUM: Final = 0xFFFF
-SHN_XINDEX: Final = 0xFFFF
+PT_LOAD = 1
+PT_DYNAMIC = 2
+PT_INTERP = 3
+PT_NOTE = 4
+PF_X = 1
+PF_W = 2
+PF_R = 4
+SHT_NULL = 0
+SHT_SYMTAB = 2
+SHT_STRTAB = 3
+SHT_RELA = 4
+SHT_NOTE = 7
+SHT_NOBITS = 8
+SHT_REL = 9
+SHT_DYNSYM = 11
+SHT_SYMTAB_SHNDX = 18
+SHF_WRITE = 1
+SHF_ALLOC = 2
+SHF_EXECINSTR = 4
+SHF_COMPRESSED = 0x800
+ET_REL = 1
+ET_EXEC = 2
+ET_DYN = 3
+ET_CORE = 4
+EM_NONE = 0
+EM_386 = 3
+EM_ARM = 40
+EM_X86_64 = 62
+EM_AARCH64 = 183
+EM_RISCV = 243
+PN_XNUM = 0xFFFF
+SHN_LORESERVE = 0xFF00
+SHN_COMMON = 0xFFF2
+SHN_XINDEX = 0xFFFF
+STT_NOTYPE = 0
+STT_OBJECT = 1
+STT_FUNC = 2
+STT_GNU_IFUNC = 10
+STB_GLOBAL = 1
+STB_WEAK = 2
+STV_INTERNAL = 1
+STV_HIDDEN = 2
 
-MAGIC: Final = b"\x7fELF"
-NOT_ELF: Final = "not an ELF file"
-"""Why a file without it cannot be read as one."""
+MAGIC = b"\x7fELF"
+NOT_ELF = "not an ELF file"
+"""Error text for files without the magic number."""
 
 
 class Segment(NamedTuple):
@@ -75,7 +86,7 @@ class Section(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How one class (32 or 64 bits) and byte order lays its structures out."""
+    """The layout of structures for one class (32 or 64 bits) and byte order."""
 
     is_64: bool
     mark: str
@@ -101,8 +112,8 @@ def _layout(is_64: bool, mark: str) -> Layout:
     )
 
 
-LAYOUTS: Final = {(kind, order): _layout(kind == 2, mark) for kind in (1, 2) for order, mark in ((1, "<"), (2, ">"))}
-"""By the bytes EI_CLASS and EI_DATA."""
+LAYOUTS = {(kind, order): _layout(kind == 2, mark) for kind in (1, 2) for order, mark in ((1, "<"), (2, ">"))}
+"""By (EI_CLASS, EI_DATA)."""
 
 
 def segment_from_words(words: tuple[int, ...], is_64: bool) -> Segment:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""LZ4 blocks unpacked, as they are in kernel images.
+"""Decompresses LZ4, as in kernel images.
 
 Source: the LZ4 block format (doc/lz4_Block_format.md of LZ4); the legacy frame that ``lz4 -l`` writes.
 """
@@ -13,7 +13,7 @@ __all__ = ["LEGACY_MAGIC", "unpack_block", "unpack_legacy"]
 
 LEGACY_MAGIC = b"\x02\x21\x4c\x18"
 LEGACY_BLOCK = 8 << 20
-"""What a block of a legacy frame unpacks to at most."""
+"""Maximum uncompressed size of a block of a legacy frame."""
 
 
 @cython.locals(
@@ -30,7 +30,7 @@ LEGACY_BLOCK = 8 << 20
     good=cython.bint,
 )
 def unpack_block(source: Any, target: Any) -> int:
-    """Unpack one block into ``target``; how many bytes it has, -1 if it is damaged or has more than fit."""
+    """Decompress a block into ``target``; its size, -1 if it is damaged or does not fit."""
     at = to = 0
     end = source.shape[0]
     room = target.shape[0]
@@ -73,7 +73,7 @@ def unpack_block(source: Any, target: Any) -> int:
             length += 4
             if back == 0 or back > to or length > room - to:
                 break
-            # What is copied may run into what it is copied to: then it repeats.
+            # Source and target of a match may overlap: then its bytes repeat.
             length += to
             while to < length:
                 target[to] = target[to - back]

@@ -1,4 +1,4 @@
-"""ELF notes (gABI chapter 5, "Note Section"): the build-id lives in one."""
+"""ELF notes (gABI chapter 5, "Note Section"), of which one has the build-id."""
 
 from collections.abc import Iterator
 from struct import Struct
@@ -6,11 +6,11 @@ from struct import Struct
 NT_GNU_BUILD_ID = 3
 
 MAX_NOTES = 4096
-"""Notes read from one segment or section; a core file has one for each thread."""
+"""Maximum notes read from a segment or section; a core file has notes for each thread."""
 
 
 def notes(data: memoryview, byte_order: str, align: int = 4) -> Iterator[tuple[bytes, int, memoryview]]:
-    """Yields (owner without NUL, type, descriptor) until the data ends or stops making sense.
+    """Yields (owner without NUL, type, descriptor) until the end of the data or an invalid note.
 
     ``align`` is that of the segment or section: 8 pads to 8 (GNU properties), anything else to 4.
     """
@@ -29,7 +29,7 @@ def notes(data: memoryview, byte_order: str, align: int = 4) -> Iterator[tuple[b
 
 
 def build_id(data: memoryview, byte_order: str, align: int = 4) -> bytes:
-    """The GNU build-id among these notes; empty when there is none."""
+    """The GNU build-id among these notes; empty if there is none."""
     for owner, kind, descriptor in notes(data, byte_order, align):
         if owner == b"GNU" and kind == NT_GNU_BUILD_ID and 0 < len(descriptor) <= 64:
             return bytes(descriptor)

@@ -13,8 +13,8 @@ from undwarf.mapped_files import MappedFile
 def map_regular_file(path: str) -> MappedFile:
     """The file's bytes, mapped. Raises ElfError for anything but a readable regular file that is not empty.
 
-    The kind is looked at before the file is opened, since opening a device or a FIFO can act on it, and again
-    afterwards, since the name may have been given to something else meanwhile.
+    The file type is checked before opening, since opening a device or a FIFO has side effects, and again afterwards,
+    since the file may have been replaced meanwhile.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -41,7 +41,7 @@ def map_regular_file(path: str) -> MappedFile:
 
 
 def _map(fd: int, size: int, path: str) -> MappedFile:
-    # Privately: kernels from 6.16 on share their own types (/sys/kernel/btf/vmlinux) with nobody.
+    # MAP_PRIVATE: from Linux 6.16 on /sys/kernel/btf/vmlinux cannot be mapped shared.
     if sys.version_info >= (3, 13):
         return MappedFile.of(fd, size, path, trackfd=False)
     return MappedFile.of(fd, size, path)
@@ -58,7 +58,7 @@ def _open(path: str) -> int:
 
 
 def _allow_more_files() -> bool:
-    """Raises this process's limit of open files to the most it may have; a mapping keeps its descriptor open."""
+    """Raise the soft limit of open files to the hard limit: each mapping keeps a descriptor open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:
         return False

@@ -1,8 +1,8 @@
-"""Addresses for the sections of files that are not linked (``ET_REL``: object files, kernel modules).
+"""Assigns addresses to the sections of relocatable files (``ET_REL``: object files, kernel modules).
 
-All sections of such a file claim address 0. They are laid out in the file's order, each aligned, as the kernel does
-with a module's (``layout_sections`` in kernel/module/main.c): code, then code of initialisation, then data. The kernel
-gives initialisation memory of its own, which no recording describes: its addresses here are placeholders.
+All sections of such a file have address 0. They are laid out in the file's order, each aligned, as the kernel does for
+modules (``layout_sections`` in kernel/module/main.c): code, then init code, then data. The kernel allocates init
+sections separately, and no recording has their addresses: those here are placeholders.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ PAGE = 4096
 
 
 def section_addresses(elf: ElfFile) -> memoryview:
-    """The address (Q) of each section by its index; 0 for what is not loaded. Initialisation directly follows code."""
+    """The address (Q) of each section by index; 0 for sections that are not loaded. Init code directly follows code."""
     column = zeros("Q", len(elf.sections))
     loaded = [section for section in elf.sections if section.flags & SHF_ALLOC]
     if elf.kind != ET_REL:
@@ -32,19 +32,19 @@ def section_addresses(elf: ElfFile) -> memoryview:
 
 
 def text_offsets(elf: ElfFile) -> dict[int, int]:
-    """The offset of each executable section from the module's start, by section index; without initialisation."""
+    """The offset of each executable section from the module's start, by section index; without init sections."""
     return _lay_out(_code(_text(elf), init=False), 0)[0]
 
 
 def code_addresses(elf: ElfFile) -> dict[int, int]:
-    """The same with sections of initialisation, which start on the page after the others."""
+    """The same including init sections, which start on the page after the others."""
     text = _text(elf)
     found, end = _lay_out(_code(text, init=False), 0)
     return {**found, **_lay_out(_code(text, init=True), end + PAGE - 1 & -PAGE)[0]}
 
 
 def _text(elf: ElfFile) -> list[Section]:
-    """Executable sections that have bytes in the file; one larger than the file is damaged."""
+    """Executable sections with bytes in the file; one larger than the file is damaged."""
     wanted = SHF_ALLOC | SHF_EXECINSTR
     return [
         section

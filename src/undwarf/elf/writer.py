@@ -1,4 +1,4 @@
-"""Adds sections to ELF files: a file that holds nothing else, or a copy of a file that carries them loaded."""
+"""Writes sections to ELF files: a file with nothing else, or a copy of a file with the sections added and loaded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class NewSection:
     place: "Callable[[dict[str, int]], bytes]"
     segment: int = 0
     link: str = ""
-    """The name of another new section that this one speaks of."""
+    """The name of another new section that this one refers to."""
 
 
 def section_file(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
@@ -49,9 +49,9 @@ def section_file(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
 
 
 def carrying(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
-    """A copy of a linked file with these sections behind all it has, loaded with it, and found by program headers.
+    """A copy of a linked file with these sections appended, loaded, and referenced by program headers.
 
-    Sections of the same names give way. Raises ElfError for a file without segments.
+    They replace sections of the same names. Raises ElfError for a file without segments.
     """
     if not any(segment.type == _PT_LOAD for segment in elf.segments):
         raise ElfError(f"{elf.path} has no segments that are loaded", "a section cannot be added to it")
@@ -83,8 +83,8 @@ def _up(value: int, align: int) -> int:
 
 
 class _Layout:
-    """Where new sections come to lie: on pages of their own behind the last segment, first a new program header
-    table, which has to lie in a segment that is loaded."""
+    """The addresses of new sections: on separate pages after the last segment, starting with a new program header
+    table, which must be in a loaded segment."""
 
     def __init__(self, elf: ElfFile, sections: Sequence[NewSection]) -> None:
         self._elf = elf
@@ -113,7 +113,7 @@ class _Layout:
         }
 
     def segments(self) -> list[Segment]:
-        """The program headers of a copy; those that are loaded ascend."""
+        """The program headers of a copy; loaded ones in ascending order."""
         found = []
         last = max(i for i, segment in enumerate(self._kept) if segment.type == _PT_LOAD)
         address, offset = self.address, self.offset
@@ -168,7 +168,7 @@ class _Headers:
             names.extend(name.encode("utf-8", "surrogateescape") + b"\0")
             return at if name else 0
 
-        # Symbols name sections by number, so that all keep theirs.
+        # Symbols refer to sections by index, so existing indices do not change.
         rows: list[tuple[int, ...]] = [(name_of(section.name), *section[2:]) for section in kept] or [(0,) * 10]
         numbers = {section.name: number for number, section in enumerate(kept)}
         for section, address, offset in placed:

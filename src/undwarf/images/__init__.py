@@ -1,4 +1,4 @@
-"""Images: what the mappings of a recording hold, and the files on this machine that really are those images."""
+"""Images: the files, kernels and JIT code that a recording maps, and the verified files of them on this machine."""
 
 from undwarf.images.finder import Finder
 from undwarf.images.image import Image, ImageStore

@@ -1,8 +1,9 @@
-"""A client of debuginfod servers: files by build-id, over the network, only when the user asks for it.
+"""A client of debuginfod servers: files by build-id, over the network, only at the user's request.
 
-The cache is laid out and aged as elfutils' client does (debuginfod/debuginfod-client.c, debuginfod_find_debuginfo(3)),
-so that gdb, perf and undwarf share what any of them fetched: ``BUILDID/debuginfo``, ``BUILDID/executable``, written
-under another name and renamed; an empty file says that no server had it, for ``cache_miss_s`` seconds.
+The cache has the layout and the aging of elfutils' client (debuginfod/debuginfod-client.c,
+debuginfod_find_debuginfo(3)), so that gdb, perf and undwarf share fetched files: ``BUILDID/debuginfo``,
+``BUILDID/executable``, written under another name and renamed; an empty file records for
+``cache_miss_s`` seconds that no server has it.
 """
 
 import os
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 CACHE_MISS_S = 600
 CLEAN_INTERVAL_S = 86400
 MAX_UNUSED_AGE_S = 604800
-"""What the cache's own files of these names say where they do not exist yet."""
+"""Default contents of the cache's own files."""
 
 ENOUGH_BYTES = 100 << 10
-"""Bytes that must come within one timeout, else the server is too slow."""
+"""Bytes that must arrive within each timeout, else the server is too slow."""
 MAX_REDIRECTS = 5
 MAX_FAILURES = 2
-"""Files a server may fail to deliver before it is not asked again."""
+"""Failures of a server after which it is not used again."""
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -46,13 +47,13 @@ _OURS = re.compile(r"[0-9a-f]{2,128}\Z")
 _KINDS = re.compile(r"(debuginfo|executable|source.*|section.*)\Z")
 
 Report = Callable[[str, int, int], None]
-"""Told what is downloaded, how many bytes of it have come, and how many there are (0 where unknown)."""
+"""Called with the name of a download, the bytes received, and its size (0 if unknown)."""
 
 
 def servers(environ: Mapping[str, str] | None = None, folder: str = "/etc/debuginfod") -> tuple[str, ...]:
     """The servers that ``$DEBUGINFOD_URLS`` names, else those of the distribution's ``/etc/debuginfod/*.urls``.
 
-    Words that are no address (``ima:enforcing``) are left out.
+    Words that are no URL (``ima:enforcing``) are left out.
     """
     env = os.environ if environ is None else environ
     text = env.get("DEBUGINFOD_URLS", "")
@@ -75,9 +76,9 @@ def _number(environ: Mapping[str, str], name: str, default: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Servers and bounds. ``timeout`` in s is for 100 KB to arrive; ``max_time`` in s for a whole file, 0 for none.
+    """Servers and limits. ``timeout``: seconds for 100 KB; ``max_time``: seconds for a file, 0 for no limit.
 
-    ``max_size`` in bytes; ``retries`` after a failure that another try may mend.
+    ``max_size`` in bytes; ``retries`` after temporary failures.
     """
 
     urls: tuple[str, ...]
@@ -90,7 +91,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, limits: Limits = DEFAULT) -> "Settings":
-        """What the variables of elfutils' client say; the smaller of its size limit and ours counts."""
+        """Options from the environment variables of elfutils' client; the smaller of its size limit and ours counts."""
         env = os.environ if environ is None else environ
         size = _number(env, "DEBUGINFOD_MAXSIZE", 0)
         return cls(
@@ -115,7 +116,7 @@ def _headers(path: str) -> Iterator[tuple[str, str]]:
 
 
 class _Failure(Exception):
-    """A server did not deliver; ``again``: another try may help."""
+    """A server failed; ``again``: a retry may help."""
 
     def __init__(self, why: str, *, again: bool = False) -> None:
         super().__init__(why)
@@ -144,7 +145,7 @@ class _Server:
 
 @dataclass(slots=True)
 class _Asked:
-    """What one question for a file brought; ``everywhere``: all servers said that they do not have it."""
+    """The result of a query for a file; ``everywhere``: all servers reported that they do not have it."""
 
     everywhere: bool = True
     path: str = ""
@@ -152,10 +153,10 @@ class _Asked:
 
 
 class _Watch:
-    """Shuts connections down when the time for an answer is up, from a thread of its own.
+    """Shuts connections down after a deadline, in a separate thread.
 
-    The timeouts of sockets are for single reads: a byte now and then, or one "100 Continue" after the other, pass them
-    for ever. A context manager for one request at a time; :meth:`see` takes each connection that is made meanwhile.
+    Socket timeouts are for single reads: a server that sends a byte now and then, or "100 Continue" repeatedly, never
+    exceeds them. A context manager for one request at a time; :meth:`see` registers its connections.
     """
 
     def __init__(self, sockets: "list[socket.socket]") -> None:
@@ -164,7 +165,7 @@ class _Watch:
         self._changed = threading.Condition()
         self._over = False
         self.late = False
-        """Whether time was up."""
+        """Whether the deadline has passed."""
 
     def __enter__(self) -> "_Watch":
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -178,13 +179,13 @@ class _Watch:
         self._thread.join()
 
     def allow(self, seconds: float) -> None:
-        """Give the server this long from now on."""
+        """Set the deadline to this long from now."""
         with self._changed:
             self._until = time.monotonic() + seconds
             self._changed.notify()
 
     def see(self, event: str, info: "Mapping[str, object]") -> None:
-        """Learn of a connection (httpcore's "trace" extension)."""
+        """Register a connection (httpcore's "trace" extension)."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             stream: Any = info.get("return_value")
             found = stream.get_extra_info("socket") if stream is not None else None
@@ -204,17 +205,16 @@ class _Watch:
             import socket
 
             for one in self._sockets:
-                # Not SSLSocket's own method, which takes apart what another thread reads from.
+                # Not SSLSocket's own method, which frees state that another thread is reading with.
                 with suppress(OSError):
                     socket.socket.shutdown(one, socket.SHUT_RDWR)
 
 
 class Debuginfod:
-    """Fetches files by build-id from the servers, once; what is not there is remembered.
+    """Fetches files by build-id from the servers, once; misses are cached, too.
 
-    Bytes come only from servers the user named: redirections to another host, port or scheme are refused, but for the
-    one from http to https on their usual ports.
-    A file is taken only if it carries the build-id asked for. What goes wrong is counted in ``defects``.
+    Only the user's servers are used: redirections to another host, port or scheme are refused, except from http to
+    https on the default ports. A file must have the requested build-id. Failures are counted in ``defects``.
     """
 
     def __init__(
@@ -244,11 +244,11 @@ class Debuginfod:
             self._sockets.clear()
 
     def executable(self, build_id: bytes, name: str = "") -> str:
-        """The path of the binary with this build-id, fetched if need be; empty where no server has it."""
+        """The path of the binary with this build-id, fetched if need be; empty if no server has it."""
         return self._find(build_id, EXECUTABLE, name)
 
     def debuginfo(self, build_id: bytes, name: str = "") -> str:
-        """The path of the debug file with this build-id, fetched if need be; empty where no server has it."""
+        """The path of the debug file with this build-id, fetched if need be; empty if no server has it."""
         return self._find(build_id, DEBUGINFO, name)
 
     def _find(self, build_id: bytes, kind: str, name: str) -> str:
@@ -267,7 +267,7 @@ class Debuginfod:
     def _look(self, build_id: bytes, kind: str, name: str) -> str:
         cache = self.settings.cache
         if not cache:
-            self.defects.add("no place for debuginfod's cache", detail="set DEBUGINFOD_CACHE_PATH")
+            self.defects.add("no directory for debuginfod's cache", detail="set DEBUGINFOD_CACHE_PATH")
             return ""
         path = cached(cache, build_id, kind)
         if path and self._carries(path, build_id):
@@ -290,7 +290,7 @@ class Debuginfod:
     # The cache -----------------------------------------------------------------------------------------
 
     def _is_missing(self, top: int, miss: str) -> bool:
-        """Whether the cache says that no server has a file; what is too old to say so is removed."""
+        """Whether a cache entry records that no server has a file; outdated ones are removed."""
         with suppress(OSError):
             status = os.stat(miss, dir_fd=top, follow_symlinks=False)
             if not status.st_size and stat.S_ISREG(status.st_mode):
@@ -301,7 +301,7 @@ class Debuginfod:
         return False
 
     def _configured(self, top: int, name: str, default: int) -> int:
-        """The number in one of the cache's own files, which is written where it is not there yet."""
+        """The number in one of the cache's own files, which is created if it does not exist."""
         opener = partial(os.open, mode=0o666, dir_fd=top)
         try:
             with open(name, encoding="ascii", errors="replace", opener=opener) as file:
@@ -314,7 +314,7 @@ class Debuginfod:
         return default
 
     def _clean(self, top: int) -> None:
-        """Once a day, removes cached files that nobody has read for a week."""
+        """Once a day, removes cached files that were not read for a week."""
         marker = "cache_clean_interval_s"
         interval = self._configured(top, marker, CLEAN_INTERVAL_S)
         now = time.time()
@@ -348,8 +348,8 @@ class Debuginfod:
     # The network ---------------------------------------------------------------------------------------
 
     def _ask(self, build_id: bytes, kind: str, name: str, folder: int) -> _Asked:
-        """Asks one server after the other; the one that delivered last comes first. ``folder`` is the handle of the
-        build-id's directory."""
+        """Queries the servers in turn, the last successful one first. ``folder`` is the descriptor of the build-id's
+        directory."""
         asked = _Asked()
         for server in list(self._servers):
             if server.dead:
@@ -375,11 +375,11 @@ class Debuginfod:
         return asked
 
     def _count(self, server: _Server, why: str, what: str) -> None:
-        self.defects.add("debuginfod server did not deliver", server.url, detail=f"{what}: {why}")
+        self.defects.add("debuginfod server failed", server.url, detail=f"{what}: {why}")
         server.failures += 1
         if server.failures >= MAX_FAILURES:
             server.dead = True
-            self.defects.add("debuginfod server not asked again", server.url, detail="it failed several times")
+            self.defects.add("debuginfod server not used again", server.url, detail="it failed several times")
 
     def _fetch(self, server: str, build_id: bytes, kind: str, name: str, folder: int) -> str:
         """Downloads one file from one server to the cache; its path there."""
@@ -406,7 +406,7 @@ class Debuginfod:
         return path
 
     def _receive(self, url: str, write: Callable[[bytes], int], kind: str, name: str) -> tuple[int, float | None]:
-        """(bytes received, time of the last modification) of what an address gives. Raises _Failure, _NotThere."""
+        """(bytes received, time of the last modification) of a URL. Raises _Failure, _NotThere."""
         import httpx
 
         clock = _Clock(self.settings.timeout, self.settings.max_time)
@@ -461,16 +461,13 @@ class Debuginfod:
             if self.report is not None:
                 self.report(title, done, total)
             clock.came(len(chunk))
-        # A connection that was shut down may look like an answer's end.
+        # A connection that was shut down may look like the end of a response.
         clock.came(0)
         return done, _modified(response.headers.get("last-modified", ""))
 
 
 class _Clock:
-    """The time for one file: ``timeout`` in s for its first 100 KB, then for each 100 KB more; ``whole`` in s for all.
-
-    0 stands for no bound.
-    """
+    """The time for a file: ``timeout`` seconds for each 100 KB; ``whole`` seconds in all; 0 for no limit."""
 
     def __init__(self, timeout: int, whole: int) -> None:
         self._timeout = timeout
@@ -479,13 +476,13 @@ class _Clock:
         self._watch: _Watch | None = None
 
     def begin(self, watch: _Watch) -> None:
-        """Let ``watch`` shut connections down when time is up."""
+        """Set the deadline of ``watch``."""
         self._watch = watch
         self._started = time.monotonic()
         self._allow()
 
     def came(self, count: int) -> None:
-        """Take note of so many bytes. Raises _Failure where time is up."""
+        """Account for received bytes. Raises _Failure after the deadline."""
         self._window += count
         if self._watch is not None and self._watch.late:
             raise _Failure(self.complaint())
@@ -494,7 +491,7 @@ class _Clock:
             self._allow()
 
     def _allow(self) -> None:
-        # A little more than a socket's own timeout, so that a silent server is met by that, after which we try again.
+        # A little more than the socket timeout, so that a silent server triggers that one, and is retried.
         bounds = [self._timeout * 1.1] if self._timeout else []
         if self._whole:
             bounds.append(max(0, self._started + self._whole - time.monotonic()))
@@ -502,7 +499,7 @@ class _Clock:
             self._watch.allow(min(bounds))
 
     def complaint(self) -> str:
-        """What there is to say when time is up."""
+        """The error message for a passed deadline."""
         if self._whole and time.monotonic() - self._started >= self._whole:
             return f"the file took longer than {self._whole} s"
         return f"fewer than {ENOUGH_BYTES >> 10} KB came in {self._timeout} s"
@@ -518,7 +515,7 @@ def _check_status(status: int) -> None:
 
 
 def _redirected(url: str, location: str) -> str:
-    """Where a redirection leads. Raises _Failure where that is not the same server."""
+    """The target of a redirection. Raises _Failure unless it is the same server."""
     from urllib.parse import urljoin, urlsplit
 
     target = urljoin(url, location)
@@ -537,7 +534,7 @@ def _redirected(url: str, location: str) -> str:
 
 
 def _size(response: "httpx.Response") -> int:
-    """The size a server announces; 0 where it does not."""
+    """The size in the response's header; 0 if it has none."""
     for header in ("content-length", "x-debuginfod-size"):
         text = response.headers.get(header, "")
         if text.isascii() and text.isdigit() and len(text) < 20:

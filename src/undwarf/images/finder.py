@@ -1,7 +1,7 @@
 """Finds files: the binary that was mapped, its separate debug file.
 
-A file is only used when it is the right one: where the recording tells the build-id, the file must carry it.
-The places are those of perf, gdb and elfutils: the recorded path under ``symfs``, in containers that still run,
+Files are verified: if the recording has a build-id, the file must have the same one.
+Places searched are those of perf, gdb and elfutils: the recorded path under ``symfs``, in containers that still run,
 perf's own cache (``~/.debug``), the debug directories with their ``.build-id`` folders, the cache of debuginfod's
 clients and, where the user asks for it, debuginfod servers.
 """
@@ -16,7 +16,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images import build_ids
-from undwarf.images.containers import Containers
+from undwarf.images.container_files import Containers
 from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE, cached, debuginfod_cache, perf_cache
 from undwarf.images.mapped_file_check import Recorded
 from undwarf.images.symfs_paths import confined, usable
@@ -27,38 +27,38 @@ if TYPE_CHECKING:
     from undwarf.images.jitdump import JitDump
 
 Place = tuple[int, int, int]
-"""Where a file lies: major and minor number of its device, inode."""
+"""Identity of a file: major and minor number of its device, inode."""
 
 DELETED = " (deleted)"
-"""What the kernel puts behind the path of a file that has no name any more."""
+"""Suffix that the kernel appends to the path of a deleted file."""
 
 
 class Mapped(Protocol):
-    """What is known of mapped files beyond their names, where the process is at hand or its memory was kept.
+    """Access to mapped files beyond their names, for running processes and core files.
 
-    A file is told by the path that was recorded and by its build-id, else its place.
+    A file is identified by the recorded path and its build-id, else its device and inode.
     """
 
     def file(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
-        """The very file that was mapped, whatever lies at its path by now; None where it cannot be had."""
+        """The file that was mapped, even if its path has another one by now; None if unavailable."""
 
     def fits(self, elf: ElfFile, path: str, build_id: bytes, place: Place | None) -> bool:
         """Whether a file may be what was mapped."""
 
     def remains(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
-        """What is left of a file in memory, asked for when no file is found; None where that is not enough."""
+        """The parts of a file that are in memory, if no file is found; None if those are not enough."""
 
     def root(self) -> str:
-        """The directory that absolute paths of the process start from; empty where it is our own."""
+        """The process's root directory; empty if it is our own."""
 
 
 class Finder:
-    """Where to look for files.
+    """The places that are searched for files.
 
-    ``symfs`` is the root under which recorded paths are looked up, and never left; ``debug_dirs`` hold
-    separate debug files; ``buildid_dir`` is perf's cache (None: where perf is configured to have it);
-    ``kallsyms`` and ``vmlinux`` are files that the user names and that win over all others. ``debuginfod`` is a
-    client that may use the network; its cache is looked into without one, too.
+    ``symfs`` is the root for recorded paths, which they cannot leave; ``debug_dirs`` have separate debug files;
+    ``buildid_dir`` is perf's cache (None: as perf is configured); ``kallsyms`` and ``vmlinux`` are files given by the
+    user, which take precedence. ``debuginfod`` is a client that may use the network; without one its cache is still
+    used.
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class Finder:
         self.debuginfod = debuginfod
         self.debuginfod_cache = debuginfod.settings.cache if debuginfod is not None else debuginfod_cache()
         self.mapped: Mapped | None = None
-        """Who knows the mapped files themselves."""
+        """Access to the mapped files themselves, if there is any."""
         self.recorded: Recorded | None = None
-        """What tells files from those that replaced them, where there is no build-id."""
+        """Detects replaced files where there is no build-id."""
         self.containers: Containers | None = None
-        """Where else binaries may be: set by whoever knows the recording's processes."""
+        """Further places of binaries; set by callers that know the recording's processes."""
         self.defects = Defects() if defects is None else defects
-        # By the path of a file that was found in a container: that container's root.
+        # Path of a file that was found in a container -> the container's root.
         self._root_of: dict[str, str] = {}
 
     def path_of(self, recorded: str) -> str | None:
-        """The path on this machine of a path of the recording; None where it cannot be one."""
+        """The path on this machine of a recorded path; None if it is no path."""
         if not usable(recorded):
             return None
         return confined(self.symfs, recorded) if self.symfs else recorded
@@ -106,9 +106,8 @@ class Finder:
     def binary(self, recorded: str, build_id: bytes, place: Place | None = None) -> tuple[ElfFile | None, str]:
         """The ELF file that was mapped as ``recorded``, else None and the reason.
 
-        With a build-id, only a file that carries it is taken: at the path, then from perf's cache. Without
-        one, the file at the path is trusted, unless the name says that it was deleted, or :attr:`mapped` or
-        :attr:`recorded` know better.
+        With a build-id, only a file that has it: at the path, then from perf's cache. Without one, the file at the path
+        is trusted, unless the name says that it was deleted, or :attr:`mapped` or :attr:`recorded` disagree.
         """
         mapped = self.mapped
         if mapped is None:
@@ -159,7 +158,7 @@ class Finder:
         return None, problem
 
     def _in_container(self, recorded: str, build_id: bytes) -> ElfFile | None:
-        """The file at a recorded path as a process of the recording sees it that still runs in a container."""
+        """The file at a recorded path in a container where a process of the recording still runs."""
         if self.containers is None or self.symfs or not usable(recorded):
             return None
         for root in self.containers.roots():
@@ -171,7 +170,7 @@ class Finder:
         return None
 
     def fetched(self, build_id: bytes, kind: str, name: str) -> ElfFile | None:
-        """A file from the cache of debuginfod's clients, else from its servers where the user asked for that."""
+        """A file from the cache of debuginfod's clients, else from the servers if the user asked for that."""
         found = self.verified(cached(self.debuginfod_cache, build_id, kind), build_id)
         if found is None and self.debuginfod is not None:
             fetch = self.debuginfod.executable if kind == EXECUTABLE else self.debuginfod.debuginfo
@@ -179,7 +178,7 @@ class Finder:
         return found
 
     def vdso(self, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
-        """The vdso, from perf's cache, else from this process where it runs the recording's kernel release."""
+        """The vdso, from perf's cache, else from this process if it runs on the recording's kernel release."""
         kept = self.mapped.file("[vdso]", build_id, None) if self.mapped is not None else None
         if kept is not None:
             return kept, ""
@@ -215,7 +214,7 @@ class Finder:
         return entry if what != "debug" else ""
 
     def verified(self, path: str, build_id: bytes) -> ElfFile | None:
-        """The ELF file at ``path`` if it is there and carries the build-id."""
+        """The ELF file at ``path`` if it exists and has the build-id."""
         if not path or not os.path.isfile(path):
             return None
         try:
@@ -227,7 +226,7 @@ class Finder:
     def jitdump(self, recorded: str, pid: int = 0) -> "tuple[JitDump | None, str]":
         """The jitdump file that was mapped as ``recorded`` by a process, else None and the reason.
 
-        A container's is looked for below the root of the process itself, while it runs.
+        In a container it is looked up below the root of the process, while it runs.
         """
         from undwarf.images.jitdump import JitDump
 
@@ -260,8 +259,8 @@ class Finder:
     def alt_file(self, elf: ElfFile, recorded: str = "") -> ElfFile | None:
         """The file with the common parts that dwz moved out of a file, which names it and its build-id.
 
-        By build-id below the debug directories, then by the name, which is absolute or starts from the real
-        place of ``elf``, then by its last part in ``.dwz`` of the debug directories, then as any debug file.
+        By build-id below the debug directories, then by the name, which is absolute or relative to the real path of
+        ``elf``, then by its last component in ``.dwz`` of the debug directories, then as any debug file.
         """
         link = elf.alt_link
         if link is None or len(link[1]) < 2:
@@ -291,10 +290,10 @@ class Finder:
             yield f"{directory}/.dwz/{os.path.basename(name)}"
 
     def dwo_files(self, name: str, comp_dir: str, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
-        """Files that may be the ``.dwo`` of a unit of ``elf``, best first; which one it is, its dwo_id must tell.
+        """Candidates for the ``.dwo`` of a unit of ``elf``, best first; callers must check the dwo_id.
 
-        ``name`` and ``comp_dir`` are as the unit states them: the name below the directory it was compiled in,
-        then the same below the directory of the binary, then its last part there.
+        ``name`` and ``comp_dir`` are the unit's: the name below the compilation directory, then below the directory of
+        the binary, then its last component there.
         """
         directories = dict.fromkeys(os.path.dirname(path) for path in (recorded, elf.path) if path)
         last = os.path.basename(name)
@@ -304,8 +303,8 @@ class Finder:
         yield from self._each(elf, places)
 
     def dwp_files(self, elf: ElfFile, recorded: str = "") -> Iterator[ElfFile]:
-        """Files that may be the package of a binary's ``.dwo`` files: its name with ``.dwp``, beside it or its debug
-        file, and below the debug directories. Which units are in it, its index must tell."""
+        """Candidates for the package of a binary's ``.dwo`` files: its name with ``.dwp``, beside it or its debug file,
+        and below the debug directories. Callers must check the index."""
         paths = [path for path in dict.fromkeys((elf.path, os.path.realpath(elf.path), recorded)) if path]
         places = [f"{path}.dwp" for path in paths]
         places += [f"{path.removesuffix('.debug')}.dwp" for path in paths if path.endswith(".debug")]
@@ -326,7 +325,7 @@ class Finder:
             yield from self.dwp_files(debug_elf)
 
     def _each(self, elf: ElfFile, places: list[str]) -> Iterator[ElfFile]:
-        """The ELF files among these places, each once; a place counts below the root that ``elf`` was found in."""
+        """The ELF files among these paths, each once; paths are below the root in which ``elf`` was found."""
         seen = {elf.path}
         for place in places:
             path = self._inside(elf, os.path.normpath(place))
@@ -342,7 +341,7 @@ class Finder:
         return self._root_of.get(elf.path, self.symfs)
 
     def _inside(self, elf: ElfFile, path: str) -> str | None:
-        """Where an absolute path lies for the machine or container that ``elf`` comes from."""
+        """An absolute path of the machine or container of ``elf``, on this machine."""
         root = self._root(elf)
         if not usable(path):
             return None
@@ -383,7 +382,7 @@ class Finder:
         return None
 
     def _by_path(self, elf: ElfFile, recorded: str) -> ElfFile | None:
-        """Fedora's and Ubuntu's old places; without a build-id in both files nothing says that they belong."""
+        """Fedora's and Ubuntu's old paths; only if build-ids in both files show that they belong together."""
         if not elf.build_id:
             return None
         for top in self.debug_dirs:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Identity(Protocol):
-    """What a mapping record tells of its file, as :class:`undwarf.perfdata.FileIdentity` does."""
+    """The file identity in a mapping record, as :class:`undwarf.perfdata.FileIdentity`."""
 
     @property
     def build_id(self) -> bytes: ...
@@ -35,9 +35,9 @@ class Identity(Protocol):
 class Image:
     """A mapped file, the kernel, a module, the vdso, or code without a file.
 
-    ``number`` counts images from 0 in the order they were asked for; ``name`` is as recorded (a kernel's without the
-    symbol that perf appends), ``path`` the same as text; ``build_id`` as recorded, else the file's own once it is open.
-    What is asked for first is found first; failures are remembered.
+    ``number`` counts images from 0 in the order of first use; ``name`` is as recorded (a kernel's without the symbol
+    that perf appends), ``path`` the same as text; ``build_id`` as recorded, else the file's own once it is open.
+    Properties are computed at first use; failures are cached.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Image:
         self.kind = kind
         self.build_id = build_id
         self.path = name.decode("utf-8", "surrogateescape")
-        # By language, whether it has code of it, as far as that was asked (symbols/languages.py).
+        # By language, whether the image has code of it (symbols/language_detection.py).
         self.languages: dict[Any, bool] = {}
         self._finder = finder
         self._osrelease = osrelease
@@ -75,7 +75,7 @@ class Image:
 
     @cached_property
     def elf(self) -> ElfFile | None:
-        """The verified ELF file of this image; None where there is none, and :attr:`problem` says why."""
+        """The verified ELF file of this image; if None, :attr:`problem` has the reason."""
         found: ElfFile | None = None
         with self._finder.defects.contained(self.path) as contained:
             found = self._find()
@@ -90,12 +90,12 @@ class Image:
         if self.kind is ImageKind.FILE:
             found, self._problem = self._finder.binary(self.path, self._recorded_build_id, self._place)
         elif self.kind is ImageKind.MODULE:
-            # Not having its file is no problem by itself: kallsyms name modules as well.
+            # A missing file is no problem by itself: kallsyms name modules, too.
             found, _ = kernel_finder.module(self._finder, self.path, self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.VDSO:
             found, self._problem = self._finder.vdso(self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.KERNEL:
-            # Not having a vmlinux is no problem by itself: kallsyms name the kernel as well.
+            # A missing vmlinux is no problem by itself: kallsyms name the kernel, too.
             found, _ = kernel_finder.vmlinux(self._finder, self._recorded_build_id, self._osrelease)
         elif self.kind is ImageKind.UNKNOWN:
             self._problem = "code of a guest" if self.name.startswith(b"[guest.") else "not a file"
@@ -103,8 +103,8 @@ class Image:
 
     @cached_property
     def plain(self) -> memoryview | None:
-        """The bytes of the mapped file where it is no ELF file, as that of a Lisp system with its compiled code; None
-        for all others. Its addresses are offsets in it. A process may have written to its copy of them."""
+        """The bytes of the mapped file if it is no ELF file, such as the core of a Lisp system with compiled code, else
+        None. Addresses are file offsets. A process may have modified its private copy."""
         if self.kind is not ImageKind.FILE or self._recorded_build_id or self.problem != NOT_ELF:
             return None
         path = self._finder.path_of(self.path)
@@ -113,7 +113,7 @@ class Image:
         return None
 
     def open_dump(self, pid: int = 0) -> "JitDump | None":
-        """The jitdump of this image; ``pid`` is the process that mapped it, which tells where a container's is."""
+        """The jitdump of this image; ``pid`` is the process that mapped it, whose root has it in a container."""
         if self.kind is ImageKind.JITDUMP and not self._looked:
             self._looked = True
             with self._finder.defects.contained(self.path) as contained:
@@ -124,12 +124,12 @@ class Image:
 
     @property
     def jitdump(self) -> "JitDump | None":
-        """The jitdump file of this image, whose offsets are the image's addresses; None where there is none."""
+        """The jitdump file of this image, whose offsets are the image's addresses; None without one."""
         return self.open_dump()
 
     @cached_property
     def debug_elf(self) -> ElfFile | None:
-        """The separate debug file, verified by build-id or checksum; None where there is none."""
+        """The separate debug file, verified by build-id or checksum; None without one."""
         elf = self.elf
         if elf is None or self.kind is not ImageKind.FILE:
             return None
@@ -138,12 +138,12 @@ class Image:
         return None
 
     def has_common_file(self, elf: ElfFile) -> bool:
-        """Whether the file that dwz moved parts of ``elf`` (this image's binary or debug file) to is here."""
+        """Whether the file to which dwz moved parts of ``elf`` (this image's binary or debug file) exists here."""
         return self._finder.alt_file(elf, self.path) is not None
 
     @property
     def problem(self) -> str:
-        """Why this image's code cannot be unwound or named; empty when nothing is wrong."""
+        """Why this image's code cannot be unwound or named; empty if it can."""
         _ = self.elf if self.kind is not ImageKind.JITDUMP else self.jitdump
         return self._problem
 
@@ -153,7 +153,7 @@ class Image:
 
     @cached_property
     def segments(self) -> list[tuple[int, int, int, int]]:
-        """As :meth:`load_segments`, remembered."""
+        """As :meth:`load_segments`, cached."""
         dump = self.jitdump
         if dump is not None:
             return [(0, len(dump.data), 0, PF_R | PF_X)]
@@ -167,17 +167,17 @@ class Image:
         return self.segments
 
     def address_of_offset(self, file_offset: int) -> int | None:
-        """The ELF virtual address at a file offset; None where no loaded segment holds it."""
+        """The ELF virtual address at a file offset; None if no loaded segment contains it."""
         if self.jitdump is not None:
             return file_offset
-        # A module's file states places in its sections, which the kernel lays out.
+        # Addresses in a module's file are relative to sections, which the kernel lays out.
         if self.elf is None or self.kind is ImageKind.MODULE:
             return None
         return self.elf.address_of_offset(file_offset)
 
     def offset_of_address(self, address: int) -> int:
-        """The file offset of an ELF virtual address, the reverse of :meth:`address_of_offset`; the address itself
-        where there is none."""
+        """The file offset of an ELF virtual address, the inverse of :meth:`address_of_offset`; the address itself if
+        there is none."""
         if self.elf is None or self.kind is ImageKind.MODULE or not self.runs_at_file_addresses:
             return address
         for offset, size, start, _flags in self.segments:
@@ -186,7 +186,7 @@ class Image:
         return address
 
     def read(self, address: int, size: int) -> memoryview | None:
-        """``size`` bytes at an ELF virtual address that never change at run time; None elsewhere."""
+        """``size`` bytes at an ELF virtual address that are read-only at run time; None elsewhere."""
         if self.jitdump is not None:
             return self.jitdump.read(address, size)
         return self.elf.read(address, size) if self.elf is not None else None
@@ -195,8 +195,8 @@ class Image:
 class ImageStore:
     """The images of one recording, by image key = (index in ``names``, index in ``identities``).
 
-    Keys that mean the same image (same name and build-id, or same name and inode) give the same object. A
-    path seen with two build-ids gives two images.
+    Keys of the same image (same name and build-id, or same name and inode) give the same object. A path with two
+    build-ids gives two images.
     """
 
     def __init__(
@@ -229,12 +229,12 @@ class ImageStore:
 
     @property
     def osrelease(self) -> str:
-        """The release of the recording's kernel; empty where it does not tell."""
+        """The release of the recording's kernel; empty if unknown."""
         return self._osrelease
 
     @property
     def is_of_this_system(self) -> bool:
-        """Whether the recording names this machine and the release of the kernel that runs on it."""
+        """Whether the recording is of this machine's host name and running kernel release."""
         here = os.uname()
         return bool(self._osrelease) and (self._osrelease, self._hostname) == (here.release, here.nodename)
 
@@ -247,11 +247,11 @@ class ImageStore:
             return image
 
     def named(self, name: bytes, build_id: bytes = b"") -> Image:
-        """The image of this name that no mapping record announces (the kernel of a recording without maps)."""
+        """An image by name, without a mapping record (the kernel of a recording without maps)."""
         return self._intern(name, build_id or self._header_build_id(name), None)
 
     def kernel(self) -> Image:
-        """The kernel's image: the one that is mapped, else one made from the header's build-id."""
+        """The kernel's image: the mapped one, else one created from the header's build-id."""
         for image in self.images:
             if image.kind is ImageKind.KERNEL:
                 return image

@@ -1,9 +1,9 @@
-"""Reads jitdump files: the code that a just-in-time compiler made, with names, lines, unwind information and times.
+"""Reads jitdump files: just-in-time compiled code, with names, lines, unwind information and times.
 
 Format: tools/perf/Documentation/jitdump-specification.txt and tools/perf/util/jitdump.h of the kernel. A header of 40
-bytes, then records of 16 bytes (type, whole size, time in ns) and what follows; of either byte order. The unwinding
-data of a function lies before its code's record: ``.eh_frame``, then ``.eh_frame_hdr``, as if mapped behind the code,
-at the next multiple of 8 (tools/perf/util/genelf.c; the specification's text has the two in the other order).
+bytes, then records of 16 bytes (type, whole size, time in ns) and what follows; of either byte order. The unwind
+information of a function is in the record before its code's: ``.eh_frame``, then ``.eh_frame_hdr``, as if mapped after
+the code, at the next multiple of 8 (tools/perf/util/genelf.c; the specification's text has the two in the other order).
 """
 
 import mmap
@@ -27,15 +27,15 @@ ARCH_TIMESTAMP = 1
 LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING_INFO = range(5)
 
 LOAD_BYTES = 56
-"""Of a code record before its name."""
+"""Bytes of a code record before its name."""
 MAX_NAME = 4096
 ELF_HEADER = 0x40
 MAX_LOOKED_AT = 1000
-"""Functions whose first line is looked at, to tell V8's dumps."""
+"""Functions whose first line is checked to recognise V8's dumps."""
 
 
 class Code(NamedTuple):
-    """One piece of code: when it came (ns), where it ran, ``size`` bytes at ``offset`` of the file.
+    """A function: time of creation (ns), runtime address, ``size`` bytes at ``offset`` of the file.
 
     ``name`` is the name's offset in the file; ``lines`` and ``unwinding`` are the offsets of the records that belong to
     it, 0 where there is none.
@@ -51,7 +51,7 @@ class Code(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Code came to an address: ``size`` bytes of the file's ``offset``; ``left`` is where it was before, or -1."""
+    """Code was placed at an address: ``size`` bytes of the file's ``offset``; ``left``: its former address, or -1."""
 
     time: int
     address: int
@@ -61,7 +61,7 @@ class Placement(NamedTuple):
 
 
 class Line(NamedTuple):
-    """From this offset of the file on, code is of this line (from 1) of a source file."""
+    """From this offset of the file on, code belongs to this line (from 1) of a source file."""
 
     offset: int
     line: int
@@ -70,11 +70,11 @@ class Line(NamedTuple):
 
 
 class JitDump:
-    """A jitdump file. ``codes`` are in the order of the file, so that their offsets ascend; the same offsets stand for
-    addresses wherever an ELF file would state some. ``placements`` say when which code was where.
+    """A jitdump file. ``codes`` are in file order, with ascending offsets, which are used in place of ELF virtual
+    addresses. ``placements``: the times at which code was placed at addresses.
 
-    Raises ElfError where the file is no jitdump. What is damaged is counted in ``defects`` and left out; a record that
-    is cut short ends the file, as it may still be written to.
+    Raises ElfError if the file is no jitdump. Damage is counted in ``defects`` and left out; a truncated record ends
+    the file, which may still be written to.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class JitDump:
         )
         self._read(max(start, HEADER_BYTES))
         self._offsets = [code.offset for code in self.codes]
+        self._lines: dict[int, list[Line]] = {}
 
     @classmethod
     def open(cls, path: str, *, limits: Limits = DEFAULT, defects: Defects | None = None) -> "JitDump":
@@ -112,7 +113,7 @@ class JitDump:
 
     @property
     def ticks(self) -> bool:
-        """Whether times are ticks of the processor's counter, not ns of the monotonic clock."""
+        """Whether times are ticks of the CPU's counter, not ns of the monotonic clock."""
         return bool(self.flags & ARCH_TIMESTAMP)
 
     @property
@@ -165,7 +166,7 @@ class JitDump:
     def _code(
         self, at: int, length: int, time: int, form: struct.Struct, lines: int, unwinding: int
     ) -> tuple[Code, int] | None:
-        """A code record and its index, None where it does not fit; code without bytes has size 0."""
+        """A code record and its index, None if it does not fit; code without bytes has size 0."""
         if length < LOAD_BYTES + 1:
             return None
         _pid, _tid, _vma, address, size, index = form.unpack_from(self.data, at + RECORD_BYTES)
@@ -179,7 +180,7 @@ class JitDump:
     # One function --------------------------------------------------------------------------------------
 
     def code_at(self, offset: int) -> int | None:
-        """The number of the code that holds an offset of the file; None where none does."""
+        """The index of the code that contains a file offset, or None."""
         number = bisect_right(self._offsets, offset) - 1
         if number < 0 or offset >= self.codes[number].offset + self.codes[number].size:
             return None
@@ -191,7 +192,7 @@ class JitDump:
         return raw.decode("utf-8", "replace")
 
     def read(self, offset: int, size: int) -> memoryview | None:
-        """``size`` bytes of one code; None where they are not all of it."""
+        """``size`` bytes of a code; None if they are not all inside."""
         number = self.code_at(offset)
         if number is None or size < 0 or size > self.codes[number].offset + self.codes[number].size - offset:
             return None
@@ -241,10 +242,10 @@ class JitDump:
 
     @cached_property
     def _line_shift(self) -> int:
-        """What the addresses of lines have too much.
+        """The excess in the addresses of lines.
 
-        V8 adds the size of an ELF header, since `perf inject` once put code behind one without saying so in its line
-        table (PerfJitLogger::LogWriteDebugInfo). So all its functions begin that much too late.
+        V8 adds the size of an ELF header, since `perf inject` once put code after one without adjusting its line table
+        (PerfJitLogger::LogWriteDebugInfo). So all its functions start that much too late.
         """
         nearest = -1
         for code in islice((code for code in self.codes if code.lines), MAX_LOOKED_AT):
@@ -257,13 +258,19 @@ class JitDump:
         return ELF_HEADER if nearest == ELF_HEADER else 0
 
     def line_at(self, offset: int) -> Line | None:
-        """The source line of an offset of the file; None where it has none."""
+        """The source line of a file offset, or None; lines are cached by function until :meth:`release_lines`."""
         number = self.code_at(offset)
         if number is None:
             return None
-        lines = self.lines(number)
+        lines = self._lines.get(number)
+        if lines is None:
+            lines = self._lines[number] = self.lines(number)
         place = bisect_right(lines, offset, key=lambda line: line.offset) - 1
         return lines[place] if place >= 0 else None
+
+    def release_lines(self) -> None:
+        """Free the cached lines."""
+        self._lines.clear()
 
     def _entries(self, code: Code) -> Iterator[Line]:
         """The entries of a debug record: address, line, column, file name; the name ff 00 repeats the last one."""

@@ -1,4 +1,4 @@
-"""Finds what belongs to a kernel: its binary, its boot image, its modules, its list of symbols."""
+"""Finds the files of a kernel: its binary, boot image, modules and kallsyms."""
 
 import os
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from undwarf.images.local_caches import DEBUGINFO, EXECUTABLE
 from undwarf.images.packed_binary import open_binary
 
 MAX_DEPENDENCIES = 16 << 20
-"""Characters of a modules.dep that are read."""
+"""Maximum characters of a modules.dep."""
 
 
 def vmlinux(finder: Finder, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
-    """A ``vmlinux``: the one the user names, else one with the kernel's build-id in the usual places."""
+    """A ``vmlinux``: the user's, else one with the kernel's build-id in the usual places."""
     if finder.vmlinux:
         try:
             elf = open_binary(finder.vmlinux, limits=finder.limits, defects=finder.defects)
@@ -45,7 +45,7 @@ def vmlinux(finder: Finder, build_id: bytes, osrelease: str) -> tuple[ElfFile | 
 def boot_image(finder: Finder, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
     """The kernel inside of the boot image of the recorded release, else the reason.
 
-    It has code and BTF, but no symbols; unpacking it takes a second. Only one with the build-id is taken.
+    It has code and BTF, but no symbols; decompressing it takes a second. It must have the build-id.
     """
     none = "no vmlinux with the kernel's build-id"
     if finder.vmlinux:
@@ -70,7 +70,7 @@ def boot_image(finder: Finder, build_id: bytes, osrelease: str) -> tuple[ElfFile
 def module(finder: Finder, recorded: str, build_id: bytes, osrelease: str) -> tuple[ElfFile | None, str]:
     """A kernel module's file, packed or not, for the path or ``[name]`` it was recorded with, else the reason.
 
-    With a build-id, only a file that carries it is taken; without one, the file of the recorded release is.
+    With a build-id the file must have it; without one, it is the file of the recorded release.
     """
     problem = "no such module in /lib/modules of the recorded release"
     places = [finder.cached(build_id, "elf")] if build_id else []
@@ -125,7 +125,7 @@ def kallsyms_files(finder: Finder, build_id: bytes) -> list[str]:
 
 
 def running_kernel_build_id() -> bytes:
-    """The build-id of the kernel that runs here; empty where it does not tell."""
+    """The build-id of the running kernel; empty if unknown."""
     import sys
 
     try:

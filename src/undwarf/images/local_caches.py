@@ -1,4 +1,4 @@
-"""Directories on this machine that hold files by build-id: perf's cache, and that of debuginfod clients."""
+"""Local caches of files by build-id: perf's, and that of debuginfod clients."""
 
 import os
 import stat
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 EXECUTABLE = "executable"
 DEBUGINFO = "debuginfo"
-"""What debuginfod calls the two files of a build-id."""
+"""debuginfod's names for the two files of a build-id."""
 
 CONFIG_BYTES = 1 << 20
-"""Most that is read of a configuration file."""
+"""Maximum bytes of a configuration file."""
 
 
 def perf_cache(environ: Mapping[str, str] | None = None) -> str:
@@ -30,7 +30,7 @@ def perf_cache(environ: Mapping[str, str] | None = None) -> str:
 
 
 def _setting(path: str, section: str, name: str) -> str:
-    """A value of a configuration file in git's format; empty where it is not set."""
+    """A value of a configuration file in git's format; empty if it is not set."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read(CONFIG_BYTES)
@@ -67,7 +67,7 @@ def debuginfod_cache(environ: Mapping[str, str] | None = None) -> str:
 
 
 def cached(cache: str, build_id: bytes, kind: str) -> str:
-    """The path of a file that the cache holds; empty where it holds none. No network."""
+    """The path of a file in the cache, or empty. No network."""
     if not cache or len(build_id) < 2:
         return ""
     path = f"{cache}/{build_id.hex()}/{kind}"

@@ -13,11 +13,11 @@ from functools import cached_property
 PAGE = 4096
 
 Extents = dict[tuple[str, tuple[int, int, int]], int]
-"""By path and place (major and minor number of the device, inode): the bytes that code was mapped up to."""
+"""By path and identity (device, inode): the end of mapped code, in bytes of the file."""
 
 
 def written_at(path: str) -> float | None:
-    """When a recording was written last, in seconds since 1970; None where it is no file."""
+    """Time of the last write to a recording, in seconds since 1970; None if it is no file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -26,7 +26,7 @@ def written_at(path: str) -> float | None:
 
 
 class Recorded:
-    """What a recording without build-ids has of its files.
+    """Evidence about the files of a recording without build-ids.
 
     ``ended`` is when it was written, in seconds since 1970, None where that is not known; ``here`` is whether this
     machine made it; ``extents`` gives the mapped parts of files.
@@ -42,7 +42,7 @@ class Recorded:
         return self._find_extents()
 
     def contradiction(self, found: str, recorded: str, place: tuple[int, int, int] | None) -> str:
-        """Why the file at ``found`` is not what was mapped as ``recorded``; empty where nothing speaks against it."""
+        """Why the file at ``found`` is not the one mapped as ``recorded``; empty without evidence against it."""
         try:
             status = os.stat(found)
         except OSError:

@@ -1,4 +1,4 @@
-"""ELF files out of their packing: compressed kernel modules, and boot images with a compressed kernel inside."""
+"""Unpacks ELF files: compressed kernel modules, and kernels in boot images."""
 
 import os
 import struct
@@ -12,7 +12,7 @@ from undwarf.limits import DEFAULT, Limits
 
 SECTOR = 512
 PAYLOAD_VERSION = 0x208
-"""The boot protocol that began to say where the payload is (Linux 2.6.26)."""
+"""The first boot protocol with the payload's offset (Linux 2.6.26)."""
 
 
 def open_binary(path: "str | os.PathLike[str]", *, limits: Limits = DEFAULT, defects: Defects | None = None) -> ElfFile:
@@ -36,7 +36,7 @@ def open_binary(path: "str | os.PathLike[str]", *, limits: Limits = DEFAULT, def
 
 
 def boot_payload(data: memoryview) -> memoryview | None:
-    """The packed kernel in an x86 kernel image; None where these bytes are none.
+    """The compressed kernel in an x86 boot image; None for other files.
 
     Source: Documentation/arch/x86/boot.rst, fields setup_sects, payload_offset and payload_length; the size that the
     kernel's build appends to what is not gzip (scripts/Makefile.lib, size_append) is left out.

@@ -11,16 +11,16 @@ from undwarf.images.image_kind import ImageKind
 __all__ = ["unpack_ahead"]
 
 _MOST = 128 << 20
-"""Bytes that are unpacked ahead: they are kept until somebody asks."""
+"""Maximum bytes inflated ahead; they stay in memory until used."""
 
 
 def unpack_ahead(
     store: ImageStore, numbers: Iterable[int], sections: Iterable[Sequence[str]], most: int = _MOST
 ) -> Callable[[], None]:
-    """Begin to unpack sections of debugging information of images; what is returned waits until that is done.
+    """Start inflating debugging sections of images; the result is called to wait for the end.
 
-    The first ``sections`` of all images come before the second ones of any. What debuginfod may be asked for is left
-    to who needs it.
+    The first ``sections`` of all images come before the second ones of any. Files that debuginfod would have to fetch
+    are left out.
     """
     files = []
     for number in numbers if store.finder.debuginfod is None else ():

@@ -1,4 +1,4 @@
-"""Paths that come from a recording: made absolute, and kept inside the root that the user chose."""
+"""Resolves paths of a recording inside the root that the user chose."""
 
 import os
 
@@ -12,10 +12,9 @@ def usable(path: str) -> bool:
 
 
 def confined(root: str, path: str) -> str | None:
-    """Where an absolute ``path`` lies when ``root`` is the root of the file system; None where it cannot.
+    """The path of an absolute ``path`` below ``root``, as after chroot(2); None if it does not exist.
 
-    Symbolic links inside ``root`` are followed as a process changed into it would see them: absolute ones
-    start at ``root`` again, and ``..`` never leaves it. What does not exist is None.
+    Absolute symbolic links start at ``root`` again, and ``..`` never leaves it.
     """
     rest = [part for part in reversed(path.split("/")) if part not in ("", ".")]
     done: list[str] = []
@@ -30,7 +29,7 @@ def confined(root: str, path: str) -> str | None:
         try:
             target = os.readlink(here)
         except OSError:
-            # Not a link, or not there at all; the caller's stat tells which.
+            # Not a link, or it does not exist; the caller's stat decides.
             done.append(part)
             continue
         links += 1

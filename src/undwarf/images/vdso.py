@@ -1,4 +1,4 @@
-"""The vdso of this very process: the kernel's own image, which stands for recordings of the same kernel."""
+"""The vdso of this process, which is also that of recordings of the same kernel."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ MAX_BYTES = 1 << 20
 
 @lru_cache(maxsize=1)
 def own_vdso() -> bytes:
-    """The bytes of the vdso that this process has mapped; empty where it cannot be read."""
+    """The bytes of this process's vdso; empty if it cannot be read."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:

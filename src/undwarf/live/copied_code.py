@@ -11,7 +11,7 @@ from undwarf.images.image_kind import kind_of_name
 from undwarf.images.symfs_paths import confined
 from undwarf.limits import Limits
 from undwarf.live.process_memory import memory_of
-from undwarf.symbols.kernel import read_text
+from undwarf.symbols.kernel_symbols import read_text
 from undwarf.tables.from_copies import CopiesInMemory, template_of
 from undwarf.tables.rule_set import RuleSet
 

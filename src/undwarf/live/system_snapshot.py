@@ -15,10 +15,10 @@ from typing import Protocol
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.perfdata import EventAttr
+from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.features import ClockData, Feature, Features
 from undwarf.perfdata.record_writer import RecordEncoder
-from undwarf.perfdata.records import CpuMode
 
 _MAPPING = re.compile(
     rb"([0-9a-f]+)-([0-9a-f]+) ([r-])([w-])([x-])([ps]) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)\Z"

@@ -1,13 +1,14 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Rewrites records of the other byte order into native order, field by field.
+"""Converts records of the other byte order to native order, field by field.
 
-Payloads nobody but their owner understands stay as they are: stack dumps, RAW and AUX bytes, names, build-ids,
-and the bodies of perf's own records (64 and up), which are read in the file's byte order.
+Opaque bytes are not changed: stack dumps, RAW and AUX bytes, names, build-ids, and the bodies of perf's own records (64
+and up), which are read in the file's byte order.
 """
 
 from collections.abc import Sequence
 
 import cython
+from cython.cimports.undwarf.perfdata.abi import MISC_MMAP_BUILD_ID
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 from cython.cimports.undwarf.perfdata.sample_layout import FieldShape
@@ -90,7 +91,7 @@ class Swapper:
 
     @cython.cfunc
     def _native(self, at: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.ulonglong:
-        """The number at ``at``, which is swapped already."""
+        """The number at ``at``, already swapped."""
         found: cython.ulonglong
         if width == 8:
             found = cython.cast("unsigned long long *", cython.address(self._view[at]))[0]
@@ -103,7 +104,7 @@ class Swapper:
 
     @cython.cfunc
     def _foreign(self, at: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.ulonglong:
-        """The number at ``at``, which is not swapped yet."""
+        """The number at ``at``, not swapped yet."""
         found: cython.ulonglong
         self._swap(at, width)
         found = self._native(at, width)
@@ -293,7 +294,7 @@ class Swapper:
             elif kind == RecordType.READ or kind == RecordType.NAMESPACES:
                 self._words(p, everything - 1, tail)
             if kind == RecordType.MMAP2:
-                if not misc & 0x4000:
+                if not misc & MISC_MMAP_BUILD_ID:
                     self._words(self._pair(p, tail), 2, tail)
                 self._pair(at + 64, tail)
         elif kind == RecordType.EXIT or kind == RecordType.FORK:

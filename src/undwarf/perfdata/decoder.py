@@ -1,18 +1,19 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""One pass over record bytes: splits them into records, and decodes these into columns.
+"""Splits the record stream into records and decodes them into columns, in one pass.
 
-The caller passes windows of the record stream (native byte order, nothing compressed).
+The caller passes windows of the stream (native byte order, decompressed).
 """
 
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata.abi import LARGEST_AUXTRACE
 from cython.cimports.undwarf.perfdata.column_store import ColumnStore
 from cython.cimports.undwarf.perfdata.event_ids import EventIds
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u16, u32, u64
+from cython.cimports.undwarf.perfdata.finished_rounds import Rounds
+from cython.cimports.undwarf.perfdata.native_integers import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
-from cython.cimports.undwarf.perfdata.rounds import Rounds
 from cython.cimports.undwarf.perfdata.sample_decoder import SampleDecoder
 from cython.cimports.undwarf.perfdata.scan_status import ScanStatus
 from cython.cimports.undwarf.perfdata.sideband_decoder import SidebandDecoder
@@ -22,7 +23,7 @@ from undwarf.perfdata.sample_layout import SampleLayout
 
 KNOWN_TYPES = cython.declare(cython.uint, 128)
 OTHER_TYPES = cython.declare(cython.Py_ssize_t, 64)
-"""Types from KNOWN_TYPES on that are counted one by one."""
+"""How many different types from KNOWN_TYPES on are counted separately."""
 
 
 @cython.final
@@ -30,7 +31,7 @@ OTHER_TYPES = cython.declare(cython.Py_ssize_t, 64)
 class Decoder:
     """Decodes the record stream window by window.
 
-    ``columns`` has the result. ``samples``, ``sideband`` and ``rounds`` count what they had to skip or found wrong.
+    ``columns`` has the result. ``samples``, ``sideband`` and ``rounds`` count records that were skipped or wrong.
     """
 
     columns = cython.declare(ColumnStore, visibility="readonly")
@@ -40,7 +41,7 @@ class Decoder:
     _layouts: EventLayouts
     _ids: EventIds
     _rows: cython.Py_ssize_t
-    """Rows of samples that the record may need."""
+    """Rows of samples that the current record may need."""
     _counts = cython.declare("unsigned long long[::1]")
     _others = cython.declare("unsigned long long[::1]")
     at = cython.declare(cython.Py_ssize_t, visibility="public")
@@ -64,7 +65,7 @@ class Decoder:
         self.first_bad = -1
 
     def change_layout(self, layout: SampleLayout) -> None:
-        """From here on records are laid out like this: more events were described."""
+        """Use a new layout from here on, after further events were described."""
         self._layouts.update(layout)
         self._ids.update(layout)
         self.columns.will_write(layout.written_words, layout.written_shorts)
@@ -73,8 +74,8 @@ class Decoder:
     def scan(self, view: Any, position: int) -> int:
         """Decode the records of ``view`` from byte ``self.at`` on, ``position`` being the stream offset of byte 0.
 
-        Afterwards ``self.at`` is the record that stopped the scan, and the result says why (a ``ScanStatus``).
-        It may be past the window when bytes outside of records were skipped.
+        Afterwards ``self.at`` is the offset of the record that stopped the scan, and the result (a ``ScanStatus``) is
+        the reason. It may be past the window if bytes outside of records were skipped.
         """
         size: cython.Py_ssize_t = view.shape[0]
         base: cython.longlong = position
@@ -111,7 +112,7 @@ class Decoder:
                 return ScanStatus.BROKEN
             if length > size - at:
                 return ScanStatus.MORE
-            # Each counter that was read with a sample may become one: an id and a value are 16 bytes.
+            # Each counter that was read with a sample may become a sample: an id and a value are 16 bytes.
             self._rows = (length >> 4) + 1 if self._layouts.splits and kind == RecordType.SAMPLE else 1
             if self.columns.is_full(self._rows, kind != RecordType.SAMPLE):
                 return ScanStatus.GROW
@@ -135,7 +136,7 @@ class Decoder:
                 # The trace bytes follow the record and are not part of its size.
                 self._counts[kind] += 1
                 extra = u64(data, size, at + 8) if length >= 16 else 0
-                if extra > cython.cast(cython.ulonglong, 1) << 62:
+                if extra > LARGEST_AUXTRACE:
                     return ScanStatus.BROKEN
                 end += cython.cast(cython.Py_ssize_t, extra)
             elif kind in (

@@ -1,4 +1,4 @@
-"""Records laid out plainly: decompressed, without trace bytes between them, in native byte order.
+"""Rewrites a record stream: decompressed, without trace bytes between records, in native byte order.
 
 Each writer compresses its records as one zstd stream that is never ended, cut into COMPRESSED or COMPRESSED2
 records wherever a buffer was full, so that records straddle the cuts. Source: ``tools/perf/util/zstd.c``.
@@ -15,33 +15,34 @@ from undwarf.limits import Limits
 from undwarf.perfdata.byteorder import Swapper
 from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.header import ByteOrder, order_mark
-from undwarf.perfdata.record_boundaries import BROKEN, SHORT, plain_end
+from undwarf.perfdata.record_boundaries import plain_end
 from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.scan_status import Boundary
 from undwarf.perfdata.spool import Spool
 from undwarf.perfdata.stream import WINDOW, Stream
 
 LARGEST_WINDOW = 128 << 20
-"""zstd's own default bound on the memory a stream may ask of its reader."""
-HANDFUL = 1 << 20
-"""Decompressed bytes after which whole records are passed on."""
+"""zstd's own default limit on the window size of a stream."""
+BATCH = 1 << 20
+"""Decompressed bytes after which complete records are passed on."""
 
 
 class _TooMuch(Exception):
-    """More decompressed bytes than the limits allow for what went in."""
+    """More decompressed bytes than the limits allow for the compressed ones."""
 
 
 class _Writer:
-    """One writer's zstd stream: takes compressed bytes, keeps what is not yet a whole record."""
+    """One writer's zstd stream; buffers an incomplete record at its end."""
 
     def __init__(self, pass_on: Callable[[bytearray], int], limits: Limits) -> None:
-        """``pass_on`` takes bytes that start with a record and returns how many it used."""
+        """``pass_on`` is called with bytes that start with a record, and returns how many it consumed."""
         self._pass_on = pass_on
         self._ratio = limits.compression_ratio
         self._taken = 0
         self._given = 0
         self._tail = bytearray()
         decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
-        self._stream = decompressor.stream_writer(self, write_size=HANDFUL, closefd=False)  # type: ignore[arg-type]  # has write
+        self._stream = decompressor.stream_writer(self, write_size=BATCH, closefd=False)  # type: ignore[arg-type]  # has write
 
     def feed(self, data: memoryview) -> None:
         """Decompress more; raises zstandard.ZstdError or _TooMuch."""
@@ -50,18 +51,18 @@ class _Writer:
         self._deliver()
 
     def write(self, data: bytes) -> int:
-        """What the decompressor calls with its output."""
+        """Called by the decompressor with its output."""
         self._given += len(data)
-        # The ratio of the first bytes of a stream may be high; a megabyte is no bomb.
-        if self._given > HANDFUL + self._ratio * self._taken:
+        # The first bytes of a stream may have a high ratio; a megabyte is harmless.
+        if self._given > BATCH + self._ratio * self._taken:
             raise _TooMuch
         self._tail += data
-        if len(self._tail) > 2 * HANDFUL:
+        if len(self._tail) > 2 * BATCH:
             self._deliver()
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back here; the decompressor wants to be able to ask."""
+        """Part of the decompressor's interface to its sink; nothing is buffered there."""
 
     def _deliver(self) -> None:
         used = self._pass_on(self._tail)
@@ -70,7 +71,7 @@ class _Writer:
 
     @property
     def left(self) -> int:
-        """Bytes of a record that never became whole."""
+        """Bytes of the incomplete record at the end."""
         return len(self._tail)
 
 
@@ -89,7 +90,7 @@ class Unpacker:
         self._broken = False
 
     def run(self, stream: Stream, progress: Callable[[int, int], None] | None = None) -> list[tuple[int, int, int]]:
-        """Rewrite everything; parts for a Stream over the spool, one for each segment of ``stream``."""
+        """Rewrite everything; returns the parts of a Stream over the spool, one for each segment of ``stream``."""
         parts = []
         for segment in stream.segments:
             start = self._spool.size
@@ -109,7 +110,7 @@ class Unpacker:
                     start = at
                     at, why = plain_end(view, at, self._big)
                     self._plain(view[start:at])
-                    if why in (SHORT, BROKEN):
+                    if why in (Boundary.INCOMPLETE, Boundary.INVALID):
                         break
                     kind, _misc, size = struct.unpack_from(self._mark + "IHH", view, at)
                     record = view[at : at + size]
@@ -123,20 +124,20 @@ class Unpacker:
                     record.release()
                     if at > length:
                         break
-            if why == BROKEN:
-                # The decoder meets the same record and counts it.
+            if why == Boundary.INVALID:
+                # The decoder will find the same record and count it.
                 with stream.window(position + at, 8) as view:
                     self._plain(view[:8])
                 return
             if at == 0 or (position + length >= end and at < length):
                 left = end - position - at
-                self._defects.add("truncated record", "", detail=f"the last {left} bytes are no whole record")
+                self._defects.add("truncated record", "", detail=f"{left} trailing bytes do not form a record")
                 break
             position += at
             if progress is not None:
                 progress(min(position, stream.size), stream.size)
         if writer is not None and writer.left and not lost:
-            detail = f"the last {writer.left} decompressed bytes are no whole record"
+            detail = f"{writer.left} trailing decompressed bytes do not form a record"
             self._defects.add("truncated record", "", detail=detail)
         if lost:
             self._defects.add("compressed records that cannot be unpacked", "", lost)
@@ -152,16 +153,16 @@ class Unpacker:
             self._spool.write(copy)
 
     def _whole(self, data: bytearray) -> int:
-        """Pass on the whole records at the front of decompressed bytes; how many bytes they were."""
+        """Pass on the complete records at the start of decompressed bytes; how many bytes they were."""
         at = 0
         while not self._broken:
             start = at
             at, why = plain_end(data, at, self._big)
             with memoryview(data) as view:
                 self._plain(view[start:at])
-            if why == SHORT:
+            if why == Boundary.INCOMPLETE:
                 break
-            if why == BROKEN:
+            if why == Boundary.INVALID:
                 self._defects.add("record with an impossible size", "", detail="in decompressed records")
                 self._broken = True
                 break
@@ -172,7 +173,7 @@ class Unpacker:
         return len(data) if self._broken else at
 
     def _compressed(self, writer: _Writer, record: memoryview, kind: int, dead: bool) -> int:
-        """Unpack one compressed record; 1 when that is not possible (any more)."""
+        """Decompress a record; 1 if that fails, or failed before (``dead``)."""
         if dead:
             return 1
         payload = record[8:]
@@ -195,7 +196,7 @@ class Unpacker:
         return 0
 
     def _without_payload(self, record: memoryview, kind: int) -> int:
-        """Write a record without the bytes that follow it; returns how many do."""
+        """Write a record without the bytes that follow it; returns how many those are."""
         copy = bytearray(record)
         extra = 0
         if kind == RecordType.HEADER_TRACING_DATA and len(copy) >= 12:

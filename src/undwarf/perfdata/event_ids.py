@@ -6,7 +6,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u64
+from cython.cimports.undwarf.perfdata.native_integers import u64
 
 from undwarf.column import zeros
 from undwarf.perfdata.sample_layout import SampleLayout
@@ -17,7 +17,7 @@ UNKNOWN = cython.declare(cython.Py_ssize_t, -1)
 @cython.final
 @cython.cclass
 class EventIds:
-    """Event numbers by id, in a hash table."""
+    """A hash table from ids to event numbers."""
 
     _offsets: Any
     _ids: Any
@@ -84,7 +84,7 @@ class EventIds:
         event: cython.Py_ssize_t
         if self._layouts.count <= 1 or self._offsets.shape[0] == 0:
             return 0 if self._layouts.count > 0 else UNKNOWN
-        # Events of one recording agree on the offset; where they do not, an id only counts at the offset of its event.
+        # Events of one recording agree on the offset; otherwise an id only counts at the offset of its event.
         for i in range(self._offsets.shape[0]):
             offset = cython.cast(cython.Py_ssize_t, self._offsets[i])
             if at + offset + 8 > end:

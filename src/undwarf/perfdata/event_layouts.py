@@ -16,8 +16,8 @@ NUMBERS = cython.declare(cython.Py_ssize_t, cython.sizeof(FieldStep) // 4)
 @cython.final
 @cython.cclass
 class EventLayouts:
-    """The layout of each event: ``count`` events, whether some have times (``timed``), whether samples of some become
-    several (``splits``)."""
+    """The layout of each of ``count`` events. ``timed``: some have times; ``splits``: some have samples that are split
+    into several."""
 
     _events: Any
 

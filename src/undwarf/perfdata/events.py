@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from undwarf.perfdata.header import ByteOrder, order_mark
 
 SMALLEST = 64
-"""Size of the first published attr, which a size of 0 means too."""
+"""Size of the first published attr, also meant by a size of 0."""
 LARGEST = 4096
 _KNOWN = 144
 
@@ -50,14 +50,14 @@ class EventAttr:
     sample_regs_user: int
     """Bit mask of perf register numbers."""
     sample_stack_user: int
-    """Bytes asked for; a sample may hold fewer."""
+    """Bytes requested; a sample may have fewer."""
     clockid: int | None
     """None when the recording used perf's own clock."""
     sample_regs_intr: int
     sample_max_stack: int
     ids: tuple[int, ...]
     bp_type: int = 0
-    """What a breakpoint waits for: 1 read, 2 write, 3 both, 4 execution."""
+    """Access that triggers a breakpoint: 1 read, 2 write, 3 both, 4 execution."""
     config3: int = 0
 
     @property
@@ -83,7 +83,7 @@ def _flag_bits(raw: bytes, byte_order: ByteOrder) -> int:
 
 
 def parse_attr(raw: bytes, byte_order: ByteOrder) -> EventAttr:
-    """An event from its attribute's bytes; what a shorter (older) one lacks is 0. The name is made up."""
+    """An event from its attribute's bytes; fields missing in an older, shorter one are 0. The name is a default."""
     mark = order_mark(byte_order)
     padded = raw[:_KNOWN].ljust(_KNOWN, b"\0")
     kind, _size, config, period, sample_type, read_format = struct.unpack_from(mark + "IIQQQQ", padded)
@@ -118,7 +118,7 @@ def parse_attr(raw: bytes, byte_order: ByteOrder) -> EventAttr:
 
 
 def encode_attr(event: EventAttr) -> bytes:
-    """The attribute's bytes in native order, in the smallest published size that holds what is set.
+    """The attribute's bytes in native order, in the smallest published size with all fields that are set.
 
     An old perf refuses attributes larger than those it knows.
     """
@@ -156,7 +156,7 @@ def attr_bytes(raw: bytes, byte_order: ByteOrder) -> int:
 
 
 def default_name(event: EventAttr) -> str:
-    """What perf calls an event of this type and config when the recording has no name for it."""
+    """perf's name for an event of this type and config if the recording has none."""
     return _plain_name(event) + _modifiers(event)
 
 

@@ -1,4 +1,4 @@
-"""Feature sections as bytes in native byte order: the mirror of ``features``.
+"""Encodes feature sections in native byte order, the inverse of ``features``.
 
 Layouts: ``tools/perf/Documentation/perf.data-file-format.txt``.
 """
@@ -7,6 +7,7 @@ import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+from undwarf.perfdata.abi import MISC_BUILD_ID_SIZE
 from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.features import BuildId, Feature, Features
 from undwarf.perfdata.record_writer import record
@@ -46,7 +47,7 @@ def build_id_record(entry: BuildId) -> bytes:
     # Records of a stream must be multiples of 8 bytes; 36 of them come before the name.
     name += bytes(-(len(name) + 36) % 8)
     body = struct.pack("=i20sB3x", entry.pid, entry.build_id[:20], min(len(entry.build_id), 20)) + name
-    return record(0, body, entry.misc | 0x8000)
+    return record(0, body, entry.misc | MISC_BUILD_ID_SIZE)
 
 
 def build_ids(entries: Iterable[BuildId]) -> bytes:
@@ -55,10 +56,9 @@ def build_ids(entries: Iterable[BuildId]) -> bytes:
 
 
 def encode_features(found: Features, events: Sequence[EventAttr]) -> dict[int, bytes]:
-    """The sections that mean the same in another file, by number, from what was read of one.
+    """The sections, by number, of a copy of a recording with features ``found`` and these events.
 
-    Those about the file itself (compression, directory form, the index of trace data) are left out; events are
-    described as ``events`` has them.
+    Sections about the file itself (compression, directory form, the index of trace data) are left out.
     """
     sections: dict[int, bytes] = {}
     for number, text in (

@@ -1,4 +1,4 @@
-"""Feature sections: what the recorder wrote about the machine, the command and the binaries.
+"""Feature sections: the machine, the command and the binaries of a recording.
 
 Source: ``tools/perf/Documentation/perf.data-file-format.txt`` and ``tools/perf/util/header.c``.
 """
@@ -10,11 +10,12 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from undwarf.defects import Defects
+from undwarf.perfdata.abi import MISC_BUILD_ID_SIZE
 from undwarf.perfdata.events import SMALLEST, EventAttr, parse_attr
 from undwarf.perfdata.header import ByteOrder, order_mark
 
 LINE = 64
-"""Bytes of a cache line, where nothing else is known."""
+"""Bytes of a cache line, unless the recording has its size."""
 _LINES = (16, 32, 64, 128, 256, 512)
 
 
@@ -97,7 +98,7 @@ class CacheLevel(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Features:
-    """The sections that were there; None (or empty) for one that was not."""
+    """The sections of a recording; None (or empty) for an absent one."""
 
     hostname: str | None = None
     osrelease: str | None = None
@@ -134,14 +135,14 @@ class Features:
     cacheline_size: int | None = None
     """In bytes."""
     tracing: bytes | None = None
-    """What undwarf.perfdata.tracing reads: the formats of tracepoints."""
+    """The formats of tracepoints, see undwarf.perfdata.tracing."""
     raw: dict[int, bytes] = field(default_factory=dict)
     """Every section that is not too large, by number."""
 
     @property
     def line_size(self) -> int:
-        """Bytes of a cache line of the recorded machine: as is said outright, or of the caches that are nearest; 64,
-        which nearly all have, where neither is told or makes sense."""
+        """Bytes of a cache line of the recorded machine: its own section, else that of the lowest cache level, else 64,
+        which nearly all machines have."""
         nearest = min(self.caches or (), key=lambda one: one.level, default=None)
         for size in (self.cacheline_size, nearest.line if nearest is not None else None):
             if size is not None and size in _LINES:
@@ -150,11 +151,11 @@ class Features:
 
 
 class _Short(Exception):
-    """A section ends before what it announces."""
+    """A section is shorter than its counts and sizes claim."""
 
 
 class Reader:
-    """Takes numbers and strings from the front of some bytes; raises _Short at their end."""
+    """Reads numbers and strings in sequence; raises _Short at the end."""
 
     def __init__(self, data: bytes, byte_order: ByteOrder) -> None:
         self.data = data
@@ -211,14 +212,14 @@ def text(raw: bytes) -> str:
 def parse_build_id(body: bytes, misc: int, byte_order: ByteOrder, old: bool = False) -> BuildId | None:
     """A build-id record without its 8-byte header: pid, 24 bytes of id, file name; None when too short.
 
-    Very old files lack the pid (``old``); the size of the id is only said when bit 15 of ``misc`` is set.
+    Very old files lack the pid (``old``); the size of the id is there only if ``MISC_BUILD_ID_SIZE`` is set.
     """
     start = 0 if old else 4
     if len(body) < start + 24:
         return None
     pid = -1 if old else struct.unpack_from(order_mark(byte_order) + "i", body)[0]
     raw = body[start : start + 24]
-    size = min(raw[20], 20) if misc & 0x8000 else 20
+    size = min(raw[20], 20) if misc & MISC_BUILD_ID_SIZE else 20
     build_id = raw[:size]
     if not any(build_id):
         build_id = b""
@@ -323,21 +324,21 @@ _PARSERS: dict[int, Callable[[Reader, Features], None]] = {
 }
 _NAMES = {member.value: member.name for member in Feature}
 RAW_BYTES = 1 << 20
-"""Larger sections are not kept as they are."""
+"""Larger sections are not in ``Features.raw``."""
 
 
 def feature_name(number: int) -> str:
-    """What a feature section is called: ``"BUILD_ID"``, or ``"feature 99"`` for an unknown one."""
+    """The name of a feature section: ``"BUILD_ID"``, or ``"feature 99"`` for an unknown one."""
     return _NAMES.get(number) or f"feature {number}"
 
 
 def is_parsed(number: int) -> bool:
-    """Whether a section's contents become attributes of Features."""
+    """Whether a section is parsed into attributes of Features."""
     return number in _PARSERS
 
 
 def parse_feature(number: int, payload: bytes, byte_order: ByteOrder, found: Features, defects: Defects) -> None:
-    """Add one section to ``found``; a section that is cut short or makes no sense is a defect."""
+    """Add one section to ``found``; a truncated or invalid one is a defect."""
     if len(payload) <= RAW_BYTES:
         found.raw[number] = payload
     parser = _PARSERS.get(number)
@@ -346,4 +347,4 @@ def parse_feature(number: int, payload: bytes, byte_order: ByteOrder, found: Fea
     try:
         parser(Reader(payload, byte_order), found)
     except _Short:
-        defects.add("damaged feature section", feature_name(number), detail="it ends before its contents do")
+        defects.add("damaged feature section", feature_name(number), detail="it is too short for its contents")

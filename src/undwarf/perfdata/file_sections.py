@@ -1,4 +1,4 @@
-"""The parts of a seekable perf.data outside of its records: events, their names, and feature sections."""
+"""Reads the parts of a perf.data file other than its records: events, their names, feature sections."""
 
 import os
 import struct
@@ -32,7 +32,7 @@ def read_at(file: int, offset: int, size: int) -> bytes:
 
 
 def data_section(header: FileHeader, file_size: int, name: str, defects: Defects) -> Section:
-    """Where the records lie, cut to the file; a recorder that died has left a size of 0."""
+    """The section of records, cut to the file; its size is 0 if the recorder was killed."""
     start, size = header.data.offset, header.data.size
     if start > file_size:
         defects.add("truncated file", name, detail=f"the records should start at byte {start}")
@@ -50,7 +50,7 @@ def data_section(header: FileHeader, file_size: int, name: str, defects: Defects
 
 
 def read_events(file: int, header: FileHeader, file_size: int, name: str, defects: Defects) -> list[EventAttr]:
-    """The events with their ids, under made-up names.
+    """The events with their ids and default names.
 
     Raises UnreadableInput when there are none: without them no record can be decoded.
     """
@@ -116,7 +116,7 @@ def read_features(file: int, header: FileHeader, file_size: int, name: str, defe
 
 
 def name_events(events: Sequence[EventAttr], features: Features) -> list[EventAttr]:
-    """Events under the names EVENT_DESC has for them: the entry that shares an id, else the one at its place."""
+    """Events with their names in EVENT_DESC: of the entry with the same id, else the one with the same index."""
     by_id = {identifier: entry for entry in features.event_desc for identifier in entry.ids}
     named = []
     for number, event in enumerate(events):

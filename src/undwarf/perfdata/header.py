@@ -1,4 +1,4 @@
-"""The header of a perf.data file: where attributes, records and feature sections lie.
+"""The header of a perf.data file: offsets of attributes, records and feature sections.
 
 Source: ``tools/perf/util/header.h`` (struct perf_file_header, struct perf_pipe_file_header).
 """
@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 
 class FileHeader(NamedTuple):
-    """What the first bytes say. In pipe form everything but the byte order is in records instead."""
+    """The file header. In pipe form everything but the byte order is in records instead."""
 
     pipe: bool
     byte_order: ByteOrder
@@ -46,9 +46,9 @@ def order_mark(byte_order: ByteOrder) -> str:
 
 
 def byte_order_of(head: bytes, name: str) -> ByteOrder:
-    """The byte order of a recording by its first bytes (16 at least).
+    """The byte order of a recording, from its first bytes (at least 16).
 
-    Raises UnreadableInput, which says what the bytes are instead, when they are no perf.data.
+    Raises UnreadableInput, with a guess at the file type, if they are no perf.data.
     """
     what = f"cannot read {name}"
     if len(head) < PIPE_SIZE:
@@ -68,7 +68,7 @@ def byte_order_of(head: bytes, name: str) -> ByteOrder:
 def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:
     """Read the header from the first bytes of a file (104 are enough).
 
-    Raises UnreadableInput for what is no perf.data, or for a header that cannot be.
+    Raises UnreadableInput if it is no perf.data, or the header is invalid.
     """
     what = f"cannot read {name}"
     byte_order = byte_order_of(head, name)
@@ -99,7 +99,7 @@ def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:
 def _feature_bits(raw: bytes, mark: str) -> int:
     """The bitmap, an array of the writer's ``unsigned long``.
 
-    A foreign 32-bit writer is told by HOSTNAME (bit 3), which every perf writes: it must come out set.
+    A foreign 32-bit writer is recognised by HOSTNAME (bit 3), which every perf writes: it must be set.
     """
     as_long = _join(struct.unpack(mark + "4Q", raw), 64)
     if mark == "<" or as_long & 8:

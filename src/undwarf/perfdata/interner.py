@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Byte strings as numbers."""
+"""Interns byte strings: maps each to a number."""
 
 import os
 from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcmp, memcpy
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
 
 from undwarf.column import doubled, zeros
 
@@ -20,7 +21,7 @@ class Interner:
     _arena: Any
 
     def __init__(self) -> None:
-        # Seeded, so that a file cannot be made whose names all meet in one slot.
+        # Seeded, so that no file can be crafted whose names all collide.
         self._seed = int.from_bytes(os.urandom(8), "little") | 1
         self._slots = zeros("I", 1024)
         self._hashes = zeros("Q", 512)
@@ -82,7 +83,7 @@ class Interner:
             mixed = (mixed ^ word) * factor
             mixed ^= mixed >> 29
             i += 8
-        mixed *= cython.cast(cython.ulonglong, 0x9E3779B97F4A7C15)
+        mixed *= GOLDEN_RATIO
         mixed ^= mixed >> 32
         mask: cython.ulonglong = self._slots.shape[0] - 1
         at: cython.ulonglong = mixed & mask
@@ -97,7 +98,7 @@ class Interner:
                     return number
             at = (at + 1) & mask
         number = self.count
-        # The last byte first: it proves to the bounds check that all of them fit.
+        # The bounds check of the last byte covers all of them.
         self._arena[self._used + length - 1] = 0
         memcpy(cython.address(self._arena[self._used]), text, length)
         self._used += length

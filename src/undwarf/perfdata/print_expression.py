@@ -1,6 +1,6 @@
-"""The expressions of a tracepoint's ``print fmt``: C's, over the fields of the record and the kernel's helpers.
+"""Parses the expressions of a tracepoint's ``print fmt``: C, over the fields of the record and the kernel's helpers.
 
-Source: `include/trace/stages/stage3_trace_output.h` for the helpers. What the language has beside them is C.
+Source for the helpers: `include/trace/stages/stage3_trace_output.h`.
 """
 
 import re
@@ -38,12 +38,12 @@ _CONSTANTS = {
     "IRQ_POLL_SOFTIRQ": 5, "TASKLET_SOFTIRQ": 6, "SCHED_SOFTIRQ": 7, "HRTIMER_SOFTIRQ": 8, "RCU_SOFTIRQ": 9,
     "HRTIMER_NORESTART": 0, "HRTIMER_RESTART": 1, "true": 1, "false": 0,
 }  # fmt: skip
-"""Names of the kernel's that old formats have in place of numbers."""
+"""Constants of the kernel that old formats contain by name."""
 _ESCAPES = {ord("n"): 10, ord("t"): 9, ord("r"): 13, ord("0"): 0, ord("a"): 7, ord("b"): 8}
 
 
 class Unparsed(Exception):
-    """A print format that cannot be understood."""
+    """A print format that cannot be parsed."""
 
 
 class Number(NamedTuple):
@@ -95,8 +95,7 @@ class Index(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """``__print_flags`` (with a delimiter) and ``__print_symbolic``: the name of each value; -1 for a value that
-    nothing can have."""
+    """``__print_flags`` (with a delimiter) and ``__print_symbolic``: names by value; -1 for impossible values."""
 
     value: "Node"
     delimiter: bytes | None
@@ -120,7 +119,7 @@ class Array(NamedTuple):
 
 
 class Dynamic(NamedTuple):
-    """A value that the record has elsewhere. ``what`` is string, array, length or bits."""
+    """A value at a dynamic offset of the record. ``what`` is string, array, length or bits."""
 
     what: str
     field: TraceField
@@ -177,7 +176,7 @@ class _Parser:
         raise Unparsed(self._value().decode("utf-8", "replace"))
 
     def _strings(self) -> bytes:
-        """String constants beside each other, which are one."""
+        """Adjacent string constants, concatenated."""
         if self._kind() != "string":
             self._refuse()
         parts = []
@@ -208,7 +207,7 @@ class _Parser:
                 break
             self.at += 1
             found = _operation(operator, found, self._expression(own))
-            # A long chain is as deep as it is long, but for what is constant.
+            # A chain of operators is as deep as it is long, except for constants.
             chained += not isinstance(found, Number)
             if chained + self.depth > self.max_depth:
                 raise Unparsed("too deep")
@@ -233,7 +232,7 @@ class _Parser:
         return found
 
     def _type(self) -> str | None:
-        """The type of a cast that begins here, which is taken; None where it is none."""
+        """The type of a cast that starts here, which is consumed; None if there is none."""
         ahead = 1
         words: list[str] = []
         while self._kind(ahead) == "name":
@@ -282,7 +281,7 @@ class _Parser:
             return Field(self._field())
         if self._take("("):
             return self._call(name)
-        # A constant that the kernel left by its name is 0 in libtraceevent.
+        # Other named constants are 0 in libtraceevent.
         return Number(_CONSTANTS.get(name, 0))
 
     def _field(self) -> TraceField:
@@ -293,7 +292,7 @@ class _Parser:
         return found
 
     def _call(self, name: str) -> Node:
-        """A helper's arguments, up to and with the closing parenthesis."""
+        """A helper's arguments, including the closing parenthesis."""
         found: Node
         if name in ("__print_flags", "__print_flags_u64", "__print_symbolic", "__print_symbolic_u64"):
             value = self._expression()
@@ -349,7 +348,7 @@ class _Parser:
                 continue
             start = self.at
             if self._kind() == "name" and self._is(",", 1) and self._value().decode() not in _CONSTANTS:
-                # A name that the kernel did not replace: no value is it.
+                # A name that the kernel did not replace by its number: it matches nothing.
                 self.at += 1
                 value: Node = Number(MASK)
             else:
@@ -358,7 +357,7 @@ class _Parser:
                 self.at = start
                 self._refuse()
             if value.value >> 63 and self.at > start + 1:
-                # libtraceevent takes all negative values for -1.
+                # libtraceevent treats all negative values as -1.
                 value = Number(MASK)
             self._expect(",")
             if self._kind() == "string":
@@ -409,7 +408,7 @@ def _integer(text: bytes) -> int:
 
 
 def narrow(type_: str) -> int:
-    """The bits that a cast to a type leaves, which are those of libtraceevent's."""
+    """Mask of the bits that a cast to a type keeps, as in libtraceevent."""
     return _NARROW.get(type_.removeprefix("unsigned "), MASK)
 
 
@@ -420,7 +419,7 @@ _NARROW = {
 
 
 def _operation(operator: str, left: Node | None, right: Node) -> Node:
-    """An operation, calculated at once where both sides are constant."""
+    """An operation, evaluated if both sides are constant."""
     if isinstance(right, Number) and (left is None or isinstance(left, Number)):
         return Number(apply(operator, left.value if left is not None else 0, right.value))
     return Operation(operator, left, right)
@@ -448,7 +447,7 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "~": lambda _a, b: ~b & MASK,
     "!": lambda _a, b: not b,
 }
-"""On 64 unsigned bits, as libtraceevent calculates. What is divided by 0 is 0."""
+"""On 64 unsigned bits, as in libtraceevent. Division by 0 gives 0."""
 
 
 def apply(operator: str, left: int, right: int) -> int:

@@ -34,7 +34,7 @@ from undwarf.perfdata.print_expression import (
 from undwarf.perfdata.tracing import TraceField, TraceFormat, Tracing
 
 FunctionOf = Callable[[int], tuple[bytes, int] | None]
-"""The kernel's function at an address and how far behind its start that is; None where there is none."""
+"""(name, offset) of the kernel function at an address, or None."""
 Record = bytes
 _Numbered = Callable[[Record], int]
 _Shown = Callable[[Record], bytes]
@@ -71,7 +71,7 @@ class PrintFormat:
             self.failed = True
 
     def __call__(self, record: Record) -> bytes:
-        """The text of a record. Raises ValueError for one that is too short for what is printed of it."""
+        """The text of a record. Raises ValueError if it is too short for the fields that are printed."""
         if self.failed:
             return FAILED + self.fields(record)
         try:
@@ -106,7 +106,7 @@ class PrintFormat:
                 continue
             letter = conversion[5]
             if letter not in b"diuxXocsp":
-                # What libtraceevent does with those it does not know.
+                # As libtraceevent handles unknown ones.
                 template.append(b">%s<" % letter.replace(b"%", b"%%"))
                 continue
             stars = [
@@ -175,7 +175,7 @@ class PrintFormat:
     # Numbers ------------------------------------------------------------------------------------------------
 
     def _read(self, field: TraceField, size: int | None = None, signed: bool = False) -> _Numbered:
-        """A function that reads a field as a number; 0 where no number is that large."""
+        """A function that reads a field as an integer; 0 for unsupported sizes."""
         code = _CODES.get(field.size if size is None else size)
         if code is None:
             return lambda _record: 0
@@ -192,7 +192,7 @@ class PrintFormat:
             if inner.field.size == size:
                 return self._read(inner.field, signed=signed)
             if inner.field.size < size:
-                # Never extended by its sign: libtraceevent reads all numbers as unsigned.
+                # Not sign-extended: libtraceevent reads all integers as unsigned.
                 return self._read(inner.field)
         value = self._number(node)
         if signed:
@@ -201,7 +201,7 @@ class PrintFormat:
         return lambda record: value(record) & mask
 
     def _number(self, node: Node) -> _Numbered:
-        """A function that calculates a node on 64 unsigned bits."""
+        """A function that evaluates a node on 64 unsigned bits."""
         match node:
             case Number(constant):
                 return lambda _record: constant
@@ -265,7 +265,7 @@ class PrintFormat:
         return read
 
     def _place(self, field: TraceField) -> Callable[[Record], tuple[int, int]]:
-        """A function that finds where in the record a dynamic field's value is: (offset, bytes)."""
+        """A function that gives (offset, size) of a dynamic field's value in the record."""
         if not field.dynamic:
             fixed = (field.offset, field.size)
             return lambda _record: fixed
@@ -318,14 +318,14 @@ class PrintFormat:
 
     def _field_text(self, field: TraceField, filled: Callable[[bytes, Record], bytes]) -> _Shown:
         if not field.array and field.size == self._tracing.long_size:
-            # The address of a text that the kernel keeps.
+            # The address of a string in the kernel.
             read, strings = self._read(field), self._tracing.strings
             return lambda record: strings.get(address := read(record)) or b"%x" % address
         start, end = field.offset, field.offset + field.size if field.size else None
         return lambda record: filled(_c_string(record[start:end]), record)
 
     def _bytes_of(self, node: Node) -> Callable[[Record, int], bytes]:
-        """A function that takes so many bytes of an array, fewer at the record's end."""
+        """A function that reads that many bytes of an array, fewer at the record's end."""
         while isinstance(node, Cast):
             node = node.item
         if isinstance(node, Dynamic):
@@ -337,7 +337,7 @@ class PrintFormat:
         raise Unparsed("array")
 
     def _all_bytes_of(self, node: Node) -> Callable[[Record, int], bytes]:
-        """As :meth:`_bytes_of`, but all bytes must be there."""
+        """As :meth:`_bytes_of`, but all bytes must be present."""
         taken = self._bytes_of(node)
         return lambda record, count: _part(taken(record, count), 0, count)
 
@@ -369,7 +369,7 @@ class PrintFormat:
     # Pointers -----------------------------------------------------------------------------------------------
 
     def _pointer(self, node: Node, kind: bytes, count: _Numbered | None = None) -> _Shown:
-        """A function that writes a node for ``%p`` and what follows the p; ``count`` of bits for those of a bitmap."""
+        """A function that formats a node for ``%p`` with its suffix; ``count`` of bits for bitmaps."""
         if isinstance(node, Text):
             constant = node.value
             return lambda _record: constant
@@ -419,7 +419,7 @@ class PrintFormat:
             return b"[%s]:%d" % (shown, int.from_bytes(raw[2:4], "big")) if b"p" in kind else shown
         return b""
 
-    # Fields as they are -------------------------------------------------------------------------------------
+    # Plain fields ------------------------------------------------------------------------------------------
 
     def _content(self, record: Record, one: TraceField) -> bytes:
         """A field's value without a format."""
@@ -446,7 +446,7 @@ def _letter(letter: bytes) -> bytes:
 
 
 def _alternative(form: bytes, plain: bytes, ending: bytes, value: int, stars: list[_Numbered], record: Record) -> bytes:
-    """A number of a form with ``#``, which C does not heed for 0, or with a width that is an argument."""
+    """Formats an integer with ``#``, which C ignores for 0, or with a width from an argument."""
     values = [_signed(star(record), 4) % MAX_ELEMENTS for star in stars]
     if b"#" not in form or value == 0 or ending == b"d":
         return (plain + ending) % (*values, value)
@@ -462,7 +462,7 @@ def _signed(value: int, size: int) -> int:
 
 
 def _part(record: Record, start: int, count: int) -> bytes:
-    """Bytes of a record, all of which must be there."""
+    """Bytes of a record; raises ValueError if some are missing."""
     found = record[start : start + count]
     if len(found) < count:
         raise IndexError(start + count)
@@ -485,7 +485,7 @@ def _flags(
     entries: tuple[tuple[int, bytes], ...],
     filled: Callable[[bytes, Record], bytes],
 ) -> _Shown:
-    """The names of all bits of a number, and what is left as a number."""
+    """The names of all bits of an integer, then the remaining bits as a number."""
     nothing = next((name for flag, name in entries if flag >> 63), None)
 
     def shown(record: Record) -> bytes:
@@ -508,7 +508,7 @@ def _flags(
 def _symbolic(
     value: _Numbered, entries: tuple[tuple[int, bytes], ...], filled: Callable[[bytes, Record], bytes]
 ) -> _Shown:
-    """The name of a number, or the number."""
+    """The name of a value, or the value."""
     names: dict[int, bytes] = {}
     for number, name in entries:
         names.setdefault(number, name)
@@ -541,7 +541,7 @@ def _ipv6(raw: bytes, small: bool, short: bool) -> bytes:
         return raw.hex().encode()
     if not short:
         return raw.hex(":", 2).encode()
-    # RFC 5952: the longest run of zeros is left out, and an address that holds one of IPv4 shows it.
+    # RFC 5952: the longest run of zeros is omitted, and embedded IPv4 addresses are in dotted form.
     from ipaddress import IPv6Address
 
     address = IPv6Address(raw)
@@ -566,7 +566,7 @@ def _bitmask(raw: bytes, little: bool) -> bytes:
 
 
 def _bit_list(raw: bytes, little: bool) -> bytes:
-    """The numbers of the bits that are set, as in 0-3,7."""
+    """The indices of set bits, as in 0-3,7."""
     number = int.from_bytes(raw, "little" if little else "big")
     found: list[str] = []
     bit = 0

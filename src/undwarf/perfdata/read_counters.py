@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The values of counters that samples read."""
+"""Values of the counters that samples read."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ from undwarf.column import zeros
 @cython.final
 @cython.cclass
 class ReadCounters:
-    """The value of each counter when it was last read; counters of inherited events count for each thread."""
+    """The last value of each counter; counters of inherited events are per thread."""
 
     _ids: Any
 
@@ -28,7 +28,7 @@ class ReadCounters:
     @cython.nogil
     @cython.exceptval(check=False)
     def increase(self, identifier: cython.ulonglong, thread: cython.uint, value: cython.ulonglong) -> cython.ulonglong:
-        """How much a counter has counted since it was last read."""
+        """The increase of a counter since it was last read."""
         slot: cython.Py_ssize_t
         before: cython.ulonglong
         if 2 * (self._used + 1) > self._ids.shape[0]:
@@ -47,7 +47,7 @@ class ReadCounters:
     @cython.nogil
     @cython.exceptval(check=False)
     def _slot(self, identifier: cython.ulonglong, thread: cython.uint) -> cython.Py_ssize_t:
-        """The slot of a counter, a free one (id 0) if it was never read."""
+        """The slot of a counter, or a free one (id 0)."""
         mask: cython.ulonglong = self._ids.shape[0] - 1
         slot: cython.ulonglong = ((identifier + thread * self._factor) * self._factor) >> 20 & mask
         while self._ids[slot] != 0 and not (self._ids[slot] == identifier and self._threads[slot] == thread):

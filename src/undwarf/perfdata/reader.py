@@ -1,4 +1,4 @@
-"""A recording, opened: its events and features at once, its records when they are asked for."""
+"""Opens a recording: events and features are read at once, records on demand."""
 
 import os
 import stat
@@ -47,13 +47,13 @@ _HEAD_ENDS = (
 )
 _HEAD_RECORDS = 100_000
 _GLANCE = 1 << 18
-"""Bytes of a small recording that are decoded first."""
+"""Bytes of a small recording that are decoded first, to estimate the number of records."""
 _NAME_UPDATE = 2
 STITCHED_BY = "undwarf "
-"""How the VERSION of recordings with stitched chains begins; bits 8 to 12 of their samples' ``misc`` are a stop
-reason (undwarf.perfdata.sample_writer)."""
+"""Start of the VERSION of recordings with unwound chains (undwarf.unwind.sample_writer), whose samples have a stop
+reason in ``misc`` (MISC_STOP_MASK)."""
 _LATE_EVENTS = 1000
-"""Events that may be described after the first samples, which makes the tables anew each time."""
+"""Events that may be described after the first samples; each rebuilds the decoders' tables."""
 
 
 class PerfData:
@@ -95,7 +95,7 @@ class PerfData:
 
     @property
     def stitched(self) -> bool:
-        """Whether samples have chains that were unwound before they were written, and the reasons why these end."""
+        """Whether undwarf wrote the recording: samples have unwound chains and their stop reasons."""
         return (self.features.version or "").startswith(STITCHED_BY)
 
     def records(self, progress: Progress | None = None, *, switches: bool = False) -> Records:
@@ -126,11 +126,11 @@ class PerfData:
         return self._stream.size
 
     def owns(self, files: ExitStack) -> None:
-        """Close these, too, at the end."""
+        """Close these files in :meth:`close`, too."""
         self._owned.push(files)
 
     def close(self) -> None:
-        """Close files and give temporary ones back."""
+        """Close files and remove temporary ones."""
         self._owned.close()
 
     def __enter__(self) -> "PerfData":
@@ -154,8 +154,8 @@ class PerfData:
         return build_records(decoder, self.events, self.path, self.defects)
 
     def _unpack(self, progress: Progress | None) -> None:
-        """Lay the records out plainly, in native byte order, in a temporary file; from then on that is the stream."""
-        # Most recordings are plain: zstandard is only loaded for those that are not.
+        """Make the stream a temporary file with the records decompressed and in native byte order."""
+        # Imported here: zstandard is needed for few recordings.
         from undwarf.perfdata.decompress import Unpacker
 
         spool = Spool(self._limits.stream_bytes)
@@ -166,7 +166,7 @@ class PerfData:
         self._raw = []
 
     def _scan(self, progress: Progress | None, switches: bool) -> Decoder | None:
-        """Decode the whole stream; None when there are compressed records where none are announced."""
+        """Decode the whole stream; None if it has compressed records that no feature section announced."""
         stream = self._stream
         decoder = Decoder(sample_layout(self.events), self._limits.records, keep_switches=switches)
         self._rare = 0
@@ -175,24 +175,24 @@ class PerfData:
             decoder.rounds.restart()
             position = segment.position
             status: int = ScanStatus.MORE
-            length = used = 0
-            # Columns that grow by doubling are written twice: how many there are is guessed from the density so far. Of
-            # a large recording that is known better after a whole window.
-            room = WINDOW if stream.size > 2 * WINDOW else min(_GLANCE, WINDOW)
+            held = used = 0
+            # Columns that grow by doubling are written twice, so their final size is estimated from the density of
+            # records so far. A large recording needs a whole window for a good estimate.
+            length = WINDOW if stream.size > 2 * WINDOW else min(_GLANCE, WINDOW)
             while position < segment.end:
-                with stream.window(position, room) as view:
-                    decoder.at, length = 0, len(view)
+                with stream.window(position, length) as view:
+                    decoder.at, held = 0, len(view)
                     while (status := decoder.scan(view, position)) == ScanStatus.RARE:
                         if not self._rare_record(decoder, view):
                             return None
                     used = decoder.at
-                at_end = position + length >= segment.end
+                at_end = position + held >= segment.end
                 position += used
-                if status != ScanStatus.MORE or used == 0 or (at_end and used < length):
+                if status != ScanStatus.MORE or used == 0 or (at_end and used < held):
                     break
                 if progress is not None:
                     progress(min(position, stream.size), stream.size)
-                room = WINDOW
+                length = WINDOW
                 columns = decoder.columns
                 if columns.samples:
                     share = stream.size / position
@@ -205,14 +205,14 @@ class PerfData:
                 detail = f"at stream position {position}; it and {left} bytes from there on are lost"
                 self.defects.add("record with an impossible size", self.path, detail=detail)
             elif left > 0:
-                self.defects.add("truncated record", self.path, detail=f"the last {left} bytes are no whole one")
+                self.defects.add("truncated record", self.path, detail=f"{left} trailing bytes do not form a record")
             elif left < 0:
                 self.defects.add("truncated record", self.path, detail=f"{-left} bytes of trace data are missing")
         self._head_applied = max(self._head_applied, self._rare)
         return decoder
 
     def _rare_record(self, decoder: Decoder, view: memoryview) -> bool:
-        """Handle the record the decoder stopped at and skip it; False for one that has to be decompressed."""
+        """Handle the record the decoder stopped at and skip it; False if it must be decompressed first."""
         at = decoder.at
         kind, misc, size = struct.unpack_from("=IHH", view, at)
         decoder.at = at + size
@@ -261,7 +261,7 @@ class PerfData:
         return int(size + 7) // 8 * 8
 
     def _apply(self, kind: int, misc: int, body: bytes) -> None:
-        """Take in one of the records that pipe form has in place of header and feature sections."""
+        """Apply one of the records that pipe form has in place of header and feature sections."""
         mark = order_mark(self.byte_order)
         if kind == RecordType.HEADER_ATTR:
             self._add_event(body)
@@ -281,7 +281,7 @@ class PerfData:
                 self._updates[identifier] = name
 
     def _rename(self) -> None:
-        """Give events the names the recording has for them; a later EVENT_UPDATE record has the last word."""
+        """Name events as the recording does; a later EVENT_UPDATE record takes precedence."""
         events = file_sections.name_events(self.events, self.features)
         for number, event in enumerate(events):
             update = next((i for i in event.ids if i in self._updates), None) if self._updates else None
@@ -335,7 +335,7 @@ def _stream_file(path: str, source: BinaryIO, owned: ExitStack, limits: Limits) 
     if number is not None:
         owned.callback(os.close, number)
         return number
-    # Looked at first: what is no recording may be long, or have no end.
+    # The header first: a stream that is no recording may be endless.
     start = b""
     while len(start) < SIZE and (more := source.read(SIZE - len(start))):
         start += more

@@ -58,5 +58,5 @@ _NAMES = {member.value: member.name for member in RecordType}
 
 
 def type_name(number: int) -> str:
-    """What a record type is called in counts: ``"MMAP2"``, or ``"type 99"`` for one we do not know."""
+    """The name of a record type: ``"MMAP2"``, or ``"type 99"`` for an unknown one."""
     return _NAMES.get(number) or f"type {number}"

@@ -1,4 +1,4 @@
-"""Records as bytes in native byte order: the mirror of what the decoder takes apart.
+"""Encodes records in native byte order, the inverse of the decoder.
 
 Layouts: ``include/uapi/linux/perf_event.h`` (enum perf_event_type) and ``tools/lib/perf/include/perf/event.h``.
 """
@@ -6,21 +6,25 @@ Layouts: ``include/uapi/linux/perf_event.h`` (enum perf_event_type) and ``tools/
 import struct
 from collections.abc import Sequence
 
+from undwarf.perfdata.abi import (
+    MISC_COMM_EXEC,
+    MISC_MMAP_BUILD_ID,
+    MISC_MMAP_DATA,
+    MISC_SWITCH_OUT,
+    MISC_SWITCH_OUT_PREEMPT,
+    CpuMode,
+)
 from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.record_types import RecordType
-from undwarf.perfdata.records import MISC_BIT_13, MISC_BIT_14, CpuMode
 from undwarf.perfdata.sample_fields import SampleField
 
 # Plain numbers: operators of enumerations are slow, and processes have thousands of mappings.
 _TID, _TIME, _ID = int(SampleField.TID), int(SampleField.TIME), int(SampleField.ID)
 _STREAM_ID, _CPU, _IDENTIFIER = int(SampleField.STREAM_ID), int(SampleField.CPU), int(SampleField.IDENTIFIER)
 
-LARGEST_RECORD = 65528
-"""The size field has 16 bits, and records are multiples of 8 bytes."""
-
 
 def record(kind: int, body: bytes = b"", misc: int = 0) -> bytes:
-    """A record from its type and what follows its header. Raises ValueError where the size field cannot hold it."""
+    """A record from its type and the bytes after its header. Raises ValueError if it is too large."""
     if len(body) + 8 > 0xFFFF:
         raise ValueError(f"a record of {len(body) + 8} bytes")
     return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
@@ -32,12 +36,12 @@ def name_bytes(name: bytes) -> bytes:
 
 
 def finished_round() -> bytes:
-    """The promise that every CPU's records so far were written."""
+    """Marks that every CPU's records so far were written."""
     return record(RecordType.FINISHED_ROUND)
 
 
 class RecordEncoder:
-    """Makes the kernel's records as one event would have written them.
+    """Encodes the kernel's records with the sample_id of one event.
 
     ``time`` is in ns; ``identifier`` (default: the event's first id) and ``cpu`` go to the record's trailer.
     """
@@ -91,31 +95,29 @@ class RecordEncoder:
     ) -> bytes:
         """A mapping: ``length`` bytes of the file from ``offset`` on at ``start``; ``protection`` as for mmap(2).
 
-        With a build-id (20 bytes at most) there is no room for device and inode.
+        A build-id (at most 20 bytes) replaces device and inode.
         """
         if build_id:
-            misc |= MISC_BIT_14
+            misc |= MISC_MMAP_BUILD_ID
             identity = struct.pack("=B3x20s", min(len(build_id), 20), build_id[:20])
         else:
             identity = struct.pack("=IIQQ", *device, *inode)
         if not protection & 4:
-            misc |= MISC_BIT_13
+            misc |= MISC_MMAP_DATA
         body = struct.pack("=iiQQQ", pid, tid, start, length, offset) + identity
         body += struct.pack("=II", protection, flags) + name_bytes(name[:4095])
         return self._record(RecordType.MMAP2, body, misc, pid, tid, time, cpu)
 
     def comm(self, name: bytes, pid: int, tid: int, *, exec_: bool = False, time: int = 0, cpu: int = 0) -> bytes:
-        """A thread's name; ``exec_``: it comes with a new program."""
+        """A thread's name; ``exec_``: set by an exec."""
         body = struct.pack("=ii", pid, tid) + name_bytes(name[:15])
-        misc = CpuMode.USER | (MISC_BIT_13 if exec_ else 0)
+        misc = CpuMode.USER | (MISC_COMM_EXEC if exec_ else 0)
         return self._record(RecordType.COMM, body, misc, pid, tid, time, cpu)
 
-    def fork(
-        self, pid: int, tid: int, parent: int, parent_tid: int, *, made_up: bool = False, time: int = 0, cpu: int = 0
-    ) -> bytes:
-        """A new process or thread; ``made_up``: it does not inherit its parent's mappings."""
+    def fork(self, pid: int, tid: int, parent: int, parent_tid: int, *, time: int = 0, cpu: int = 0) -> bytes:
+        """A new process or thread."""
         body = struct.pack("=iiiiQ", pid, parent, tid, parent_tid, time)
-        return self._record(RecordType.FORK, body, MISC_BIT_13 if made_up else 0, pid, tid, time, cpu)
+        return self._record(RecordType.FORK, body, 0, pid, tid, time, cpu)
 
     def exit(self, pid: int, tid: int, parent: int, parent_tid: int, *, time: int = 0, cpu: int = 0) -> bytes:
         """The end of a thread."""
@@ -128,13 +130,13 @@ class RecordEncoder:
         return self._record(RecordType.LOST, body, 0, 0, 0, time, cpu)
 
     def switch(self, pid: int, tid: int, *, out: bool, preempted: bool = False, time: int = 0, cpu: int = 0) -> bytes:
-        """A thread that comes to a CPU or leaves it, ``preempted`` where it did not want to."""
-        misc = (MISC_BIT_13 if out else 0) | (MISC_BIT_14 if preempted else 0)
+        """A thread is switched in or ``out``, ``preempted`` if involuntarily."""
+        misc = (MISC_SWITCH_OUT if out else 0) | (MISC_SWITCH_OUT_PREEMPT if preempted else 0)
         return self._record(RecordType.SWITCH, b"", misc, pid, tid, time, cpu)
 
     def deferred(
         self, cookie: int, addresses: Sequence[int], pid: int, tid: int, *, time: int = 0, cpu: int = 0
     ) -> bytes:
-        """The user chain of the samples of this thread that ended in this cookie."""
+        """The user chain for the samples of this thread whose chain ends in this cookie."""
         body = struct.pack(f"=QQ{len(addresses)}Q", cookie, len(addresses), *addresses)
         return self._record(RecordType.CALLCHAIN_DEFERRED, body, CpuMode.USER, pid, tid, time, cpu)

@@ -1,31 +1,13 @@
-"""The decoded recording: columns of samples and of side-band records, and the numbers the format uses.
+"""The decoded recording: columns of samples and of side-band records.
 
 Columns are memoryviews of native numbers, one entry a record. Sources: ``include/uapi/linux/perf_event.h``
 and ``tools/lib/perf/include/perf/event.h``.
 """
 
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import NamedTuple
 
 Column = memoryview  # of native C numbers; the type code is given with each column
-
-
-class CpuMode(IntEnum):
-    """The low three bits of a record's ``misc``: where the CPU was."""
-
-    UNKNOWN = 0
-    KERNEL = 1
-    USER = 2
-    HYPERVISOR = 3
-    GUEST_KERNEL = 4
-    GUEST_USER = 5
-
-
-MISC_BIT_13 = 1 << 13
-"""MMAP, MMAP2: not executable. COMM: after exec. FORK: perf made it up, no maps are inherited."""
-MISC_BIT_14 = 1 << 14
-"""SAMPLE: the ip is exact. MMAP2: holds a build-id in place of device and inode."""
 
 
 class FileIdentity(NamedTuple):
@@ -122,7 +104,7 @@ class DeferredChains(NamedTuple):
 
 @dataclass(slots=True, repr=False, eq=False)
 class Sideband:
-    """Everything but samples that changes what addresses mean, in time order (time, position)."""
+    """Records other than samples: mappings, threads, names, losses; in order of (time, position)."""
 
     count: int
     kind: Column  # B SidebandKind
@@ -184,7 +166,7 @@ class Records:
     sample_order: Column
     """I: sample numbers in time order; samples of the same time stay in stream order."""
     unordered: int = 0
-    """Records older than what an earlier round had already promised to be complete."""
+    """Records older than the time up to which an earlier round was complete."""
     first_time: int = 0
     """ns; of the samples, 0 without times."""
     last_time: int = 0

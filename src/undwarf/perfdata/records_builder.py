@@ -1,13 +1,13 @@
-"""Builds records from the columns of a decoder: the side band in time order, names, file identities."""
+"""Builds Records from a decoder's columns: the side band in time order, names, file identities."""
 
 import struct
 from collections.abc import Sequence
 
 from undwarf.defects import Defects
+from undwarf.ordering import sort_order, take
 from undwarf.perfdata.column_store import ColumnStore
 from undwarf.perfdata.decoder import Decoder
 from undwarf.perfdata.events import EventAttr
-from undwarf.perfdata.ordering import take, time_order
 from undwarf.perfdata.record_types import type_name
 from undwarf.perfdata.records import NO_IDENTITY, FileIdentity, Records, Samples, Sideband
 from undwarf.perfdata.sample_layout import OPTIONAL_COLUMNS, has_column
@@ -36,18 +36,18 @@ def build_samples(columns: ColumnStore, sample_types: int) -> Samples:
 def build_sideband(columns: ColumnStore) -> Sideband:
     """The side band in time order."""
     found = columns.side_columns()
-    order = time_order(found["time"])
+    order = sort_order(found["time"])
     return Sideband(columns.sideband, **{name: take(column, order) for name, column in found.items()})
 
 
 def build_records(decoder: Decoder, events: Sequence[EventAttr], path: str, defects: Defects) -> Records:
-    """The decoded recording; what the decoder had to skip becomes defects."""
+    """The decoded recording; records that the decoder skipped are added to ``defects``."""
     columns = decoder.columns
     sample_types = 0
     for event in events:
         sample_types |= event.sample_type
     samples = build_samples(columns, sample_types)
-    order = time_order(samples.time)
+    order = sort_order(samples.time)
     counts = {
         type_name(kind) if kind < 1 << 32 else "other types": count for kind, count in sorted(decoder.counts().items())
     }

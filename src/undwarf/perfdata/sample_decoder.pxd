@@ -2,7 +2,7 @@ from undwarf.perfdata.column_store cimport ColumnStore
 from undwarf.perfdata.event_ids cimport EventIds
 from undwarf.perfdata.event_layouts cimport EventLayout, EventLayouts, FieldStep
 from undwarf.perfdata.read_counters cimport ReadCounters
-from undwarf.perfdata.rounds cimport Rounds
+from undwarf.perfdata.finished_rounds cimport Rounds
 
 
 cdef class SampleDecoder:

@@ -8,19 +8,17 @@ faults are the cost.
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata.abi import READ_GROUP
 from cython.cimports.undwarf.perfdata.column_store import ColumnStore
 from cython.cimports.undwarf.perfdata.event_ids import EventIds
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u32, u64
-from cython.cimports.undwarf.perfdata.rounds import Rounds
+from cython.cimports.undwarf.perfdata.finished_rounds import Rounds
+from cython.cimports.undwarf.perfdata.native_integers import u32, u64
 from cython.cimports.undwarf.perfdata.sample_layout import FieldShape, SampleInt, SampleShort, SampleWord
 
 from undwarf.perfdata.read_counters import ReadCounters
 
-READ_GROUP = cython.declare(cython.ulonglong, 8)
-"""A bit of `read_format` (include/uapi/linux/perf_event.h)."""
-
-# What became of a sample's fields.
+# Results of decoding a sample's fields.
 DECODED = cython.declare(cython.int, 0)
 DAMAGED = cython.declare(cython.int, 1)
 """They do not fit in the record."""
@@ -74,7 +72,7 @@ class SampleDecoder:
         self._columns.words[SampleWord.TIME * cap + n] = self._rounds.delivery(
             self._columns.words[SampleWord.TIME * cap + n]
         )
-        # Columns are zero from the start: those that are never written are not even touched.
+        # Columns start as zeros: pages that are never written stay untouched.
         if event != 0:
             self._columns.shorts[SampleShort.EVENT * cap + n] = cython.cast(cython.ushort, event)
         self._columns.shorts[SampleShort.MISC * cap + n] = cython.cast(cython.ushort, misc)
@@ -171,7 +169,7 @@ class SampleDecoder:
                         return failure
                     p += cython.cast(cython.Py_ssize_t, count)
             step += 1
-        # Whichever of both fills the record is right.
+        # With or without hw_idx: the variant that fills the record exactly is right.
         if p > end or (failure == AMBIGUOUS and p != end):
             return failure
         self.bad_stacks += bad_stack

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from undwarf.column import Typecode
+from undwarf.perfdata.abi import BRANCH_COUNTERS, BRANCH_HW_INDEX, READ_GROUP, READ_ID, READ_LOST, READ_TIMES
 from undwarf.perfdata.events import EventAttr
 from undwarf.perfdata.sample_fields import SampleField
 
@@ -87,7 +88,7 @@ class FieldShape(IntEnum):
 
 
 class EventLayout(NamedTuple):
-    """What decoders know of an event: the words of ``struct EventLayout`` in `event_layouts.pxd`, in its order."""
+    """The decoders' view of an event: the words of ``struct EventLayout`` in `event_layouts.pxd`, in its order."""
 
     sample_type: int
     """SampleField."""
@@ -127,7 +128,7 @@ class FieldStep(NamedTuple):
 
 
 class SampleLayout(NamedTuple):
-    """The layouts of all events of a recording, and the ids that samples name them by."""
+    """The layouts of all events of a recording, and the ids by which samples refer to them."""
 
     events: "memoryview[int]"
     """Q: an ``EventLayout`` for each event."""
@@ -145,14 +146,8 @@ class SampleLayout(NamedTuple):
     """Bit mask of the ``SampleShort`` columns likewise."""
 
 
-# Bits of `read_format`, `branch_sample_type` and the flags of an event (include/uapi/linux/perf_event.h).
-_READ_TIMES = 1 | 2
-_READ_ID = 4
-_READ_GROUP = 8
-_READ_LOST = 16
-_BRANCH_HW_INDEX = 1 << 17
-_BRANCH_COUNTERS = 1 << 19
 _INHERIT = 1 << 1
+"""Bit of an event's flags."""
 
 _FIELD_OF_COLUMN = {
     "addr": SampleField.ADDR,
@@ -228,13 +223,13 @@ def field_steps(event: EventAttr) -> list[FieldStep]:
         words = extra = 0
         if bits == SampleField.READ:
             words, extra = _value_words(event), _read_times(event)
-            if event.read_format & _READ_GROUP:
+            if event.read_format & READ_GROUP:
                 shape = FieldShape.READ_GROUP
             else:
                 words, extra = words + extra, 0
         elif bits == SampleField.BRANCH_STACK:
-            words = 4 if event.branch_sample_type & _BRANCH_COUNTERS else 3
-            extra = int(bool(event.branch_sample_type & _BRANCH_HW_INDEX))
+            words = 4 if event.branch_sample_type & BRANCH_COUNTERS else 3
+            extra = int(bool(event.branch_sample_type & BRANCH_HW_INDEX))
         elif bits == SampleField.REGS_USER:
             words = event.sample_regs_user.bit_count()
         elif bits == SampleField.REGS_INTR:
@@ -244,7 +239,7 @@ def field_steps(event: EventAttr) -> list[FieldStep]:
 
 
 def event_layout(event: EventAttr, program: int = 0) -> EventLayout:
-    """What decoders know of an event whose field steps begin at number ``program``."""
+    """The layout of an event whose field steps start at index ``program``."""
     kind = event.sample_type
     offset = distance = 0
     if kind & SampleField.IDENTIFIER:
@@ -266,7 +261,7 @@ def event_layout(event: EventAttr, program: int = 0) -> EventLayout:
         trailer_id_distance=distance,
         # Of inherited events (perf_evsel__attr_has_per_thread_sample_period).
         per_thread=int(bool(kind & SampleField.TID and event.flags & _INHERIT)),
-        splits=int(bool(kind & SampleField.READ and event.read_format & _READ_ID)),
+        splits=int(bool(kind & SampleField.READ and event.read_format & READ_ID)),
         program=program,
     )
 
@@ -294,15 +289,14 @@ def sample_layout(events: Sequence[EventAttr]) -> SampleLayout:
 
 
 def _read_times(event: EventAttr) -> int:
-    return (event.read_format & _READ_TIMES).bit_count()
+    return (event.read_format & READ_TIMES).bit_count()
 
 
 def _value_words(event: EventAttr) -> int:
-    return 1 + (event.read_format & (_READ_ID | _READ_LOST)).bit_count()
+    return 1 + (event.read_format & (READ_ID | READ_LOST)).bit_count()
 
 
 def _written(columns: type[IntEnum], sample_types: int) -> int:
-    # The event number is only written where there is more than one event; that is not worth a condition.
     return sum(1 << column for column in columns if has_column(column.name.lower(), sample_types))
 
 

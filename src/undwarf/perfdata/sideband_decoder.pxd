@@ -1,7 +1,7 @@
 from undwarf.perfdata.column_store cimport ColumnStore
 from undwarf.perfdata.event_ids cimport EventIds
 from undwarf.perfdata.event_layouts cimport EventLayout, EventLayouts
-from undwarf.perfdata.rounds cimport Rounds
+from undwarf.perfdata.finished_rounds cimport Rounds
 
 
 # An entry of the side band; kind is 0 for a record that is not stored, name_at for one without a name.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Decodes records of the kernel that are no samples: mappings, threads, names, lost records.
+"""Decodes the kernel's records other than samples: mappings, threads, names, lost records.
 
 Sources: ``enum perf_event_type`` in ``include/uapi/linux/perf_event.h``; for the trailer of `sample_id_all`
 ``perf_event__output_id_sample`` in ``kernel/events/core.c``.
@@ -9,12 +9,14 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memchr, memcpy
+from cython.cimports.posix.mman import PROT_EXEC, PROT_READ, PROT_WRITE
+from cython.cimports.undwarf.perfdata.abi import MISC_LOST_SAMPLES_BPF, MISC_MMAP_BUILD_ID, MISC_MMAP_DATA
 from cython.cimports.undwarf.perfdata.column_store import ColumnStore
 from cython.cimports.undwarf.perfdata.event_ids import EventIds
 from cython.cimports.undwarf.perfdata.event_layouts import EventLayouts
-from cython.cimports.undwarf.perfdata.native import u16, u32, u64
+from cython.cimports.undwarf.perfdata.finished_rounds import Rounds
+from cython.cimports.undwarf.perfdata.native_integers import u16, u32, u64
 from cython.cimports.undwarf.perfdata.record_types import RecordType
-from cython.cimports.undwarf.perfdata.rounds import Rounds
 from cython.cimports.undwarf.perfdata.sample_fields import SampleField
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind, SideInt, SideNumber, SideWord
 
@@ -187,7 +189,7 @@ class SidebandDecoder:
         self._entry.third = u64(data, end, at + 32)
         if kind == RecordType.MMAP:
             self._entry.name_at = at + 40
-            self._entry.fourth = 3 if misc & 0x2000 else 4
+            self._entry.fourth = PROT_READ | PROT_WRITE if misc & MISC_MMAP_DATA else PROT_EXEC
             return 0
         self._entry.name_at = at + 72
         self._entry.fourth = u32(data, end, at + 64)
@@ -195,7 +197,7 @@ class SidebandDecoder:
         size = data[at + 40]
         # While another recording asks for build-ids, the kernel may set the bit in records without one: it fills the
         # header for one event after the other (perf_event_mmap_output). No build-id is longer than 20 bytes.
-        if misc & 0x4000 and size <= 20:
+        if misc & MISC_MMAP_BUILD_ID and size <= 20:
             self._scratch[0] = 1
             for i in range(2, 5):
                 self._scratch[i] = 0
@@ -245,7 +247,7 @@ class SidebandDecoder:
             else:
                 self._entry.first = u64(data, end, at + 8)
                 self._entry.third = 1
-                self._entry.fourth = 1 if misc & 0x8000 else 0
+                self._entry.fourth = 1 if misc & MISC_LOST_SAMPLES_BPF else 0
             if self._entry.fourth == 0:
                 self.lost += min(self._entry.first, ~self.lost)
         elif kind == RecordType.KSYMBOL:

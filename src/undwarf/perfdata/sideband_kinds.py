@@ -5,7 +5,7 @@ from enum import IntEnum
 
 
 class SidebandKind(IntEnum):
-    """What an entry of the side band is, and what its four values are; `records.py` has names for them."""
+    """Kinds of side-band entries, with the meaning of their four values; `records.py` has names for them."""
 
     MMAP = 1
     """start, length, page offset, protection (without one in the record: 4 for code, 3 for data); name"""

@@ -10,7 +10,7 @@ CHUNK = 1 << 20
 
 
 def spool_directory() -> str:
-    """Where spools go: TMPDIR, else /var/tmp, which unlike /tmp is rarely kept in memory, else the default."""
+    """The directory of spools: TMPDIR, else /var/tmp, which unlike /tmp is rarely a tmpfs, else the default."""
     if "TMPDIR" not in os.environ and os.access("/var/tmp", os.W_OK | os.X_OK):
         return "/var/tmp"
     import tempfile
@@ -22,14 +22,14 @@ class Spool:
     """An unlinked temporary file that is written once, front to back."""
 
     def __init__(self, limit: int) -> None:
-        """``limit``: bytes it may grow to, a guard against decompression bombs."""
+        """``limit``: maximum size in bytes, against decompression bombs."""
         import tempfile  # only here: loading it costs more than reading a small recording
 
         directory = spool_directory()
         try:
             self._file = tempfile.TemporaryFile(dir=directory, buffering=0, prefix="undwarf-")  # noqa: SIM115 - open as long as this object
         except OSError as error:
-            why = f"no temporary file can be made in {directory}: {error.strerror}"
+            why = f"no temporary file can be created in {directory}: {error.strerror}"
             raise UnreadableInput("cannot unpack the recording", why, "set TMPDIR") from error
         self.size = 0
         self.limit = limit
@@ -52,14 +52,14 @@ class Spool:
         return length
 
     def flush(self) -> None:
-        """Hand what was written to the system, so that it can be mapped."""
+        """Write pending bytes to the file, so that they can be mapped."""
         left = memoryview(self._pending)
         try:
             while left:
                 left = left[os.write(self._file.fileno(), left) :]
         except OSError as error:
             why = f"the temporary file in {spool_directory()} cannot be written: {error.strerror}"
-            hint = "set TMPDIR to a place with enough room"
+            hint = "set TMPDIR to a directory with enough space"
             raise UnreadableInput("cannot unpack the recording", why, hint) from error
         finally:
             left.release()
@@ -75,12 +75,12 @@ class Spool:
         self.flush()
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Close and thereby delete the file."""
         self._file.close()
 
 
 def regular_file(source: BinaryIO) -> int | None:
-    """A new descriptor of the regular file behind a stream that stands at its start; None for other streams."""
+    """A new descriptor of a stream's regular file, if it is at its start; None for other streams."""
     try:
         number = source.fileno()
     except (AttributeError, OSError, ValueError):

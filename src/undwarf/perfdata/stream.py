@@ -1,4 +1,4 @@
-"""The logical record stream: segments of files laid end to end, mapped a window at a time."""
+"""The logical record stream: concatenated segments of files, mapped a window at a time."""
 
 import contextlib
 import mmap
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from undwarf.mapped_files import MappedFile
 
 WINDOW = 16 << 20
-"""Bytes mapped at once: pages before the window are unmapped, so a recording of any size needs this much memory."""
+"""Bytes mapped at once, which bounds the memory that a recording of any size needs."""
 
 
 class Segment(NamedTuple):
-    """A run of whole records in one file. Records never straddle segments."""
+    """A range of whole records in a file. Records never straddle segments."""
 
     file: int
     offset: int
@@ -29,7 +29,7 @@ class Segment(NamedTuple):
 
 
 class Window:
-    """A context manager whose value is a read-only memoryview of mapped bytes, gone when it ends."""
+    """A context manager whose value is a read-only memoryview of mapped bytes, unmapped at its end."""
 
     __slots__ = ("_length", "_mapping", "_path", "_segment", "_start", "_view")
 
@@ -46,7 +46,7 @@ class Window:
         if segment is None:
             return memoryview(b"")
         at = segment.offset + self._start - segment.position
-        # What the file has lost since it was opened is no part of the window.
+        # Without bytes by which the file was truncated since it was opened.
         length = min(self._length, os.fstat(segment.file).st_size - at)
         if length <= 0:
             return memoryview(b"")
@@ -58,7 +58,7 @@ class Window:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Slices a caller still holds keep the mapping until they go.
+        # Slices that a caller still has keep the mapping alive.
         with contextlib.suppress(BufferError):
             if self._view is not None:
                 self._view.release()
@@ -67,11 +67,11 @@ class Window:
 
 
 class Stream:
-    """Segments with their places in the stream; owns none of the files."""
+    """Segments with their positions in the stream; does not own the files."""
 
     def __init__(self, parts: Iterable[tuple[int, int, int]], path: str = "") -> None:
-        """``parts``: (file descriptor, offset, length) in order; empty ones are dropped. ``path`` names the files where
-        one is cut short while it is read."""
+        """``parts``: (file descriptor, offset, length) in order; empty ones are dropped. ``path`` names the files in
+        reports of truncation."""
         self._path = path
         self.segments: list[Segment] = []
         self.size = 0
@@ -82,13 +82,13 @@ class Stream:
         self._starts = [segment.position for segment in self.segments]
 
     def segment(self, position: int) -> Segment | None:
-        """The segment that holds a stream position; None outside the stream."""
+        """The segment that contains a stream position; None outside the stream."""
         if not 0 <= position < self.size:
             return None
         return self.segments[bisect_right(self._starts, position) - 1]
 
     def window(self, position: int, length: int) -> Window:
-        """The bytes [position, position + length), as far as they lie in one segment."""
+        """The bytes [position, position + length) that are in one segment."""
         segment = self.segment(position)
         if segment is None:
             return Window(None, 0, 0, "")

@@ -1,4 +1,4 @@
-"""The kernel's descriptions of tracepoints, as a recording's header carries them.
+"""Reads the formats of tracepoints in a recording's TRACING_DATA section.
 
 Source: the section's layout is that of trace.dat (`Documentation/trace-cmd/trace-cmd.dat.v6.5.txt` of trace-cmd,
 `tools/perf/util/trace-event-read.c`), each description a ``format`` file (`Documentation/trace/events.rst`).
@@ -50,7 +50,7 @@ class TraceField:
 
     @property
     def long(self) -> bool:
-        """Whether it is as long as a word of the machine by its type."""
+        """Whether its type has the size of a machine word."""
         return "long" in self.type.split() or self.type.split()[-1:] == ["size_t"]
 
 
@@ -83,11 +83,11 @@ class Tracing:
 
 
 class _Short(Exception):
-    """The section ends before what it announces."""
+    """The section is shorter than its counts and sizes claim."""
 
 
 class _Bytes:
-    """Takes parts from the front of the section."""
+    """Reads the section in sequence."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -113,12 +113,12 @@ class _Bytes:
 
 
 def parse_tracing(data: bytes, defects: Defects, limits: Limits = DEFAULT) -> Tracing:
-    """Read a TRACING_DATA section; what makes no sense is a defect, and what was read before it stays."""
+    """Read a TRACING_DATA section; damage is a defect, and what was read before it is returned."""
     found = Tracing()
     try:
         _parse(_Bytes(data), found, defects, limits)
     except _Short:
-        defects.add("damaged feature section", "TRACING_DATA", detail="it ends before its contents do")
+        defects.add("damaged feature section", "TRACING_DATA", detail="it is too short for its contents")
     return found
 
 
@@ -169,7 +169,7 @@ def _strings(text: bytes, found: Tracing) -> None:
 
 
 def parse_format(text: bytes, system: str, long_size: int = 8, limits: Limits = DEFAULT) -> TraceFormat | None:
-    """A tracepoint by its ``format`` file; None for one without name or id, or one that is too long."""
+    """A tracepoint from its ``format`` file; None without name or id, or if it is too long."""
     if len(text) > limits.trace_format_bytes:
         return None
     name = re.search(rb"^name:\s*(\S+)", text, re.MULTILINE)
@@ -238,7 +238,7 @@ def _field(line: bytes, long_size: int) -> TraceField | None:
 
 
 def _type_size(words: list[bytes], long_size: int) -> int:
-    """Bytes of an element of an array by the words of its type; 0 for a type that is not known."""
+    """Size in bytes of an array element by the words of its type; 0 for an unknown type."""
     if words[-1:] == [b"long"]:
         return 8 if words[-2:-1] == [b"long"] else long_size
     if words[-1:] and b"*" in words[-1]:

@@ -1,7 +1,7 @@
-"""Writes perf.data, in file or pipe form, plain or compressed; what it writes, perf reads.
+"""Writes perf.data, in file or pipe form, plain or compressed, so that perf can read it.
 
-In file form the header says "not finished" (no data size) until ``finish``: what is there when the writer is killed
-is read to its end, by perf and by us. Source: ``tools/perf/util/header.c``.
+In file form the header's data size is 0 ("not finished") until ``finish``: if the writer is killed, perf and undwarf
+still read all records in the file. Source: ``tools/perf/util/header.c``.
 """
 
 import os
@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, BinaryIO, Literal
 
+from undwarf.perfdata.abi import LARGEST_RECORD
 from undwarf.perfdata.events import EventAttr, encode_attr
 from undwarf.perfdata.feature_writer import attr_stride
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.header import MAGIC, PIPE_SIZE, SIZE
 from undwarf.perfdata.record_types import RecordType
-from undwarf.perfdata.record_writer import LARGEST_RECORD, finished_round, record
+from undwarf.perfdata.record_writer import finished_round, record
 
 CHUNK = 256 << 10
 """Bytes of records compressed at once. perf unpacks each compressed record into a buffer of the announced size."""
@@ -25,7 +26,7 @@ ADOPTED = 1 << 20
 PIECE = 65000
 """Compressed bytes in one record; its size field has 16 bits."""
 LAST_IN_PIPE = Feature.PMU_CAPS
-"""perf 6.1 complains about later feature sections in pipe form; in file form it passes over them."""
+"""perf 6.1 reports an error for later feature sections in pipe form; in file form it skips them."""
 
 _NAME_UPDATE = 2
 
@@ -62,7 +63,7 @@ class PerfWriter:
         self._start = 0
         self._written = 0
         if zstd_level:
-            # Only here: most of what imports this module never compresses.
+            # Imported here since most users of this module never compress.
             import zstandard
 
             self._compressor = zstandard.ZstdCompressor(level=zstd_level).compressobj()
@@ -84,8 +85,8 @@ class PerfWriter:
             self._compress(CHUNK)
 
     def adopt(self, descriptor: int, start: int, end: int) -> None:
-        """Append bytes of a file that another writer made of the same events: whole records, or compressed ones of the
-        same level. Nothing may have been written before."""
+        """Append bytes of a file that another writer wrote for the same events: whole records, or compressed ones of
+        the same level. Nothing may have been written before."""
         while start < end:
             chunk = os.pread(descriptor, min(ADOPTED, end - start), start)
             if not chunk:
@@ -94,17 +95,17 @@ class PerfWriter:
             start += len(chunk)
 
     def flush(self) -> None:
-        """Hand everything so far to the system, so that it outlives this process."""
+        """Write everything so far to the file, so that it outlives this process."""
         if self._compressor is not None and self._pending:
             self._compress(len(self._pending))
         self._sink.flush()
 
     def finish(self, features: Mapping[int, bytes] | None = None) -> None:
-        """Write what is left; in file form also the feature sections and the header's sizes."""
+        """Write pending records; in file form also the feature sections and the header's sizes."""
         self.flush()
         if self.form == "file":
             if not self._written:
-                # Without a record the header's size of the data would say "not finished".
+                # Without a record the data size would be 0, which means "not finished".
                 self._put(finished_round())
             self._features.update(features or {})
             if self._compressor is not None:
@@ -134,7 +135,7 @@ class PerfWriter:
 
     def _put(self, data: "bytes | bytearray | memoryview") -> None:
         self._written += len(data)
-        # A raw sink may take less than it was given.
+        # A raw sink may write less than requested.
         view = memoryview(data)
         while len(view):
             done = self._sink.write(view)
@@ -143,7 +144,7 @@ class PerfWriter:
             view = view[done:]
 
     def _compress(self, count: int) -> None:
-        """Compress the first ``count`` pending bytes, flushed, so that they can be read without what follows."""
+        """Compress the first ``count`` pending bytes, and flush, so that they can be read without later ones."""
         packed = self._compressor.compress(self._pending[:count]) + self._compressor.flush(self._flush_block)
         del self._pending[:count]
         self._given += count
@@ -185,7 +186,7 @@ class PerfWriter:
         parts = [struct.pack("=8sQ", MAGIC, PIPE_SIZE)]
         for event in self._events:
             attr = encode_attr(event)
-            # Many threads on many CPUs have more ids than one record holds; in file form all are there.
+            # Many threads on many CPUs have more ids than fit in one record; file form has all of them.
             ids = event.ids[: (LARGEST_RECORD - 8 - len(attr)) // 8]
             parts.append(record(RecordType.HEADER_ATTR, attr + struct.pack(f"={len(ids)}Q", *ids)))
         for number in sorted(self._features):

@@ -91,8 +91,8 @@ def resolve_accesses(
     ``contained`` gives a context in which an image's instructions are looked at: where it ends an exception, nothing is
     known of the instruction.
     """
-    at = stops.at if skid else frozenset(range(len(profile.events))) - stops.behind
-    profile, kinds = part_by_kind(profile, stops.behind, at)
+    at = stops.at if skid else frozenset(range(len(profile.events))) - stops.after
+    profile, kinds = part_by_kind(profile, stops.after, at)
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))

@@ -10,8 +10,8 @@ from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.perfdata import Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
-from undwarf.spaces.replayed import Spaces
-from undwarf.symbols.kernel import kernel_key
+from undwarf.spaces.sample_spaces import Spaces
+from undwarf.symbols.kernel_symbols import kernel_key
 from undwarf.symbols.resolver import UNKNOWN, Resolver
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Addresses:
     """Looks addresses up in the address spaces of a recording; every answer is kept."""
 
     def __init__(self, spaces: Spaces, images: ImageStore, records: Records, resolver: Resolver) -> None:
-        self._columns: dict[str, Any] = spaces.replay.columns()
+        self._columns: dict[str, Any] = spaces.replay.mappings.columns()
         self._keys = spaces.replay.keys()
         self._pids = spaces.replay.key_pids()
         self._images = images

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.images.image_kind import bits_of_name
+from undwarf.ordering import take
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
-from undwarf.perfdata.ordering import take
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.model import (
     NONE,
@@ -23,7 +23,7 @@ from undwarf.profile.model import (
     StackColumns,
 )
 from undwarf.spaces.replay import Replay
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.symbols.resolver import UNKNOWN, Resolver, ResolverOptions
 from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.stacks import remap

@@ -4,7 +4,7 @@ nor memory that no file backs (``.bss``) have to be recorded."""
 from bisect import bisect_right
 
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.types.sources.data_symbols import DataSymbols
 
 __all__ = ["DataPlaces"]
@@ -18,7 +18,7 @@ class DataPlaces:
     """Answers for address spaces of one recording; asked for as a function of space and address."""
 
     def __init__(self, spaces: Spaces, images: ImageStore) -> None:
-        self._columns = spaces.replay.columns()
+        self._columns = spaces.replay.mappings.columns()
         self._keys = spaces.replay.keys()
         self._images = images
         self._spans: dict[int, list[tuple[int, int, int, Image]]] = {}

@@ -7,7 +7,7 @@ A *column* here is a memoryview of typecode I. ``0xffffffff`` (NOTHING) stands f
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.column import zeros
 

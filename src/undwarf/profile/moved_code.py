@@ -14,7 +14,7 @@ from undwarf.images import ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
 from undwarf.spaces.replay import Replay
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.unwind.arch import Machine
 from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.provenance import Provenance
@@ -72,7 +72,7 @@ def mark_frames(replay: Replay, images: memoryview, provenance: memoryview) -> N
 
 def _running(spaces: Spaces) -> dict[int, list[Mapping]]:
     """The executable memory over files' code, by the chunk of address spaces that maps it."""
-    columns = spaces.replay.columns()
+    columns = spaces.replay.mappings.columns()
     found: dict[int, list[Mapping]] = {}
     if _RUNNING not in bytes(columns["flags"]):
         return found
@@ -88,7 +88,7 @@ def _samples_with(
     mappings: dict[int, list[Mapping]], records: Records, spaces: Spaces, most: int
 ) -> Iterator[tuple[Mapping, int]]:
     """Samples of processes that run in memory over a file's code, ``most`` for each mapping, spread over time."""
-    columns = spaces.replay.columns()
+    columns = spaces.replay.mappings.columns()
     in_space: dict[int, list[Mapping]] = {_NONE: []}
     samples: dict[Mapping, list[int]] = {}
     for sample in records.sample_order:

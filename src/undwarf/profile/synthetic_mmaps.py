@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from undwarf.column import zeros
-from undwarf.perfdata.ordering import take, time_order
+from undwarf.ordering import sort_order, take
 
 MMAP = 1
 """A mapping's kind in the side band."""
@@ -36,5 +36,5 @@ class AddedRows:
             columns["pid"][i] = columns["tid"][i] = pid
             columns["first"][i], columns["second"][i], columns["third"][i] = start, length, offset
             columns["fourth"][i], columns["name"][i], columns["identity"][i] = protection, name, identity
-        order = time_order(columns["time"])
+        order = sort_order(columns["time"])
         return replace(side, count=old + new, **{key: take(column, order) for key, column in columns.items()})

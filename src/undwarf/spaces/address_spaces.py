@@ -4,14 +4,14 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
 
 
 @cython.final
 @cython.cclass
 class AddressSpaces:
-    """Snapshots of address spaces, in the columns of :meth:`undwarf.spaces.replay.Replay.columns`."""
+    """Snapshots of address spaces, in the columns of :meth:`undwarf.spaces.mappings.Mappings.columns`."""
 
     images: Any
 

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""A hash map of numbers."""
+"""A hash map of integers."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
 
 from undwarf.column import zeros
 
@@ -12,7 +12,7 @@ from undwarf.column import zeros
 @cython.final
 @cython.cclass
 class IntMap:
-    """A hash map from 64-bit keys to 32-bit values, for ids that come from the input."""
+    """A hash map from 64-bit keys to 32-bit values, for ids from the input."""
 
     keys: Any
     values: Any
@@ -48,7 +48,7 @@ class IntMap:
     @cython.inline
     @cython.exceptval(-1)
     def slot(self, key: cython.ulonglong) -> cython.Py_ssize_t:
-        """The slot that holds ``key``, or the free one where it belongs."""
+        """The slot of ``key``, or the free one for it."""
         at: cython.ulonglong = ((key ^ (key >> 29)) * GOLDEN_RATIO) >> 17 & self.mask
         while self.used[at] and self.keys[at] != key:
             at = (at + 1) & self.mask

@@ -8,5 +8,5 @@ EXECUTABLE = 1
 """Flag of a mapping that may hold code."""
 
 OVER_FILE = 2
-"""Flag of anonymous memory over a file's code; its image and offsets are those of the file. Alone it stands for no
-mapping: the memory is written, and may become code."""
+"""Flag of anonymous memory over a file's code; its image and offsets are those of the file. Without EXECUTABLE it is
+no mapping: the memory is being written, and may become code."""

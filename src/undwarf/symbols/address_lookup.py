@@ -12,7 +12,7 @@ from undwarf.images import Finder, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.inlines import ImageLines
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 from undwarf.symbols.resolver import UNKNOWN, Functions, Resolver, ResolverOptions
 
 NONE = 0xFFFFFFFF
@@ -28,9 +28,9 @@ class _Identity:
 
 @dataclass(slots=True)
 class Located:
-    """What ``addresses`` (Q) are: chains as :class:`undwarf.dwarf.InlineChains` has them, and for each the symbol.
+    """Names and lines of ``addresses`` (Q): chains as in :class:`undwarf.dwarf.InlineChains`, and a symbol for each.
 
-    ``symbol_of`` (I) numbers ``symbols``, of which one that is empty stands for none.
+    ``symbol_of`` (I) are indices in ``symbols``; an empty symbol is none.
     """
 
     addresses: memoryview
@@ -42,7 +42,7 @@ class Located:
 class Addresses:
     """Looks up addresses of the ELF file at ``path``; its debug file is found as for recordings.
 
-    Raises ElfError if the file cannot be read. ``demangle`` turns linkage names into what the source calls them.
+    Raises ElfError if the file cannot be read. ``demangle``: whether names are demangled.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Addresses:
         name = os.fsencode(os.path.realpath(path))
         self._store = ImageStore([name], [_Identity(elf.build_id)], None, finder)
         self._image = self._store.image((0, 0))
-        # The file itself was asked for, whatever a cache may hold under its build-id.
+        # The user chose this very file: no cached one with the same build-id replaces it.
         self._image.__dict__["elf"] = elf
         self._resolver = Resolver(self._store, ResolverOptions(demangle=False, starts=False, limits=limits))
         self._lines = ImageLines(self._store, limits, defects)
@@ -71,7 +71,7 @@ class Addresses:
         """Digits of an address of this file."""
 
     def locate(self, addresses: memoryview) -> Located:
-        """What a column of addresses (Q, as the ELF file states them) are, in their order."""
+        """Names and lines of a column of ELF virtual addresses (Q)."""
         count = len(addresses)
         lines = self._lines(self._image)
         chains = _no_chains(count)
@@ -97,7 +97,7 @@ class Addresses:
 
 
 def _choose_aliases(names: list[str], functions: Functions, chains: InlineChains) -> None:
-    """Where symbols share an address and one of them is what the compiler called the function, take that one."""
+    """Of symbols that share an address, choose the one that is the function's linkage name in DWARF, if any."""
     some_address = dict(zip(functions.number.tolist(), range(len(functions.number)), strict=True))
     for number, aliases in functions.aliases.items():
         at = some_address.get(number, -1)

@@ -7,24 +7,24 @@ gigabytes; itanium-demangler is Python and knows half of the grammar; multi-dema
 packs and of constructors. For Rust multi-demangle is the best of them: bounded, and it drops the hash of symbols as
 perf does.
 
-Other languages are in `other_languages.py`; names that C could have as well are read only where the image is one of
-the language (`languages.py`).
+Other languages are in `other_demanglers.py`; names that could also be C are demangled only in images of the language
+(`language_detection.py`).
 """
 
 import re
 from collections.abc import Callable, Sequence
 
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.languages import Language, shapes
+from undwarf.symbols.language_detection import Language, shapes
 
 _MARKS = ("_D", "_T")
 _PREFIXES = ("_Z", "_R", "__Z")
 _NESTED_RUST = 4
-"""A Rust name holds the start mark of another one at most this often; thousands of them take long to refuse."""
+"""Maximum start marks of further names inside a Rust name; thousands of them take long to reject."""
 _OVERLONG = 64
-"""After so many names that were too long once demangled, the rest of a batch stays mangled: someone plays tricks."""
+"""After so many names that are too long once demangled, the rest of a batch stays mangled: the input is hostile."""
 _COSTLY = 64
-"""As many names of C++ of a batch may cost all that one may; then each may cost as much as common ones do."""
+"""How many C++ names of a batch may use the full budget; after that each has the budget of a common name."""
 _FRUGAL = 250
 """Steps: 99 of 100 names of real programs take less, their mean is 40."""
 _BATCH = 512
@@ -32,7 +32,7 @@ _LEGACY_RUST = re.compile(r"17h[0-9a-f]{16}E(?=\.|\Z)")
 
 
 def demangle(name: str, limits: Limits = DEFAULT) -> str:
-    """The source's name for a symbol; the symbol itself where it is not mangled, or too long to try."""
+    """The demangled name of a symbol; the symbol itself if it is not mangled, or too long."""
     return demangle_all([name], limits)[0]
 
 
@@ -40,25 +40,24 @@ def demangle_all(names: Sequence[str], limits: Limits = DEFAULT) -> list[str]:
     """As :func:`demangle` for many names, at once."""
     found = list(names)
     _of_cpp_and_rust(found, limits)
-    # Which name is of which language is asked of few: what has a mark at all.
+    # Only names with a mark of some language are checked further.
     marked = [i for i, name in enumerate(names) if "$" in name or name[:2] in _MARKS or name[:4] == "caml"]
     if marked:
-        from undwarf.symbols.other_languages import demangle_marked
+        from undwarf.symbols.other_demanglers import demangle_marked
 
         demangle_marked(marked, found, limits)
     return found
 
 
 def demangle_own(names: Sequence[str], has: Callable[[Language], bool], limits: Limits = DEFAULT) -> list[str]:
-    """Names of one image: those that are of a language which the image ``has`` as the source calls them, others as
-    they are."""
+    """Demangle the names of one image, of languages that C names may look like only if the image ``has`` them."""
     found = list(names)
     shaped: dict[Language, list[int]] = {}
     for i, name in enumerate(names):
         for language in shapes(name) if len(name) <= limits.demangle_input else ():
             shaped.setdefault(language, []).append(i)
     if shaped:
-        from undwarf.symbols.other_languages import demangle_of
+        from undwarf.symbols.other_demanglers import demangle_of
 
         for language, numbers in shaped.items():
             left = [i for i in numbers if found[i] is names[i]]

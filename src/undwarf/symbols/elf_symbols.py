@@ -20,15 +20,16 @@ from undwarf.elf.headers import (
 from undwarf.elf.section_layout import section_addresses
 from undwarf.images import Image
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.elf_symtab import (
+from undwarf.symbols.elf_symtab import columns_for, read_symbols
+from undwarf.symbols.symbol_constants import (
+    NAME_TEXT_SHIFT,
+    RANK_STRONG,
+    RANK_TYPED,
     SECTION_CODE,
     SECTION_LABELS,
     SECTION_LOADED,
-    columns_for,
-    read_symbols,
 )
-from undwarf.symbols.ranks import RANK_STRONG, RANK_TYPED
-from undwarf.symbols.symbol_table import SOURCE_SHIFT, SymbolTable
+from undwarf.symbols.symbol_table import SymbolTable
 
 if TYPE_CHECKING:
     from undwarf.elf.go_functions import GoFunctions
@@ -38,11 +39,10 @@ Source = tuple[ElfFile, Section]
 
 
 def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | None:
-    """The symbols of an image; None where it has no file, or none of its files has symbols.
+    """The symbols of an image; None if it has no file, or no file with symbols.
 
-    The first file with a .symtab wins: the binary (whose table is as whole as its debug file's), the separate debug
-    file, .gnu_debugdata. Dynamic symbols are added, as perf does: .gnu_debugdata leaves them out. Where there is no
-    .symtab, a program of Go still has its own table of functions.
+    From the first .symtab of: the binary, the separate debug file, .gnu_debugdata. Dynamic symbols are added, as perf
+    does, since .gnu_debugdata omits them. Without a .symtab, a Go program still has its own function table.
     """
     if image.jitdump is not None:
         return symbols_of_jitdump(image.jitdump)
@@ -60,7 +60,7 @@ def symbols_of_image(image: Image, limits: Limits = DEFAULT) -> SymbolTable | No
 
 
 def symbols_of_jitdump(dump: "JitDump") -> SymbolTable | None:
-    """The names of a dump's code, by its offsets in the file, which are its addresses."""
+    """The symbols of a jitdump; file offsets are the addresses."""
     count = len(dump.codes)
     if not count:
         return None
@@ -141,14 +141,14 @@ def _go_functions(elf: ElfFile) -> "GoFunctions | None":
 
 
 def _add_functions(go: "GoFunctions", columns: tuple[memoryview, ...], filled: int, text: int) -> int:
-    """Append Go's functions to columns of symbols; how many there are then."""
+    """Append Go's functions to columns of symbols; the new number of symbols."""
     values, sizes, _ends, names, ranks = columns
     end = filled + len(go)
     values[filled:end] = go.starts
     ranks[filled:end] = bytes([RANK_TYPED | RANK_STRONG]) * len(go)
     for i, (start, last, name) in enumerate(zip(go.starts, go.ends, go.names, strict=True), filled):
         sizes[i] = last - start
-        names[i] = name | text << SOURCE_SHIFT
+        names[i] = name | text << NAME_TEXT_SHIFT
     return end
 
 
@@ -174,8 +174,7 @@ def _extended_indexes(elf: ElfFile, table: Section) -> memoryview:
 
 
 def _section_columns(elf: ElfFile) -> "tuple[memoryview[int], memoryview[int], memoryview[int]]":
-    """What each section may hold (bits), where it ends (address, 0 for unknown) and what its symbols' values count
-    from, by section number."""
+    """By section index: SECTION bits, end address (0 for unknown), and the base of its symbols' values."""
     sections = elf.sections
     bits = zeros("B", len(sections))
     ends = zeros("Q", len(sections))

@@ -8,44 +8,30 @@ loaded section, objects in executable sections, labels without a type in section
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from cython.cimports.undwarf.elf.headers import (
+    SHN_LORESERVE,
+    SHN_XINDEX,
+    STB_GLOBAL,
+    STB_WEAK,
+    STT_FUNC,
+    STT_GNU_IFUNC,
+    STT_NOTYPE,
+    STT_OBJECT,
+    STV_HIDDEN,
+    STV_INTERNAL,
+)
+from cython.cimports.undwarf.elf.integers import integer_at
+from cython.cimports.undwarf.symbols.symbol_constants import (
+    NAME_TEXT_SHIFT,
+    RANK_GLOBAL,
+    RANK_STRONG,
+    RANK_TYPED,
+    SECTION_CODE,
+    SECTION_LABELS,
+    SECTION_LOADED,
+)
 
 from undwarf.column import zeros
-
-SECTION_LOADED = 1
-SECTION_CODE = 2
-SECTION_LABELS = 4
-"""Bits of what a section may hold: it is loaded, it is executable, its bare labels count."""
-
-LOADED = cython.declare(cython.uint, 1)
-CODE = cython.declare(cython.uint, 2)
-LABELS = cython.declare(cython.uint, 4)
-
-NOTYPE = cython.declare(cython.uint, 0)
-OBJECT = cython.declare(cython.uint, 1)
-FUNC = cython.declare(cython.uint, 2)
-GNU_IFUNC = cython.declare(cython.uint, 10)
-WEAK = cython.declare(cython.uint, 2)
-GLOBAL = cython.declare(cython.uint, 1)
-XINDEX = cython.declare(cython.uint, 0xFFFF)
-RESERVED = cython.declare(cython.uint, 0xFF00)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-@cython.locals(data="const unsigned char[::1]", value=cython.ulonglong, i=cython.Py_ssize_t)
-def _number(data: Any, at: cython.Py_ssize_t, size: cython.Py_ssize_t, big: cython.bint) -> cython.ulonglong:
-    """A number of 2, 4 or 8 bytes; the caller has checked that it lies inside."""
-    value = 0
-    if big:
-        for i in range(size):
-            value = (value << 8) | data[at + i]
-    else:
-        for i in range(size):
-            value |= cython.cast(cython.ulonglong, data[at + i]) << (8 * i)
-    return value
 
 
 @cython.locals(
@@ -99,11 +85,11 @@ def read_symbols(
     columns: Any,
     filled: int,
 ) -> int:
-    """Appends the symbols that count to ``columns`` (values, sizes, limits, names, ranks), from ``filled`` on.
+    """Appends the symbols of code to ``columns`` (values, sizes, limits, names, ranks), from index ``filled`` on.
 
-    ``section_bits`` B, ``ends_of_sections`` Q and ``section_bases`` Q (added to values) go by section number;
-    ``extended_indexes`` are the bytes of SHT_SYMTAB_SHNDX. Returns how many entries the columns hold then; the columns
-    have room for all of ``table``.
+    By section index: ``section_bits`` B, ``ends_of_sections`` Q and ``section_bases`` Q (added to values);
+    ``extended_indexes`` are the bytes of SHT_SYMTAB_SHNDX. Returns the new number of entries in the columns, which must
+    be long enough for all of ``table``.
     """
     data = table
     strings = string_table
@@ -117,7 +103,7 @@ def read_symbols(
     has_mapping_symbols = mapping_symbols
     thumb = thumb_bit
     stride = entry_size
-    source = cython.cast(cython.ulonglong, text_number) << 48
+    source = cython.cast(cython.ulonglong, text_number) << NAME_TEXT_SHIFT
     made = filled
     n = data.shape[0] // stride
     text_size = strings.shape[0]
@@ -126,51 +112,51 @@ def read_symbols(
             at = i * stride
             info = data[at + (4 if wide else 12)]
             kind = info & 15
-            if kind != FUNC and kind != GNU_IFUNC and kind != NOTYPE and kind != OBJECT:
+            if kind != STT_FUNC and kind != STT_GNU_IFUNC and kind != STT_NOTYPE and kind != STT_OBJECT:
                 continue
-            section = _number(data, at + (6 if wide else 14), 2, big)
-            if section == 0 or (section >= RESERVED and section != XINDEX):
+            section = integer_at(data, at + (6 if wide else 14), 2, big)
+            if section == 0 or (section >= SHN_LORESERVE and section != SHN_XINDEX):
                 continue
-            if section == XINDEX:
+            if section == SHN_XINDEX:
                 if 4 * i + 4 > extended.shape[0]:
                     continue
-                section = _number(extended, 4 * i, 4, big)
+                section = integer_at(extended, 4 * i, 4, big)
             if section >= cython.cast(cython.ulonglong, allowed.shape[0]):
                 continue
             what = allowed[section]
-            if not what & LOADED:
+            if not what & SECTION_LOADED:
                 continue
-            name = _number(data, at, 4, big)
+            name = integer_at(data, at, 4, big)
             if wide:
                 other = data[at + 5]
-                value = _number(data, at + 8, 8, big)
-                size = _number(data, at + 16, 8, big)
+                value = integer_at(data, at + 8, 8, big)
+                size = integer_at(data, at + 16, 8, big)
             else:
                 other = data[at + 13]
-                value = _number(data, at + 4, 4, big)
-                size = _number(data, at + 8, 4, big)
+                value = integer_at(data, at + 4, 4, big)
+                size = integer_at(data, at + 8, 4, big)
             if name == 0 or name >= text_size:
                 continue
-            if kind == NOTYPE:
+            if kind == STT_NOTYPE:
                 # Hidden and internal labels are for the linker.
-                if not what & LABELS or (other & 3) == 1 or (other & 3) == 2:
+                if not what & SECTION_LABELS or (other & 3) == STV_INTERNAL or (other & 3) == STV_HIDDEN:
                     continue
-            elif kind == OBJECT and not what & CODE:
+            elif kind == STT_OBJECT and not what & SECTION_CODE:
                 continue
             if has_mapping_symbols and strings[name] == 36 and name + 2 < text_size:
                 # $x, $d, $a, $t, $x.foo mark where code and data begin (ARM, AArch64, RISC-V psABIs).
                 after = strings[name + 2]
                 if after == 0 or after == 46:
                     continue
-            if thumb and kind == FUNC:
+            if thumb and kind == STT_FUNC:
                 value &= ~cython.cast(cython.ulonglong, 1)
             binding = info >> 4
             rank = 0
-            if kind != NOTYPE:
+            if kind != STT_NOTYPE:
                 rank |= RANK_TYPED
-            if binding != WEAK:
+            if binding != STB_WEAK:
                 rank |= RANK_STRONG
-            if binding == GLOBAL:
+            if binding == STB_GLOBAL:
                 rank |= RANK_GLOBAL
             values[made] = value + bases[section]
             sizes[made] = size
@@ -182,7 +168,7 @@ def read_symbols(
 
 
 def columns_for(count: int) -> tuple[Any, Any, Any, Any, Any]:
-    """Empty columns with room for ``count`` symbols."""
+    """Columns for ``count`` symbols."""
     return zeros("Q", count), zeros("Q", count), zeros("Q", count), zeros("Q", count), zeros("B", count)
 
 
@@ -219,16 +205,11 @@ def relocations_of_types(
     for i in range(n):
         at = i * stride
         if wide:
-            # All of an entry lies inside: there are n whole ones.
-            info = (
-                _number(data, at + 8, 8, True)
-                if big
-                else cython.cast(cython.p_ulonglong, cython.address(data[at + 8]))[0]
-            )
+            info = integer_at(data, at + 8, 8, big)
             kind = info & 0xFFFFFFFF
             symbol = info >> 32
         else:
-            info = _number(data, at + 4, 4, big)
+            info = integer_at(data, at + 4, 4, big)
             kind = info & 255
             symbol = info >> 8
         if kind != one and kind != two and kind != three:
@@ -237,7 +218,11 @@ def relocations_of_types(
             break
         room -= 1
         if wide:
-            found.append((_number(data, at, 8, big), kind, symbol, _number(data, at + 16, 8, big) if addends else 0))
+            found.append(
+                (integer_at(data, at, 8, big), kind, symbol, integer_at(data, at + 16, 8, big) if addends else 0)
+            )
         else:
-            found.append((_number(data, at, 4, big), kind, symbol, _number(data, at + 8, 4, big) if addends else 0))
+            found.append(
+                (integer_at(data, at, 4, big), kind, symbol, integer_at(data, at + 8, 4, big) if addends else 0)
+            )
     return found

@@ -1,4 +1,4 @@
-"""Tables of functions without names, for code that no symbol names: where each starts and ends."""
+"""Function bounds without names, for code without symbols."""
 
 from array import array
 from operator import sub
@@ -18,7 +18,7 @@ def described_table(elf: ElfFile, limits: Limits) -> SymbolTable:
 
 
 def searched_table(elf: ElfFile, limits: Limits, described: SymbolTable) -> SymbolTable:
-    """The functions that a file's code refers to, those already described among them."""
+    """The functions that a file's code refers to, including those with unwind information."""
     starts, _ends = described.ranges()
     return _nameless(*searched_functions(elf, starts, limits))
 

@@ -1,4 +1,4 @@
-"""Inlined functions and source lines of programs of Go from their own table, in the shape of DWARF's."""
+"""Inlined functions and source lines of Go programs from their own table, as if from DWARF."""
 
 from undwarf.column import zeros
 from undwarf.dwarf.line_lookup import InlineChains
@@ -8,18 +8,18 @@ NONE = 0xFFFFFFFF
 
 
 class GoLines:
-    """What one program's table says of addresses; it is read where an address needs it."""
+    """Lookup by address in one program's table, which is read on demand."""
 
     def __init__(self, functions: GoFunctions) -> None:
         self._functions = functions
         self._known: dict[int, list[tuple[str, str, int]]] = {}
 
     def release(self) -> None:
-        """Forget what was read."""
+        """Free what was read."""
         self._known.clear()
 
     def inline_chains(self, addresses: memoryview, *, lines: bool = True) -> InlineChains:
-        """What a column of addresses (Q) stands for; no files without ``lines``."""
+        """The chains of a column of addresses (Q); without files unless ``lines``."""
         chains = [self._chain(address) for address in addresses]
         count = sum(map(len, chains))
         first = zeros("I", len(chains) + 1)

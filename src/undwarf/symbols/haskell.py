@@ -1,7 +1,7 @@
 """Names of GHC's code: `base_GHCziBase_map_info` is `base:GHC.Base.map_info`.
 
-A symbol is package, module, name and what is there (code has `info`), with `_` between them; the program's own package
-is not written. In each part letters `z` and `Z` begin a code for a character that a symbol of C must not have.
+A symbol is package, module, name and kind of object (code has `info`), separated by `_`; the program's own package is
+omitted. In each part `z` and `Z` start a code for a character that C symbols cannot contain.
 Source: GHC's compiler/GHC/Utils/Encoding.hs (z-encoding) and GHC/Cmm/CLabel.hs (labels).
 """
 
@@ -25,11 +25,11 @@ _LARGEST = 0x10FFFF
 
 
 class _Unknown(Exception):
-    """A code that the encoding does not have."""
+    """An invalid code."""
 
 
 def demangled(symbol: str) -> str | None:
-    """The name that a symbol of a Haskell image stands for; None where it is none."""
+    """The Haskell name of a symbol of a Haskell image; None if it has none."""
     found = _SYMBOL.match(symbol)
     if found is None or found["package"] == "stg":
         # GHC's runtime is of C and C--.
@@ -44,7 +44,7 @@ def demangled(symbol: str) -> str | None:
 
 
 def _character(code: re.Match[str]) -> str:
-    """What a code stands for."""
+    """The character of a code."""
     if code["hex"]:
         if len(code["hex"]) > 7 or int(code["hex"], 16) > _LARGEST:
             raise _Unknown

@@ -1,20 +1,20 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The chain of inlined functions at each frame, as columns that are filled image by image."""
+"""Chains of inlined functions by frame, as columns that are filled image by image."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.column import zeros
 
 
 @cython.cclass
 class Chains:
-    """For each frame the functions it stands for, innermost first; the last is the one that has code of its own.
+    """The functions of each frame, innermost first; the last one is not inlined.
 
-    ``start`` and ``count`` (I, one a frame) say where a frame's entries lie; a frame of which nothing is known has
-    none. Entries are columns: ``name`` and ``file`` (I, 0xffffffff for unknown), ``line`` (I, 0 for unknown).
+    By frame: ``start`` and ``count`` (I) of its entries; a frame without debugging information has none. By entry:
+    ``name`` and ``file`` (I, 0xffffffff for unknown), ``line`` (I, 0 for unknown).
     """
 
     starts = cython.declare("unsigned int[::1]")

@@ -1,4 +1,4 @@
-"""Finds the inlined functions and source lines behind frames, image by image, from debugging information."""
+"""Finds the inlined functions and source lines of frames, image by image, from debugging information."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from functools import partial
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.dwarf.innermost_ranges import gather, group
 from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
 from undwarf.images import Image, ImageStore
 from undwarf.limits import DEFAULT, Limits
+from undwarf.ordering import group, take
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.go_lines import GoLines
 from undwarf.symbols.inline_chains import Chains
 from undwarf.symbols.jit_lines import JitLines
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 
 Lines = DebugLines | JitLines | GoLines
-"""Where chains come from."""
+"""A source of chains."""
 
 
 class ImageLines:
-    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's, else
-    the table that a program of Go has; of code made at run time, its jitdump."""
+    """Opens the debugging information of images, each once: the binary's own, else its separate debug file's, else the
+    table of a Go program; for JIT code its jitdump."""
 
     def __init__(self, store: ImageStore, limits: Limits = DEFAULT, defects: Defects | None = None) -> None:
         self._finder = store.finder
@@ -33,7 +33,7 @@ class ImageLines:
         self._known: dict[int, Lines | None] = {}
 
     def __call__(self, image: Image) -> Lines | None:
-        """The debugging information of an image, None where there is none."""
+        """The debugging information of an image, or None."""
         try:
             return self._known[image.number]
         except KeyError:
@@ -68,9 +68,9 @@ class ImageLines:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Inlines:
-    """What frames stand for: ``columns`` as :meth:`undwarf.symbols.inline_chains.Chains.columns` gives them.
+    """Chains of frames: ``columns`` as of :meth:`undwarf.symbols.inline_chains.Chains.columns`.
 
-    ``names`` (demangled) and ``files`` are what entries refer to by number.
+    Entries have indices in ``names`` (demangled) and ``files``.
     """
 
     columns: dict[str, memoryview]
@@ -79,7 +79,7 @@ class Inlines:
 
 
 class _Numbers:
-    """Texts, each once."""
+    """Interned texts."""
 
     def __init__(self) -> None:
         self.of: dict[str, int] = {}
@@ -106,7 +106,7 @@ def find_inlines(
     """The chains of all frames, given as columns ``images`` (I) and ``addresses`` (Q) as for the resolver.
 
     ``lines_of`` opens an image's debugging information, or gives None. Frames of the kernel and of code without a file
-    have none. Without ``lines`` only functions are looked for.
+    have no chain. Without ``lines`` only functions are looked up.
     """
     order, starts = group(images, len(store))
     chains = Chains(len(images))
@@ -120,7 +120,7 @@ def find_inlines(
         if source is None:
             continue
         with store.finder.defects.contained(image.path):
-            found = source.inline_chains(gather(addresses, order[begin:end]), lines=lines)
+            found = source.inline_chains(take(addresses, order[begin:end]), lines=lines)
             here = demangle_own(found.names, partial(has_code_of, image), limits) if demangle else found.names
             chains.add(order, begin, end, found, names.column(here), files.column(found.files))
         # What was read of large files would add up.

@@ -1,29 +1,26 @@
-"""Source lines of just-in-time compiled code, as a jitdump file has them, in the shape of DWARF's."""
-
-from bisect import bisect_right
+"""Source lines of just-in-time compiled code from a jitdump file, as if from DWARF."""
 
 from undwarf.column import zeros
 from undwarf.dwarf.line_lookup import InlineChains
-from undwarf.images.jitdump import JitDump, Line
+from undwarf.images.jitdump import JitDump
 
 NONE = 0xFFFFFFFF
 
 
 class JitLines:
-    """The lines of one dump; those of a piece of code are read when it is first asked for."""
+    """The lines of one dump; those of a function are read on demand."""
 
     def __init__(self, dump: JitDump) -> None:
         self._dump = dump
-        self._known: dict[int, list[Line]] = {}
 
     def release(self) -> None:
-        """Forget the lines that were read."""
-        self._known.clear()
+        """Free the lines that were read."""
+        self._dump.release_lines()
 
     def inline_chains(self, addresses: memoryview, *, lines: bool = True) -> InlineChains:
-        """What a column of addresses (Q, offsets in the dump) stands for; nothing without ``lines``, as a dump has no
+        """The chains of a column of addresses (Q, offsets in the dump); empty without ``lines``, as a dump has no
         inlined functions."""
-        found = [self._line(address) if lines else None for address in addresses]
+        found = [self._dump.line_at(address) if lines else None for address in addresses]
         count = sum(line is not None for line in found)
         first = zeros("I", len(found) + 1)
         name, file, numbers, columns = (zeros("I", count) for _ in range(4))
@@ -38,13 +35,3 @@ class JitLines:
                 at += 1
         first[len(found)] = at
         return InlineChains(first, name, file, numbers, columns, [], list(files))
-
-    def _line(self, address: int) -> Line | None:
-        number = self._dump.code_at(address)
-        if number is None:
-            return None
-        lines = self._known.get(number)
-        if lines is None:
-            lines = self._known[number] = self._dump.lines(number)
-        place = bisect_right(lines, address, key=lambda line: line.offset) - 1
-        return lines[place] if place >= 0 else None

@@ -1,4 +1,4 @@
-"""The functions of a just-in-time compiler, from the ``/tmp/perf-PID.map`` it writes while it runs."""
+"""Functions of just-in-time compiled code, from the ``/tmp/perf-PID.map`` that the runtime writes."""
 
 import heapq
 import os
@@ -8,22 +8,21 @@ from contextlib import suppress
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.images import Finder
-from undwarf.images.containers import inner_pid
+from undwarf.images.container_files import inner_pid
 from undwarf.images.symfs_paths import confined
 from undwarf.limits import DEFAULT, Limits
-from undwarf.symbols.kernel import read_text
+from undwarf.symbols.kernel_symbols import read_text
 from undwarf.symbols.symbol_table import UNTIL_LINE, SymbolTable
 from undwarf.symbols.text_symbols import read_perf_map
 
 
 def map_path(pid: int) -> str:
-    """Where a process writes its map; perf shows this as the dso of the code."""
+    """The path of a process's map; perf shows this as the dso of the code."""
     return f"/tmp/perf-{pid}.map"
 
 
 def read_map(finder: Finder, pid: int, limits: Limits = DEFAULT, defects: Defects | None = None) -> SymbolTable | None:
-    """The map of a process; None where there is none that can be trusted. Later lines override earlier ones where they
-    overlap."""
+    """The map of a process; None without a trusted one. Of overlapping lines the later one counts."""
     text, path = _text(finder, pid, limits, defects)
     table, bad = table_of_map(text, limits)
     if bad and defects is not None:
@@ -37,7 +36,7 @@ def has_map(finder: Finder, pid: int) -> bool:
 
 
 def state_of_map(finder: Finder, pid: int) -> tuple[int, int, int] | None:
-    """Inode, size and time of a process's map, which change when it is written to; None where there is none."""
+    """Inode, size and time of a process's map, which change when it is written to; None without one."""
     for path, _ in _places(finder, pid):
         with suppress(OSError, ValueError):
             status = os.stat(path)
@@ -54,7 +53,7 @@ def places_in_map(finder: Finder, pid: int, prefix: bytes, size: int, limits: Li
 
 
 def _text(finder: Finder, pid: int, limits: Limits, defects: Defects | None) -> tuple[bytes, str]:
-    """The text of a process's map, empty where there is none that can be trusted, and its path.
+    """The text of a process's map, empty without a trusted one, and its path.
 
     Anyone may write to /tmp: as in perf, only a map of this user, or root's, is read. A process in a container that
     still runs has it in its own /tmp, named after its number there; it may belong to the process's user.

@@ -1,4 +1,4 @@
-"""Names for procedure linkage table stubs, which no symbol table has: ``name@plt``.
+"""Names procedure linkage table stubs, which have no symbols: ``name@plt``.
 
 A stub jumps through a slot of the global offset table, and the relocation of that slot names the function. The stub
 is decoded to find its slot, so that lazy, IBT (``.plt.sec``) and non-lazy (``.plt.got``) tables are all the same.
@@ -13,7 +13,7 @@ from undwarf.symbols.symbol_table import SymbolTable
 
 SECTIONS = (".plt", ".plt.sec", ".plt.got", ".plt.bnd")
 MAX_RELOCATIONS = 200_000
-"""Slots read from one file; the largest programs have some ten thousand."""
+"""Maximum slots read from a file; the largest programs have about ten thousand."""
 MAX_NAME = 4096
 
 _SLOT_TYPES = {EM_X86_64: (6, 7, 37), EM_386: (6, 7, 42), EM_AARCH64: (1025, 1026, 1032)}
@@ -62,7 +62,7 @@ class Stubs:
             offset = address - section.address
             if 0 <= offset < section.size:
                 header, size = self._layout(section)
-                # Beside .plt.sec, .plt only holds what binds a function at its first call; perf does not name that.
+                # Beside .plt.sec, .plt only has the lazy binding code, which perf does not name.
                 if offset < header or (section.name == ".plt" and self._has_second):
                     return section.address, section.name
                 at = header + (offset - header) // size * size
@@ -140,13 +140,13 @@ class Stubs:
 
     @cached_property
     def _bound(self) -> dict[int, tuple[int, int, int]]:
-        """(type, symbol, addend) of the relocation of each slot that is for linkage stubs: nearly all that stubs read.
-        The other sections of large libraries have ten times as many."""
+        """(type, symbol, addend) by slot, from the relocations for linkage stubs: nearly all that stubs use. The other
+        sections of large libraries have ten times as many."""
         return {address: (kind, symbol, addend) for address, kind, symbol, addend in reversed(self._plt_relocations)}
 
     @cached_property
     def _slots(self) -> dict[int, tuple[int, int, int]]:
-        """(type, symbol, addend) of the relocation of each slot."""
+        """(type, symbol, addend) by slot, from all relocations."""
         found: dict[int, tuple[int, int, int]] = {}
         for section in self._elf.sections:
             if section.type in (SHT_RELA, SHT_REL) and section.name.startswith((".rel.", ".rela.")):

@@ -1,4 +1,4 @@
-"""Names frames: once for each unique (image, address), in batches, each image's symbols in one go."""
+"""Names frames: each unique (image, address) once, in batches by image."""
 
 import re
 from bisect import bisect_right
@@ -7,38 +7,38 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from undwarf.column import absent, zeros
-from undwarf.dwarf.innermost_ranges import group
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.limits import DEFAULT, Limits
+from undwarf.ordering import group
 from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.symbols.unnamed_frames import fill_unnamed, unnamed_within
 
 if TYPE_CHECKING:
-    from undwarf.symbols.kernel import KernelSymbol, KernelTable
-    from undwarf.symbols.modules import Place, PlacedTable
+    from undwarf.symbols.kernel_modules import Place, PlacedTable
+    from undwarf.symbols.kernel_symbols import KernelSymbol, KernelTable
     from undwarf.tables.function_starts import Ranges
 
 UNKNOWN = "[unknown]"
-"""What perf calls code that nothing names."""
+"""perf's name for code without a symbol."""
 NONE = 0xFFFFFFFF
 PADDING = "__pfx_"
-"""How the kernel's build calls the padding before a function, where calls are counted or checked."""
+"""Prefix of the kernel's symbols for the padding before functions, used by call depth tracking and CFI."""
 _VERSION = re.compile(r"(?<=[^@])(?:@plt|@@?[A-Za-z_][\w.+-]*)\Z", re.ASCII)
-"""How linkers write a stub, and the version of a symbol in `.symtab` (binutils' elflink.c)."""
+"""Suffixes of linkers: a stub, and a symbol version in `.symtab` (binutils' elflink.c)."""
 MAX_STUBS = 20_000
-"""Frames in stubs that are decoded for one image; a real program has a few hundred."""
+"""Maximum frames in stubs that are decoded for an image; real programs have a few hundred."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class ResolverOptions:
-    """What to name, and how. ``demangle`` off leaves symbols as the files have them, ``versions`` leaves them their
-    versions (`malloc@@GLIBC_2.2.5`). ``starts``: functions of files that no symbol names are called after where they
-    start, as in ``gzip+0x4330``."""
+    """Options of naming. ``demangle``: whether symbols are demangled; ``versions``: whether symbol versions are kept
+    (`malloc@@GLIBC_2.2.5`); ``starts``: whether functions without a symbol are named by their start address, as in
+    ``gzip+0x4330``."""
 
     demangle: bool = True
     versions: bool = False
@@ -48,13 +48,12 @@ class ResolverOptions:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Functions:
-    """What :meth:`Resolver.resolve` gives.
+    """The result of :meth:`Resolver.resolve`.
 
     ``number`` (I, one a frame) is the frame's function. By function number: ``name`` (demangled, ``[unknown]`` for
     an image's code without a symbol), ``symbol`` (as in the file), ``image`` (I, as passed in, 0xffffffff for none)
     and ``address`` (Q, where it starts, in the same addresses as the frames'; 0 for unknown). ``unnamed`` (B) is 1 for
-    functions without a symbol. ``aliases`` are the symbols to choose from, of functions that have more than one that
-    is as good as the others.
+    functions without a symbol. ``aliases``: the candidates of functions with several equally good symbols.
     """
 
     number: "memoryview[int]"
@@ -72,9 +71,8 @@ class Functions:
 class Resolver:
     """Names addresses of the images of one recording.
 
-    With ``records`` the kernel's place and the code it announced (BPF)
-    are known too. Symbol tables are read once and kept for later calls; :attr:`problems` says, by image number, why
-    an image's code could not be named.
+    ``records`` give the kernel's address and the code it announced (BPF). Symbol tables are read once and cached;
+    :attr:`problems` has, by image number, the reason why an image's code could not be named.
     """
 
     def __init__(
@@ -111,10 +109,10 @@ class Resolver:
 
     @property
     def places_modules(self) -> bool:
-        """Whether it is known where modules lay."""
+        """Whether the addresses of modules are known."""
         return self._records is not None
 
-    # Tables, each made at first use --------------------------------------------------------------------
+    # Tables, each read at first use --------------------------------------------------------------------
 
     def table(self, image: Image) -> SymbolTable | None:
         """The symbols of an image that has a file."""
@@ -154,9 +152,9 @@ class Resolver:
         return found
 
     def kernel(self) -> "KernelTable | None":
-        """The kernel's symbols; where there are none, the kernel image's :attr:`problems` entry says why."""
+        """The kernel's symbols; without any, the kernel image's :attr:`problems` entry has the reason."""
         if self._kernel is None:
-            from undwarf.symbols.kernel import kernel_key, kernel_reference, kernel_table
+            from undwarf.symbols.kernel_symbols import kernel_key, kernel_reference, kernel_table
 
             key = kernel_key(self._records) if self._records is not None else None
             image = self._store.image(key) if key is not None else self._store.kernel()
@@ -167,8 +165,8 @@ class Resolver:
         return self._kernel[0]
 
     def announced(self, name: bytes) -> SymbolTable | None:
-        """Where code of this name was that the kernel announced while recording."""
-        from undwarf.symbols.kernel import kernel_symbols, table_of_announced
+        """The code of this name that the kernel announced while recording."""
+        from undwarf.symbols.kernel_symbols import kernel_symbols, table_of_announced
 
         if self._announced is None:
             self._announced = {}
@@ -177,8 +175,8 @@ class Resolver:
         return table_of_announced(self._announced.get(name, []))
 
     def module(self, image: Image) -> "list[PlacedTable]":
-        """The symbols of a kernel module, for each place where the recording has it."""
-        from undwarf.symbols.modules import module_places, placed_tables
+        """The symbols of a kernel module, for each of its addresses in the recording."""
+        from undwarf.symbols.kernel_modules import module_places, placed_tables
 
         if self._places is None:
             self._places = module_places(self._records, self._store) if self._records is not None else {}
@@ -191,7 +189,7 @@ class Resolver:
             from undwarf.symbols.perfmap import map_path, read_map, state_of_map
 
             finder = self._store.finder
-            # The state first: what is written meanwhile is read again.
+            # The state first: if the map is written to meanwhile, it is read again.
             state = state_of_map(finder, pid)
             table: SymbolTable | None = None
             with finder.defects.contained(map_path(pid)):
@@ -264,13 +262,13 @@ class _Batch:
             self._name_file(image, begin, end)
             if self.resolver.options.starts:
                 self._name_starts(image, begin, end)
-            # Symbol tables of large files were gone through whole; their pages would add up.
+            # Whole symbol tables of large files were read; their pages would add up.
             for elf in (image.elf, image.debug_elf):
                 if elf is not None:
                     elf.release()
 
     def _take_back(self, begin: int, end: int, known: int) -> None:
-        """Take the names of a group of frames back, of which symbols from number ``known`` on are."""
+        """Undo the names of a group of frames: symbols from number ``known`` on."""
         for frame in self.order[begin:end].tolist():
             self.functions[frame] = NONE
         for column in (self.symbols, self.function_images, self.function_starts):
@@ -292,7 +290,7 @@ class _Batch:
         return Functions(self.functions, names, symbols, images, starts, unnamed, aliases)
 
     def _names(self) -> tuple[list[str], list[str]]:
-        """(symbols, names). Aliases are chosen by their demangled names; all are demangled in one go."""
+        """(symbols, names). Aliases are chosen by their demangled names; all are demangled in one batch."""
         flat: list[str] = []
         firsts: list[int] = []
         images: list[int] = []
@@ -320,8 +318,7 @@ class _Batch:
         return symbols, names
 
     def _demangled(self, symbols: list[str], images: list[int]) -> list[str]:
-        """Demangled names; of a stub or a symbol with a version, what stands before that. Binaries share many names:
-        each is done once."""
+        """Demangled names, without the suffix of a stub or version; names that images share are demangled once."""
         plain = [symbol[: len(symbol) - len(_behind(symbol))] for symbol in symbols]
         by_image: dict[int, list[int]] = {}
         for i, image in enumerate(images):
@@ -350,7 +347,7 @@ class _Batch:
         delta: int = 0,
         memory: "memoryview[int] | None" = None,
     ) -> None:
-        """Names what one table names of a group of frames."""
+        """Names those of a group of frames that one table covers."""
         if memory is None:
             memory = zeros("I", len(table))
         new = zeros("I", min(end - begin, len(table)))
@@ -388,8 +385,8 @@ class _Batch:
             self.functions[frame] = function
 
     def _name_starts(self, image: Image, begin: int, end: int) -> None:
-        """Functions without a symbol, each by where it starts. A stripped program would be one ``[unknown]`` else,
-        which calls itself in every stack."""
+        """Names functions without a symbol by their start address. Otherwise all of a stripped program would be one
+        ``[unknown]`` that calls itself in every stack."""
         elf = image.elf
         if elf is None:
             return
@@ -427,8 +424,8 @@ class _Batch:
     def _name_interrupted(
         self, table: "KernelTable", number: int, begin: int, end: int, known: "memoryview[int]"
     ) -> None:
-        """Nothing is called from the padding before a function (``__pfx_``): where a frame seems to be there, its
-        function was interrupted at its first instruction."""
+        """Moves frames in the padding before a function (``__pfx_``) to the function. The padding calls nothing: the
+        function was interrupted at its first instruction, and looked up one byte before it."""
         padding = {k for k, symbol in enumerate(self.symbols) if isinstance(symbol, str) and symbol.startswith(PADDING)}
         if not padding:
             return
@@ -445,7 +442,7 @@ class _Batch:
             self.functions[frame] = known[symbol] - 1
 
     def _name_announced(self, image: Image, begin: int, end: int) -> None:
-        """Code that the kernel made is an image for each name: what else was at its address has no part in it."""
+        """Code that the kernel generated is an image per name; other code at the same address does not matter."""
         table = self.resolver.announced(image.name)
         if table is not None:
             self._assign(table, image.number, self.order, begin, end)
@@ -463,7 +460,7 @@ class _Batch:
             self._assign(table.symbols, image.number, order, 0, len(frames), table.delta)
 
     def _name_compiled(self, image: Image, begin: int, end: int) -> None:
-        """Just-in-time compiled code has a map for each process."""
+        """Just-in-time compiled code has a map per process."""
         if self.pids is None:
             return
         frames = self.order[begin:end].tolist()
@@ -480,7 +477,7 @@ class _Batch:
             self._assign(table, image.number, order, 0, len(part))
 
     def _name_rest(self, number: int, begin: int, end: int) -> None:
-        """What neither a symbol nor a start tells apart is one function ``[unknown]`` for each image."""
+        """All other code is one function ``[unknown]`` per image."""
         if fill_unnamed(self.functions, self.order, begin, end, len(self.symbols)):
             self.unnamed.append(self._add(UNKNOWN, number, 0))
 
@@ -492,7 +489,7 @@ class _Batch:
 
 
 def _behind(symbol: str) -> str:
-    """What stands after a symbol's own name: ``@plt`` of a stub, ``@VERSION`` or ``@@VERSION``; empty without."""
+    """The suffix of a symbol: ``@plt`` of a stub, ``@VERSION`` or ``@@VERSION``; empty without."""
     found = _VERSION.search(symbol) if "@" in symbol else None
     return found.group() if found else ""
 
@@ -503,5 +500,5 @@ def _without_version(name: str) -> str:
 
 
 def _rank(name: str) -> tuple[int, int]:
-    """How well an alias suits (larger is better), as the last steps of perf's choose_best_symbol."""
+    """The preference of an alias (larger is better), as the last steps of perf's choose_best_symbol."""
     return len(name.lstrip("_")) - len(name), len(name)

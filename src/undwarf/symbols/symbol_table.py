@@ -1,112 +1,33 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Symbol tables: sorted address ranges with names, whatever file they come from, looked up in batches.
+"""Symbol tables of all file formats: sorted address ranges with names, looked up in batches.
 
 Which symbol stands for an address that several name follows perf (tools/perf/util/symbol.c, ``symbols__fixup_end``
 and ``choose_best_symbol``), so that reports agree: a size, then not a bare label, then not weak, then global, then
-fewer leading underscores, then the longer name. The last two need names, which cost something, so they are compared
-when such an address is first hit; here aliases that tie are only kept together.
+fewer leading underscores, then the longer name. The last two need the names, which is slower, so they are compared
+when such an address is first hit; until then aliases that tie are kept together.
 """
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
-from cython.cimports.undwarf.symbols.ranks import RANK_SIZED
+from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
+from cython.cimports.undwarf.symbols.symbol_constants import NAME_OFFSET_MASK, NAME_TEXT_SHIFT, RANK_SIZED
 
 from undwarf.column import zeros
+from undwarf.ordering import sort_order
 
 PAGE = cython.declare(cython.ulonglong, 4096)
 
-SOURCE_SHIFT = 48
-"""A name is (number of its text << 48 | offset in it)."""
-SHIFT = cython.declare(cython.ulonglong, 48)
-OFFSET_MASK = cython.declare(cython.ulonglong, (1 << 48) - 1)
-
 MAX_TEXTS = 3
 MAX_NAME = cython.declare(cython.Py_ssize_t, 16384)
-"""Bytes of a name that are read."""
+"""Maximum bytes of a name."""
 MAX_TIES = cython.declare(cython.uint, 32)
-"""Aliases of one address that are compared by name."""
+"""Maximum aliases of an address that are compared by name."""
 
 UNTIL_NUL = 0
 UNTIL_SPACE = 1
 UNTIL_LINE = 2
-"""What ends a name in its text: NUL in a string table, white space in kallsyms, the line in a perf map."""
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1)
-@cython.locals(
-    keys="const unsigned long long[::1]",
-    order="unsigned int[::1]",
-    spare="unsigned int[::1]",
-    counts="unsigned int[::1]",
-    n=cython.Py_ssize_t,
-    i=cython.Py_ssize_t,
-    shift=cython.int,
-    digit=cython.Py_ssize_t,
-    total=cython.uint,
-    was=cython.uint,
-    differ=cython.ulonglong,
-)
-def _sort(keys: Any, order: Any, spare: Any, counts: Any, n: cython.Py_ssize_t) -> cython.int:
-    """Stable radix sort, 11 bits a pass; digits that all keys share cost nothing. Result in ``order``."""
-    differ = 0
-    for i in range(n):
-        order[i] = i
-        differ |= keys[i] ^ keys[0]
-    shift = 0
-    while shift < 64:
-        if (differ >> shift) & 2047:
-            for i in range(2048):
-                counts[i] = 0
-            for i in range(n):
-                counts[(keys[i] >> shift) & 2047] += 1
-            total = 0
-            for i in range(2048):
-                was = counts[i]
-                counts[i] = total
-                total += was
-            for i in range(n):
-                digit = (keys[order[i]] >> shift) & 2047
-                spare[counts[digit]] = order[i]
-                counts[digit] += 1
-            for i in range(n):
-                order[i] = spare[i]
-        shift += 11
-    return 0
-
-
-@cython.locals(
-    keys="const unsigned long long[::1]",
-    order="unsigned int[::1]",
-    spare="unsigned int[::1]",
-    counts="unsigned int[::1]",
-    n=cython.Py_ssize_t,
-    i=cython.Py_ssize_t,
-    sorted_already=cython.bint,
-)
-def sort_order(column: Any) -> memoryview:
-    """The stable order (I) that sorts a column of Q."""
-    keys = column
-    n = len(keys)
-    found = zeros("I", n)
-    order = found
-    sorted_already = True
-    for i in range(1, n):
-        if keys[i] < keys[i - 1]:
-            sorted_already = False
-            break
-    if sorted_already:
-        for i in range(n):
-            order[i] = i
-        return found
-    spare = zeros("I", n)
-    counts = zeros("I", 2048)
-    with cython.nogil:
-        _sort(keys, order, spare, counts, n)
-    return found
+"""End of a name in its text: NUL in a string table, white space in kallsyms, the end of line in a perf map."""
 
 
 @cython.final
@@ -143,7 +64,7 @@ class SymbolTable:
         ranks: Any,
         owners: Any,
         texts: Any,
-        until: cython.int = 0,
+        until: cython.int = UNTIL_NUL,
     ) -> None:
         parts = list(texts)[:MAX_TEXTS] + [b"\0"] * MAX_TEXTS
         self.text0 = parts[0] if len(parts[0]) else b"\0"
@@ -267,7 +188,7 @@ class SymbolTable:
     @cython.locals(low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, up=cython.uint)
     @cython.exceptval(-2, check=False)
     def _find(self, address: cython.ulonglong) -> cython.Py_ssize_t:
-        """The symbol with the nearest start that holds ``address``, else -1."""
+        """The symbol with the nearest start that contains ``address``, else -1."""
         low = 0
         high = self.count
         while low < high:
@@ -284,14 +205,14 @@ class SymbolTable:
         return -1
 
     def find(self, address: int) -> int | None:
-        """The symbol that holds one address; None where none does."""
+        """The symbol that contains an address, or None."""
         if not 0 <= address <= 0xFFFFFFFFFFFFFFFF:
             return None
         found: int = self._find(address)
         return None if found < 0 else found
 
     def extent(self, symbol: cython.Py_ssize_t) -> tuple[int, int]:
-        """Where a symbol starts, and where it ends (the address behind)."""
+        """The start and the end (exclusive) of a symbol."""
         if not 0 <= symbol < self.count:
             raise IndexError(symbol)
         return self.starts[symbol], self.ends[symbol]
@@ -323,7 +244,7 @@ class SymbolTable:
         first_number: cython.uint,
         new: Any,
     ) -> int:
-        """Gives the frames ``order[begin:end]`` the number of the function that holds ``addresses[frame] - delta``.
+        """Gives the frames ``order[begin:end]`` the number of the function that contains ``addresses[frame] - delta``.
 
         ``function_of`` (I, one a symbol) remembers number + 1 between calls; symbols that are hit for the first
         time get numbers from ``first_number`` on and are listed in ``new``. Frames without a symbol, and those
@@ -355,7 +276,7 @@ class SymbolTable:
         return fresh
 
     def room(self, frames: int) -> int:
-        """How many new symbols ``frames`` frames may hit at most."""
+        """The maximum number of new symbols that ``frames`` frames may hit."""
         return min(frames, self.count)
 
     @cython.locals(
@@ -401,15 +322,15 @@ class SymbolTable:
         source=cython.ulonglong,
     )
     def address_of_name(self, name: bytes) -> int | None:
-        """The address of the first symbol with this very name, aliases that lost included; None without one."""
+        """The address of the first symbol with exactly this name, all aliases included; None without one."""
         wanted = name
         size = len(name)
         for source in range(MAX_TEXTS):
             text = self.text0 if source == 0 else (self.text1 if source == 1 else self.text2)
             for i in range(self.names.shape[0]):
-                if self.names[i] >> SHIFT != source:
+                if self.names[i] >> NAME_TEXT_SHIFT != source:
                     continue
-                at = cython.cast(cython.Py_ssize_t, self.names[i] & OFFSET_MASK)
+                at = cython.cast(cython.Py_ssize_t, self.names[i] & NAME_OFFSET_MASK)
                 if at + size >= text.shape[0]:
                     continue
                 k = 0
@@ -420,19 +341,19 @@ class SymbolTable:
         return None
 
     def tail(self, symbol: int, name: bytes) -> bytes:
-        """What follows a symbol's name in its text, up to 64 bytes (kallsyms: the module)."""
-        at: int = (self.names[self.ties[self.first_tie[symbol]]] & OFFSET_MASK) + len(name)
+        """The text after a symbol's name, up to 64 bytes (kallsyms: the module)."""
+        at: int = (self.names[self.ties[self.first_tie[symbol]]] & NAME_OFFSET_MASK) + len(name)
         return bytes(self.text0[at : at + 64])
 
     @cython.cfunc
     def _name(self, raw: cython.uint) -> bytes:
         name: cython.ulonglong = self.names[raw]
-        source: cython.ulonglong = name >> SHIFT
+        source: cython.ulonglong = name >> NAME_TEXT_SHIFT
         if source == 0:
-            return _cut(self.text0, name & OFFSET_MASK, self.until)
+            return _cut(self.text0, name & NAME_OFFSET_MASK, self.until)
         if source == 1:
-            return _cut(self.text1, name & OFFSET_MASK, self.until)
-        return _cut(self.text2, name & OFFSET_MASK, self.until)
+            return _cut(self.text1, name & NAME_OFFSET_MASK, self.until)
+        return _cut(self.text2, name & NAME_OFFSET_MASK, self.until)
 
 
 @cython.cfunc

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.symbols.ranks import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
+from cython.cimports.undwarf.symbols.symbol_constants import RANK_GLOBAL, RANK_STRONG, RANK_TYPED
 
 from undwarf.column import zeros
 
@@ -53,7 +53,7 @@ def read_kallsyms(data: Any, limit: int) -> tuple[Any, Any, Any, Any, int, int]:
     """(values Q, names Q, ranks B, owners I, entries, entries at address 0) of kallsyms text.
 
     A line is ``address type name`` and, for a module's symbol, a tab and ``[module]``. Types t and w are code, d and
-    b are kept because they end the code before them (as perf keeps them). Lines that are none are left out.
+    b are kept, as in perf, because they end the code before them. Malformed lines are left out.
     """
     text = data
     size = text.shape[0]

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Frames without a symbol: which of a group there are, and one function given to all of them."""
+"""Frames of a group that have no function yet: finds them, or assigns one function to all."""
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 
 @cython.locals(
@@ -16,7 +16,7 @@ from cython.cimports.undwarf.integers import NOTHING
 def fill_unnamed(
     column: Any, frames: Any, begin: cython.Py_ssize_t, end: cython.Py_ssize_t, function: cython.uint
 ) -> int:
-    """Gives all frames of a group that have no function yet this one; returns how many."""
+    """Assign a function to all frames of a group that have none; returns how many."""
     functions = column
     order = frames
     filled = 0
@@ -46,7 +46,7 @@ def unnamed_within(
     range_starts: Any,
     range_ends: Any,
 ) -> list[int]:
-    """The frames of a group without a function whose address lies in one of some ranges."""
+    """The frames of a group without a function whose address is in one of the ranges."""
     functions = column
     addresses = places
     order = frames

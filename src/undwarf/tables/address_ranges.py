@@ -7,7 +7,7 @@ Ranges are two columns (Q) of starts and ends; every range has at least one addr
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES
+from cython.cimports.undwarf.integer_constants import ALL_ONES
 
 from undwarf.column import zeros
 

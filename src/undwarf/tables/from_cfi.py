@@ -4,7 +4,7 @@ from functools import cache
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.machines import machine_of_file
+from undwarf.elf.machine_names import machine_of_file
 from undwarf.limits import Limits
 from undwarf.tables.cfi import entries as scanning
 from undwarf.tables.cfi.eh_frame_hdr import EhFrameHeader, find_header

@@ -8,7 +8,7 @@ from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
-from undwarf.elf.machines import machine_of_file
+from undwarf.elf.machine_names import machine_of_file
 from undwarf.elf.section_layout import code_addresses
 from undwarf.limits import Limits
 from undwarf.tables import address_ranges

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import NewRule, NewSaved
 from cython.cimports.undwarf.tables.words import ENTRIES, SIGNED, STATE, STRIDE

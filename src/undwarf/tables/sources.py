@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import may_have_functions
-from undwarf.elf.machines import machine_name, machine_of_file
+from undwarf.elf.machine_names import machine_name, machine_of_file
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.limits import Limits
 from undwarf.tables.rule_set import RuleSet

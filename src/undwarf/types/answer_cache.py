@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from undwarf.defects import Defects
 from undwarf.disasm import Memory
-from undwarf.disk_cache import DiskCache, cache_directory, maker
+from undwarf.disk_cache import DiskCache, build_identity, cache_directory
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.access import Access
@@ -75,7 +75,7 @@ class KeptAnswers:
         found = decode(data, self._key, self._limits) if data is not None else None
         if found is None:
             return {}
-        self._files.used(self._name)
+        self._files.touch(self._name)
         return found
 
     def keep(self, more: Mapping[int, Answer]) -> bool:
@@ -132,7 +132,7 @@ def kept_answers(
                 return None
             about += [file.machine, file.kind, sections, identity]
     mark = blake2b(repr(about).encode("utf-8", "backslashreplace"), digest_size=16).digest()
-    key = blake2b(mark + maker(*_MAKERS), digest_size=16).digest()
+    key = blake2b(mark + build_identity(*_MAKERS), digest_size=16).digest()
     # Hexadecimal only: nothing that a file says becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{SUFFIX}"
     both = tuple(file for file in (elf, debug) if file is not None)

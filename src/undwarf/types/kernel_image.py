@@ -14,7 +14,14 @@ from undwarf.images import Image, ImageStore, build_ids
 from undwarf.images.kernel_finder import boot_image, running_kernel_build_id
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.symbols.kernel import KernelReference, KernelTable, kernel_key, kernel_reference, kernel_table, moved
+from undwarf.symbols.kernel_symbols import (
+    KernelReference,
+    KernelTable,
+    kernel_key,
+    kernel_reference,
+    kernel_table,
+    moved,
+)
 from undwarf.symbols.symbol_table import SymbolTable
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ one, or where a variable says that its base register leads; else the answer says
 from collections.abc import Iterable
 
 from undwarf.disasm import NONE, Instruction, Memory
-from undwarf.disasm.x86_properties import bits_of, immediate_of, leaves_alone
+from undwarf.disasm.x86_properties import immediate_of, leaves_memory_unchanged, tested_bits
 from undwarf.types.access import Access, access
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
@@ -89,7 +89,11 @@ class Operands:
     def resolve(self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory) -> Access:
         """What an operand of instruction ``k`` touches; ``tracker`` is to be before that."""
         size = operand.size or operand.element
-        if operand.access == "rw" and operand.base == tracker.program.machine.stack_pointer and leaves_alone(made):
+        if (
+            operand.access == "rw"
+            and operand.base == tracker.program.machine.stack_pointer
+            and leaves_memory_unchanged(made)
+        ):
             # Whether there is room on the stack is tried out, or other threads are to see all that was stored before.
             return access(made, operand, size, how="spill", reason=_OWN)
         where = tracker.address_of(k, number)
@@ -539,7 +543,7 @@ class Operands:
         graph = self._graph
         t, offset, field = located.type, located.offset, located.field
         # Of several bit fields the instruction's own mask says which are meant.
-        bits = bits_of(made) if field.candidates and field == graph.member_at(t, offset, size) else 0
+        bits = tested_bits(made) if field.candidates and field == graph.member_at(t, offset, size) else 0
         field = (graph.bits_at(t, offset, size, bits) if bits else None) or field
         path = field.path
         t = graph.unwrapped(t)

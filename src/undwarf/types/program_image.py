@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from undwarf.disasm import NONE, Action, Flow, Machine, scan
+from undwarf.disasm import NONE, Action, Flow, Machine, listing_search
 from undwarf.disasm.listing import Listing
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
@@ -94,7 +94,7 @@ class Binary:
         self._given_back: dict[int, tuple[int, int] | None] = {}
         self._listings: dict[int, Listing] = {}
         self._within = 0
-        self._lost = sum(1 << one for one in machine.lost_in_calls if one < 64) if machine is not None else 0
+        self._lost = sum(1 << one for one in machine.caller_saved if one < 64) if machine is not None else 0
         """The registers that calls change by convention, as bits."""
         self._paravirtual: range | None = None
         self._callees: dict[int, Prototype | None] = {}
@@ -138,9 +138,9 @@ class Binary:
             target = self.slots.function(instructions.displacements[k])
             if target is not None:
                 instructions.redirect(k, _CALL, target)
-        calls = scan.with_flow(instructions.flows, _INDIRECT_CALL)
+        calls = listing_search.with_flow(instructions.flows, _INDIRECT_CALL)
         # What may be come to from anywhere.
-        anywhere = bool(calls) and bool(scan.with_flow(instructions.flows, _INDIRECT_JUMP))
+        anywhere = bool(calls) and bool(listing_search.with_flow(instructions.flows, _INDIRECT_JUMP))
         for k in calls:
             target = self._through_register(instructions, k, anywhere)
             if target is not None:
@@ -156,7 +156,7 @@ class Binary:
         queue, seen, slots = [(k, register)], {register}, set()
         while queue:
             at, register = queue.pop()
-            lost = register in self._machine.lost_in_calls
+            lost = register in self._machine.caller_saved
             if anywhere and not lost:
                 # What is restored is the caller's.
                 written = [one for one in instructions.writing(register) if instructions[one].action != _POP]
@@ -305,15 +305,15 @@ class Binary:
         # Where jumps to functions are marked, as in kernels, that comes first.
         begin = listing[1] if len(listing) > 1 and not listing[0].reads and not listing[0].writes else listing[0]
         if begin.action == _PUSH and listing.may_push(self._lost):
-            kept = put_back(machine, self._read, address) & machine.lost_in_calls
+            kept = put_back(machine, self._read, address) & machine.caller_saved
         changed = self._written(listing, place)
         if changed is None:
-            return machine.lost_in_calls - kept if kept else None
-        return (machine.lost_in_calls & changed) - kept
+            return machine.caller_saved - kept if kept else None
+        return (machine.caller_saved & changed) - kept
 
     def _written(self, listing: Listing, place: tuple[int, int]) -> set[int] | None:
         """What a function and those that it calls write; None where one of these is not known."""
-        leaving = listing.leaving()
+        leaving = listing.control_transfers()
         if any(flow == _INDIRECT_CALL or (flow == _CALL and target is None) for flow, target in leaving):
             return None
         changed = set(listing.written())
@@ -396,7 +396,9 @@ class Binary:
                 for one in self.elf.sections:
                     code = self.elf.read(one.address, one.size) if one.flags & SHF_EXECINSTR and one.size else None
                     if code is not None:
-                        self._last_called |= scan.last_calls(code, one.address, starts, ends, machine.name != "x86_64")
+                        self._last_called |= listing_search.last_calls(
+                            code, one.address, starts, ends, machine.name != "x86_64"
+                        )
         return address in self._last_called
 
     def range_of(self, address: int) -> tuple[int, int] | None:

@@ -1,5 +1,5 @@
 from undwarf.disasm.listing cimport Listing
-from undwarf.disasm.model cimport Instruction
+from undwarf.disasm.instruction cimport Instruction
 
 
 cdef class _Function:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import cython
 
 from undwarf.disasm import Flow, Machine, machine_of
+from undwarf.disasm.instruction import Instruction
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.model import Instruction
 from undwarf.disasm.x86_properties import fused
 from undwarf.elf import ElfFile
 from undwarf.symbols.symbol_table import SymbolTable

@@ -12,7 +12,7 @@ from undwarf.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from undwarf.disk_cache import DiskCache
-    from undwarf.symbols.modules import Place
+    from undwarf.symbols.kernel_modules import Place
     from undwarf.types.answer_cache import KeptAnswers
     from undwarf.types.kernel_image import KernelBinary
     from undwarf.types.no_debuginfo import UndescribedCode
@@ -170,7 +170,7 @@ class ImageTypes:
 
     def _module_places(self, number: int) -> "list[Place]":
         if self._places is None:
-            from undwarf.symbols.modules import module_places
+            from undwarf.symbols.kernel_modules import module_places
 
             records = self._records()
             self._places = module_places(records, self._store) if records is not None else {}

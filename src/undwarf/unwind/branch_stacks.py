@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
 from cython.cimports.undwarf.unwind.provenance import Provenance
 

@@ -17,9 +17,9 @@ from undwarf.perfdata.features import Feature, Features
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples
-from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.provenance import Provenance
+from undwarf.unwind.sample_writer import Emitter
 from undwarf.unwind.unwinder import Walked
 
 WINDOW = 16 << 20

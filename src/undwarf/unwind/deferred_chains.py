@@ -12,7 +12,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import CONTEXT_USER_DEFERRED
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 

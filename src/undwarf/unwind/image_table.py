@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.defects import Contained
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.integers import NOTHING
+from undwarf.integer_constants import NOTHING
 from undwarf.unwind.arch import X86_64, Machine
 from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
 

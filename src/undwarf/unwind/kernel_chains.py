@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_USER_DEFERRED
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
@@ -44,7 +44,7 @@ class KernelChains:
 
     def set_unwound(self) -> None:
         """Take the user chains of samples that carry a stop reason as already unwound: no address is a raw return
-        address (undwarf.perfdata.sample_writer)."""
+        address (undwarf.unwind.sample_writer)."""
         self.is_unwound = True
 
     def begin_sample(self) -> cython.int:
@@ -116,7 +116,7 @@ class KernelChains:
             ip = self.memory.record_word(self.user_at + 8 * i)
             if ip == CONTEXT_USER and stored_stop == StopReason.INFERRED_ROOT:
                 # After a second marker are frames that were not in the sample's own dump
-                # (undwarf.perfdata.sample_writer).
+                # (undwarf.unwind.sample_writer).
                 provenance = Provenance.OTHER_DUMP
                 continue
             if ip >= MARKERS:

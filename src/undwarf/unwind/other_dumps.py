@@ -18,7 +18,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import END
 

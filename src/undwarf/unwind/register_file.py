@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES
+from cython.cimports.undwarf.integer_constants import ALL_ONES
 
 from undwarf.unwind.arch import AARCH64, Machine
 

@@ -9,7 +9,7 @@ maps it where. Images are loaded, and rows of functions computed, at their first
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.tables.words import UNKNOWN

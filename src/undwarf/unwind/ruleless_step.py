@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import RBP, RIP, RSP
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at

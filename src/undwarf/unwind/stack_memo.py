@@ -8,7 +8,7 @@ all further callers are the same.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, RBX, RIP, RSP
 from cython.cimports.undwarf.unwind.frame_states import STATE_WORDS, FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason

@@ -8,7 +8,7 @@ before their children.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.unwind.provenance import Provenance
 
 from undwarf.column import doubled, zeros

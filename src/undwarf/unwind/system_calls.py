@@ -2,7 +2,7 @@
 """Frames at system calls, and frames of signals, from which a system call returns."""
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import LARGEST_DUMP
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import RCX, RIP, RSP

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from undwarf.column import zeros
 from undwarf.limits import DEFAULT, Limits
 from undwarf.perfdata import EventAttr, PerfData, Records, SampleField
-from undwarf.spaces.replayed import Spaces
+from undwarf.spaces.sample_spaces import Spaces
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.rule_cache import RuleCache
@@ -163,7 +163,7 @@ def walk_samples(
     count = len(records.samples.position)
     registers = sources.machine.registers
     register_words = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
-    columns = spaces.replay.columns()
+    columns = spaces.replay.mappings.columns()
     image_count = max(1, len(spaces.replay.keys()))
     walkers = [
         Walker(

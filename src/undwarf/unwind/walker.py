@@ -16,7 +16,7 @@ it needs for the first time. Each of its parts knows only those that it uses:
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.perfdata.native import u64
 from cython.cimports.undwarf.tables.registers_x86_64 import RBX, REGISTERS, RIP, RSP
 from cython.cimports.undwarf.unwind.frame_states import state_at

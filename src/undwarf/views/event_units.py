@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.column import zeros
-from undwarf.perfdata.ordering import take
+from undwarf.ordering import take
 from undwarf.profile.grouping import rows_among, sums, widen
 from undwarf.profile.model import Profile
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from undwarf.column import zeros
-from undwarf.perfdata.ordering import take
+from undwarf.ordering import take
 from undwarf.profile import grouping
 from undwarf.profile.model import Column, Profile
 from undwarf.views import labels

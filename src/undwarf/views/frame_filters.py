@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
-from undwarf.perfdata.ordering import take
+from undwarf.ordering import take
 from undwarf.profile.filters import Filters, near
 from undwarf.profile.grouping import look_up, rows_set, sums, without_none
 from undwarf.profile.model import NONE, Profile, SampleColumns

@@ -15,7 +15,7 @@ from undwarf.symbols.demangle import demangle_all, demangle_own
 from undwarf.symbols.elf_symbols import symbols_of_image
 from undwarf.symbols.function_tables import described_table, searched_table
 from undwarf.symbols.inlines import Lines
-from undwarf.symbols.languages import has_code_of
+from undwarf.symbols.language_detection import has_code_of
 from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.views.source import Code, Target
 

@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import fields
 
-from undwarf.perfdata.ordering import take
+from undwarf.ordering import take
 from undwarf.profile.model import NONE, Profile, SampleColumns
 from undwarf.views.labels import is_kernel
 

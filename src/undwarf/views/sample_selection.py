@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from undwarf.errors import UsageError
-from undwarf.perfdata.ordering import take
+from undwarf.ordering import take
 from undwarf.profile.grouping import sums, widen
 from undwarf.profile.model import Profile
 from undwarf.views.data.access_labels import NEEDED, latency_of

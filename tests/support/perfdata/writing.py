@@ -10,8 +10,8 @@ from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
 from undwarf.perfdata.features import BuildId, Feature
 from undwarf.perfdata.record_writer import RecordEncoder, finished_round
-from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
+from undwarf.unwind.sample_writer import Emitter
 
 F = SampleField
 FIELDS = int(F.IDENTIFIER | F.IP | F.TID | F.TIME | F.CPU | F.PERIOD | F.CALLCHAIN)

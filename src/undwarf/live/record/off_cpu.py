@@ -8,7 +8,7 @@ the time at which it runs again, on whatever CPU. The difference is the sample's
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.column import zeros
@@ -271,7 +271,7 @@ class Blocked:
         ints="unsigned int[::1]",
     )
     def take(self) -> dict[str, memoryview]:
-        """Columns of what came of threads that are back, as :class:`undwarf.perfdata.sample_writer.Emitter` takes them.
+        """Columns of what came of threads that are back, as :class:`undwarf.unwind.sample_writer.Emitter` takes them.
 
         ``time`` is when they were back: in this order they come, and perf wants records in order.
         """

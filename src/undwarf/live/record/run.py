@@ -21,9 +21,9 @@ from undwarf.perfdata.feature_writer import event_desc
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.reader import STITCHED_BY
 from undwarf.perfdata.record_writer import finished_round
-from undwarf.perfdata.sample_writer import Emitter
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.chain_rewriter import names_of_the_late, stitched_event
+from undwarf.unwind.sample_writer import Emitter
 
 AGAIN = 2.0
 """Seconds that have to pass before running processes are described again, after records were lost."""

@@ -20,9 +20,9 @@ from undwarf.live.moved_code import LiveMovedCode
 from undwarf.live.sampling.round_dumps import RoundDumps
 from undwarf.live.sampling.stack_continuation import DeepStacks
 from undwarf.live.system_snapshot import threads_of
+from undwarf.ordering import sort_order
 from undwarf.perfdata import EventAttr, FileIdentity
 from undwarf.perfdata.decoder import Decoder
-from undwarf.perfdata.ordering import time_order
 from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.records_builder import build_samples, build_sideband, identity_of
@@ -139,7 +139,7 @@ class LiveUnwinder:
             spans.append((view, self._position, first, decoder.columns.samples))
             self._position += len(view)
         samples = build_samples(decoder.columns, self._sample_types)
-        order = time_order(samples.time)
+        order = sort_order(samples.time)
         sideband = build_sideband(decoder.columns)
         self._see_names()
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
@@ -257,7 +257,7 @@ class LiveUnwinder:
         total = self.replay.image_total()
         if total > len(self.keys):
             self.keys += self.replay.keys()[len(self.keys) :]
-        columns = self.replay.columns()
+        columns = self.replay.mappings.columns()
         if self._walker is None or total > self._image_room:
             self._image_room = max(FEWEST_IMAGES, 2 * total)
             before = self._walker
@@ -283,11 +283,11 @@ class LiveUnwinder:
             self._walker.ruleless.set_entries([])
             for tell in self.renewed:
                 tell()
-        room = self.replay.mapping_room()
+        room = self.replay.mappings.capacity()
         if room > MAX_ROOM and room > 4 * self._room:
             # A process that is gone may have samples still on their way: it goes with the next time.
             gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
             self.replay.compact(gone & self._gone)
             self._gone = gone
-            self._room = self.replay.mapping_room()
-            self._walker.rules.set_spaces(self.replay.columns(), self.sources.kernel_image(), renumbered=True)
+            self._room = self.replay.mappings.capacity()
+            self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)

@@ -11,7 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.posix.time import CLOCK_MONOTONIC, clock_gettime, nanosleep, timespec
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.perfdata.record_types import RecordType
 
 from undwarf.column import zeros

@@ -15,7 +15,7 @@ from typing import Any
 
 from undwarf.defects import OWN_DEFECT, Defects
 from undwarf.errors import UndwarfError, UsageError
-from undwarf.images.containers import Containers
+from undwarf.images.container_files import Containers
 from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe

@@ -13,10 +13,10 @@ from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
 from undwarf.perfdata import EventAttr, Features, SampleField
+from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.record_writer import RecordEncoder, record
-from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 from undwarf.profile.model import Profile
 

@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.outputs.text_sizes import CHUNK, LINE_BYTES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason

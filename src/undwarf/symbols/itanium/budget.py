@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What the demangling of one name may cost."""
+"""A work limit for demangling a name."""
 
 import cython
 
@@ -7,7 +7,7 @@ from undwarf.symbols.itanium.ast import Malformed
 
 
 class Exhausted(Malformed):
-    """A name that needs more steps or more text than is allowed."""
+    """A name that needs more steps or more text than allowed."""
 
 
 @cython.final

@@ -15,8 +15,8 @@ from cython.cimports.undwarf.symbols.itanium.node_kinds import NodeKind
 
 from undwarf.symbols.itanium.ast import Malformed
 
-DEPTH = cython.declare(cython.int, 200)
-"""Levels that a name may nest."""
+MAX_DEPTH = cython.declare(cython.int, 200)
+"""Maximum nesting of a name."""
 
 OPERATORS: dict[str, tuple[str, int]] = {
     "aN": ("&=", 2), "aS": ("=", 2), "aa": ("&&", 2), "ad": ("&", 1), "an": ("&", 2), "at": ("alignof ", 1),
@@ -186,7 +186,7 @@ class Parser:
         """Count a visited node that nests one level deeper; who calls it reduces ``depth`` again."""
         self.budget.step()
         self.depth += 1
-        if self.depth > DEPTH:
+        if self.depth > MAX_DEPTH:
             raise Malformed
 
     @cython.cfunc
@@ -748,7 +748,7 @@ class Parser:
         if isinstance(node, list):
             items = [self.rebind(one, depth + 1) for one in node]
             return node if all(one is other for one, other in zip(node, items, strict=True)) else items
-        if not isinstance(node, Node) or depth > DEPTH:
+        if not isinstance(node, Node) or depth > MAX_DEPTH:
             return node
         if node.kind == NodeKind.FORWARD:
             # The parameters of a lambda are those of the enclosing function.

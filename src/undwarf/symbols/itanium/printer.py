@@ -9,10 +9,10 @@ from cython.cimports.undwarf.symbols.itanium.node_kinds import NodeKind
 from undwarf.symbols.itanium.ast import Malformed
 from undwarf.symbols.itanium.budget import Exhausted
 
-DEPTH = cython.declare(cython.int, 500)
-"""Levels that the tree of a name may have: more than the name itself, since substitutions repeat parts of it."""
+MAX_TREE_DEPTH = cython.declare(cython.int, 500)
+"""Maximum depth of the tree of a name: more than the nesting of the name, since substitutions repeat parts."""
 PACK_DEPTH = cython.declare(cython.int, 30)
-"""Levels of a pattern that are searched for a parameter pack."""
+"""Maximum depth at which a pattern is searched for a parameter pack."""
 CHARACTERS_PER_STEP_LOG2 = cython.declare(cython.int, 6)
 """Copying this many characters, as a power of two, counts as visiting a node."""
 _LITERAL_SUFFIXES: dict[str, str] = {
@@ -60,7 +60,7 @@ class Printer:
         if node.printed is not None and not self.in_lambda:
             return node.printed  # type: ignore[no-any-return]  # a tuple by now
         self.depth += 1
-        if self.depth > DEPTH:
+        if self.depth > MAX_TREE_DEPTH:
             raise Malformed
         found: tuple[str, str] = self._parts(node)
         size: cython.Py_ssize_t = len(found[0]) + len(found[1])

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import ALL_ONES
+from cython.cimports.undwarf.integer_constants import ALL_ONES
 from cython.cimports.undwarf.tables.little_endian import number
 from cython.cimports.undwarf.tables.words import CIE_WORDS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
-from cython.cimports.undwarf.integers import LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.cfi import instructions as cfa
 from cython.cimports.undwarf.tables.registers_x86_64 import RSP

@@ -1,6 +1,7 @@
 """What the code of a program refers to, found by one pass over all of it."""
 
-from undwarf.disasm.x86_sweep import CALLED, JUMPED, RETURNED, TAKEN, sweep
+from undwarf.disasm.x86_encoding import CALLED, JUMPED, RETURNED, TAKEN
+from undwarf.disasm.x86_linear_sweep import sweep
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.tables.code import reference_columns as columns

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
-from undwarf.disk_cache import DiskCache, cache_directory, maker
+from undwarf.disk_cache import DiskCache, build_identity, cache_directory
 from undwarf.elf import ElfFile, go_functions
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.disk import packed_rows, packed_rules
@@ -100,7 +100,7 @@ def key_of(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> Key | None:
         return None
     # Hexadecimal only: nothing that a file says becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{_SUFFIX}"
-    made = blake2b(mark + maker(*_MAKERS), digest_size=16).digest()
+    made = blake2b(mark + build_identity(*_MAKERS), digest_size=16).digest()
     return Key(name, elf.build_id, made, registers, elf.path)
 
 
@@ -173,7 +173,7 @@ class Store:
             self.misses += 1
             return None
         self.hits += 1
-        self._files.used(key.name)
+        self._files.touch(key.name)
         return found
 
     # -- writing --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ bit.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import LOW_HALF
+from cython.cimports.undwarf.integer_constants import LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.words import SIGNED, STATE
 

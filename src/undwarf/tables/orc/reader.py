@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables.little_endian import number
 
 from undwarf.column import zeros

@@ -7,7 +7,7 @@ Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc), and
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import HIGH_HALF, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import HIGH_HALF, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.column import zeros

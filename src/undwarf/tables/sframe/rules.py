@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.column import longer, zeros

@@ -4,12 +4,12 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, NEXT, STOP
-from cython.cimports.undwarf.disasm.template_words import ROW_FLAGS as FLAGS
-from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES
+from cython.cimports.undwarf.disasm.flow_control import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, NEXT, STOP
+from cython.cimports.undwarf.disasm.template_layout import ROW_FLAGS as FLAGS
+from cython.cimports.undwarf.disasm.template_layout import ROW_WORDS, ROW_WRITES
 
 from undwarf.column import zeros
-from undwarf.disasm.scan import jumps_to
+from undwarf.disasm.listing_search import jumps_to
 
 # Bits of flows and of templates' flags, as in undwarf.disasm.
 TARGETED = cython.declare(cython.int, 16)

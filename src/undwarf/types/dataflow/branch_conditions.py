@@ -4,7 +4,8 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import (
+from cython.cimports.undwarf.disasm.flow_control import BRANCH, CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.instruction_semantics import (
     ADD,
     AND,
     COMPARE,
@@ -19,9 +20,8 @@ from cython.cimports.undwarf.disasm.actions import (
     SUBTRACT,
     TEST,
 )
-from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.instruction_semantics import ADDRESS as LEA
+from cython.cimports.undwarf.disasm.template_layout import (
     ROW_ACTION,
     ROW_DESTINATION,
     ROW_IMMEDIATE,

@@ -48,7 +48,7 @@ def _bits(registers: tuple[int, ...]) -> tuple[int, int]:
 @cache
 def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], int]:
     """The registers that are lost in calls, the same as bits, and all general ones as bits."""
-    lost = tuple(one for one in machine.lost_in_calls if one < REGISTERS)
+    lost = tuple(one for one in machine.caller_saved if one < REGISTERS)
     return lost, _bits(lost), _bits(tuple(machine.general))[0]
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from undwarf.disasm import Action, Flow, Instruction, Machine
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.scan import table_entries
+from undwarf.disasm.listing_search import table_entries
 from undwarf.types.dataflow.block_table import Blocks
 
 __all__ = ["FunctionFlow"]
@@ -226,7 +226,7 @@ class FunctionFlow:
         high = self.instructions.address_of(len(self.instructions) - 1)
         return frozenset(
             target
-            for flow, target in self.instructions.leaving()
+            for flow, target in self.instructions.control_transfers()
             if target is not None and not low <= target <= high and flow in (Flow.JUMP, Flow.BRANCH)
         )
 

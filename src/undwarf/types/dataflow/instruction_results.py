@@ -4,7 +4,8 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import (
+from cython.cimports.undwarf.disasm.flow_control import CALL, NEXT
+from cython.cimports.undwarf.disasm.instruction_semantics import (
     ADD,
     ADD_MEMORY,
     AND,
@@ -22,9 +23,8 @@ from cython.cimports.undwarf.disasm.actions import (
     STORE_PAIR,
     SUBTRACT,
 )
-from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.flows import CALL, NEXT
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.instruction_semantics import ADDRESS as LEA
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_BASE,
     OPERAND_INDEX,
     OPERAND_SCALE,

@@ -8,10 +8,10 @@ that a callee may change has anybody to look at what this one does.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
-from cython.cimports.undwarf.disasm.template_words import ROW_READS as READS
-from cython.cimports.undwarf.disasm.template_words import ROW_WORDS
-from cython.cimports.undwarf.disasm.template_words import ROW_WRITES as WRITES
+from cython.cimports.undwarf.disasm.flow_control import CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.template_layout import ROW_READS as READS
+from cython.cimports.undwarf.disasm.template_layout import ROW_WORDS
+from cython.cimports.undwarf.disasm.template_layout import ROW_WRITES as WRITES
 from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
 
 from undwarf.column import zeros

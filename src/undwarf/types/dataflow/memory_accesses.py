@@ -4,8 +4,8 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import OR, STORE, STORE_PAIR, UPDATE
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.instruction_semantics import OR, STORE, STORE_PAIR, UPDATE
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_ACCESS,
     OPERAND_BASE,
     OPERAND_DISPLACED,

@@ -9,7 +9,8 @@ returned, or calculated with in another manner, others may have it.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import (
+from cython.cimports.undwarf.disasm.flow_control import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, RETURN
+from cython.cimports.undwarf.disasm.instruction_semantics import (
     ADD,
     ADD_MEMORY,
     COMPARE,
@@ -25,9 +26,8 @@ from cython.cimports.undwarf.disasm.actions import (
     TEST,
     UPDATE,
 )
-from cython.cimports.undwarf.disasm.actions import ADDRESS as LEA
-from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, RETURN
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.instruction_semantics import ADDRESS as LEA
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_BASE,
     OPERAND_IMPLICIT,
     OPERAND_INDEX,

@@ -16,7 +16,7 @@ _UNSEEN = (Flow.RETURN, Flow.INDIRECT_JUMP, Flow.STOP)
 def is_endless(listing: Listing, never_returns: Callable[[int], bool]) -> bool:
     """Whether the instructions of a whole function end with a call of what never returns, and none before returns, or
     goes on outside of the function but where nothing returns either."""
-    leaving = listing.leaving()
+    leaving = listing.control_transfers()
     if not leaving or not listing.flows[len(listing) - 1]:
         return False
     flow, target = leaving[-1]

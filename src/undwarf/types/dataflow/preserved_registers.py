@@ -30,7 +30,7 @@ def put_back(machine: Machine, read: Read, address: int) -> frozenset[int]:
         if made.flow == Flow.RETURN:
             return frozenset(saved - changed) if not stack else frozenset()
         if made.flow in (Flow.CALL, Flow.INDIRECT_CALL):
-            changed |= machine.lost_in_calls
+            changed |= machine.caller_saved
         elif made.action == Action.PUSH:
             kept = made.left if made.left != NONE and made.left not in changed else NONE
             stack.append(kept)

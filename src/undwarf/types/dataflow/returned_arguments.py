@@ -85,7 +85,7 @@ class _Followed:
         if any(self.held.get(one, (NONE, 0))[0] == _ON_STACK for one in self._machine.parameters):
             # What it is given is the address of a place on the stack: anything may lie there.
             self._kept.clear()
-        for one in self._machine.lost_in_calls:
+        for one in self._machine.caller_saved:
             self.held.pop(one, None)
         self._set(self._machine.result, goes)
         return made.target is not None

@@ -4,8 +4,8 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import COPY_PAIR, LOAD_PAIR, SET_UPPER
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.instruction_semantics import COPY_PAIR, LOAD_PAIR, SET_UPPER
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_ACCESS,
     OPERAND_BASE,
     OPERAND_INDEX,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from undwarf.disasm import Action, Flow
 from undwarf.disasm.listing import Listing
-from undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES, TARGETED
+from undwarf.disasm.template_layout import ROW_WORDS, ROW_WRITES, TARGETED
 from undwarf.types.sources.type_source import Place, PlaceKind
 
 __all__ = ["cut_at_calls", "cut_at_inner", "without_stale"]

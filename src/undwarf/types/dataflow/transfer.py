@@ -9,14 +9,15 @@ function (`solver.py`).
 
 What an instruction writes without our understanding how is not known after it (the decoder's list of written registers
 says so); nothing stale survives. To teach a new instruction's effect: let the decoder give it an
-:class:`undwarf.disasm.Action` (`disasm/x86_actions.py`), and say in :meth:`Results.result` what its destination
+:class:`undwarf.disasm.Action` (`disasm/x86_semantics.py`), and say in :meth:`Results.result` what its destination
 becomes, or in :meth:`Effects.apply` if it changes more than that.
 """
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.disasm.actions import (
+from cython.cimports.undwarf.disasm.flow_control import CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.instruction_semantics import (
     COPY,
     COPY_PAIR,
     EXCHANGE,
@@ -32,8 +33,7 @@ from cython.cimports.undwarf.disasm.actions import (
     SET_UPPER,
     UPDATE,
 )
-from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
-from cython.cimports.undwarf.disasm.template_words import (
+from cython.cimports.undwarf.disasm.template_layout import (
     OPERAND_BASE,
     OPERAND_ELEMENT,
     OPERAND_IMPLICIT,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from undwarf.disasm import NONE, Action, Flow, Instruction, Memory, scan
-from undwarf.disasm.template_words import TARGETED
+from undwarf.disasm import NONE, Action, Flow, Instruction, Memory, listing_search
+from undwarf.disasm.template_layout import TARGETED
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI, RSI
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
@@ -53,7 +53,7 @@ _INSIDE = 4096
 _AHEAD = 256
 """Instructions behind a call in which what it returns is looked for."""
 _FRAME = 1 << MACHINE.stack_pointer | 1 << MACHINE.frame_pointer
-_LOST = sum(1 << register for register in MACHINE.lost_in_calls if register < 64)
+_LOST = sum(1 << register for register in MACHINE.caller_saved if register < 64)
 """The registers that the frame is counted from, and those that calls change, as bits."""
 
 
@@ -96,11 +96,11 @@ def _calls(tracker: Tracker, known: Mapping[int, tuple[int, ...]]) -> Iterator[t
     those that are known to be of no allocator."""
     instructions = tracker.flow.instructions
     targets = instructions.targets
-    for k in scan.with_flow(instructions.flows, _DIRECT_CALL):
+    for k in listing_search.with_flow(instructions.flows, _DIRECT_CALL):
         target = targets[k]
         if known.get(target, True) and tracker.is_followed(k):
             yield k, target
-    for k in scan.with_flow(instructions.flows, _INDIRECT_CALL):
+    for k in listing_search.with_flow(instructions.flows, _INDIRECT_CALL):
         made = instructions[k]
         if tracker.is_followed(k) and all(one.implicit for one in made.memory) and made.reads:
             tracker.before(k)
@@ -333,7 +333,7 @@ class _Call:
                 self._used = self._used or self._is_unknown(tracker.address_of(k, number))
                 self._note_row(k, made, operand, holding[operand.base])
         if made.flow in (_CALL, _INDIRECT_CALL):
-            for register in {*MACHINE.lost_in_calls, RAX}:
+            for register in {*MACHINE.caller_saved, RAX}:
                 holding.pop(register, None)
             return
         goes: int | None = None

@@ -11,7 +11,7 @@ pointed to.
 from collections.abc import Iterator
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
-from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
+from undwarf.disasm.x86_properties import byte_swap, bytes_read, compares, immediate_of, is_xor, product_size
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.reaching_definitions import makers
@@ -205,7 +205,7 @@ def _is_text(tracker: Tracker, k: int, number: int, size: int) -> bool:
     if made.action == _LOAD and made.destination not in (operand.base, operand.index):
         k = _next_with(tracker, k, made.destination)
         made = tracker.flow.instructions[k]
-        if made.memory or not (compares(made) or differs(made)):
+        if made.memory or not (compares(made) or is_xor(made)):
             return False
     values = [immediate_of(made)]
     values += [_constant(tracker, k, one) for one in made.reads if one not in (operand.base, operand.index)]
@@ -227,7 +227,7 @@ def _is_hashed(tracker: Tracker, k: int, made: Instruction, size: int) -> bool:
     if made.action == _LOAD:
         k = _next_with(tracker, k, made.destination)
         made = instructions[k]
-    if multiplies(made) != size:
+    if product_size(made) != size:
         return False
     tracker.before(k)
     values = [tracker.register(one) for one in _compared(made)]
@@ -264,7 +264,7 @@ def _goes_to_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
             if compares(made) and made.memory and _is_same(made.memory[0], aside):
                 return any(_comes_from_bytes(tracker, at, one, size) for one in _compared(made))
             continue
-        if turned_around(made) == (register, size):
+        if byte_swap(made) == (register, size):
             return True
         if made.action == _STORE and made.left == register and made.memory[0].size == size:
             tracker.before(at)
@@ -317,7 +317,7 @@ def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> boo
 def _is_of_bytes(tracker: Tracker, at: int, register: int, size: int) -> bool:
     """Whether an instruction turns the bytes of a number in a register around, or loads it from bytes."""
     made = tracker.flow.instructions[at]
-    if turned_around(made) == (register, size):
+    if byte_swap(made) == (register, size):
         return True
     if made.action != _LOAD or made.destination != register or made.memory[0].size != size:
         return False

@@ -9,7 +9,7 @@ is said of it, decides.
 from collections import Counter
 
 from undwarf.disasm import NONE, Action, Flow, Memory
-from undwarf.disasm.x86_properties import condition_in
+from undwarf.disasm.x86_properties import sets_condition
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.byte_accesses import in_said_array
@@ -242,7 +242,7 @@ def _by_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
         made = instructions[at]
         if register in made.writes:
             if made.action != _EXTEND:
-                return condition_in(made) == register
+                return sets_condition(made) == register
             register = made.left
     return False
 

@@ -4,7 +4,7 @@
 from collections.abc import Container, Mapping
 
 from undwarf.disasm import Flow
-from undwarf.disasm.template_words import TARGETED
+from undwarf.disasm.template_layout import TARGETED
 from undwarf.types.dataflow.function_dataflow import Tracker
 
 __all__ = ["makers"]

@@ -170,7 +170,7 @@ def _all_given(tracker: Tracker) -> Iterator[tuple[int, Value]]:
     instructions = tracker.flow.instructions
     taken: dict[int, dict[int, int]] = {}
     # Few of them give an address with an index: what a pointer that is stored leads to is asked for last.
-    for k in instructions.giving(tracker.graph.pointer_size):
+    for k in instructions.calls_and_stores(tracker.graph.pointer_size):
         made = instructions[k]
         target = made.target
         led = taken.get(target) if target is not None else {made.left: VOID}

@@ -14,7 +14,7 @@ from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.types.dataflow.program_context import Program
 
 if TYPE_CHECKING:
-    from undwarf.disasm.references import References
+    from undwarf.disasm.x86_references import References
 
 __all__ = ["MOST_SITES", "Mentions"]
 
@@ -44,7 +44,7 @@ class Mentions:
         return list(found)
 
     def sites_of(self, low: int) -> list[tuple[int, int]]:
-        """(kind as in :mod:`undwarf.disasm.references`, address) of what may call a function or take its address."""
+        """(CALLED or TAKEN, of `x86_encoding`; address) of what may call a function or take its address."""
         number = bisect_left(self._starts, low)
         if number == len(self._starts) or self._starts[number] != low:
             return []
@@ -131,7 +131,7 @@ class Mentions:
         return self._scanned(self._tables)
 
     def _scanned(self, starts: "memoryview[int]") -> "list[References]":
-        from undwarf.disasm.references import References
+        from undwarf.disasm.x86_references import References
 
         found: list[References] = []
         left = self._elf.limits.call_scan_bytes

@@ -133,7 +133,7 @@ class CallUses(InstructionUses):
         given = held.get(RDI) if name == "free" else None
         if given is not None and not given[1]:
             given[0].freed = True
-        changed = tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
+        changed = tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.caller_saved
         self._lose(changed, held)
         # Who knows the code of what returns nothing goes on with what is in the register.
         if prototype is None or not prototype.trusted or returns or MACHINE.result in changed:

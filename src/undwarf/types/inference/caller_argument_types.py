@@ -8,7 +8,7 @@ says nothing either of what a `void *` leads to, which a function of the C libra
 
 from collections.abc import Callable
 
-from undwarf.disasm.references import CALL
+from undwarf.disasm.x86_encoding import CALLED
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
@@ -39,11 +39,11 @@ class GivenByCallers:
         sites = self._mentions.sites_of(low) if registers else []
         if prototype is None or not sites or len(sites) > MOST_SITES:
             return {}
-        if prototype.external and any(kind == CALL for kind, _site in sites):
+        if prototype.external and any(kind == CALLED for kind, _site in sites):
             return {}
         given: dict[int, list[int | None]] = {register: [] for register in registers}
         for kind, site in sites:
-            add = self._add if kind == CALL else self._add_called_back
+            add = self._add if kind == CALLED else self._add_called_back
             if not add(low, site, given):
                 return {}
         return {register: t for register, told in given.items() if (t := self._of_all(told))}

@@ -4,16 +4,16 @@
 from undwarf.disasm import NONE, Action, Instruction, Memory
 from undwarf.disasm.x86_operands import VECTORS
 from undwarf.disasm.x86_properties import (
-    calculates,
-    calculates_points,
+    arithmetic_kind,
     compares,
+    converts_to_int,
     copies_vector,
+    float_operand_size,
     immediate_of,
-    keeps_bit,
-    makes_int,
-    moves_part,
+    masks_low_bit,
     moves_vector,
     signedness,
+    writes_low_bytes,
 )
 from undwarf.types.dataflow.abstract_values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.evidence.pointees import scalar_at
@@ -68,7 +68,7 @@ class InstructionUses(MemoryUses):
             self._stored(k, made, held, slot, frame)
             return
         result, made_of = self._result(k, made, held, slot, frame, width)
-        if not made_of and makes_int(made):
+        if not made_of and converts_to_int(made):
             t = integer(self.graph, 4, signed=True)
             made_of = (t,) if t else ()
         if action == _UPDATE and slot is not None and made.left != NONE:
@@ -136,9 +136,9 @@ class InstructionUses(MemoryUses):
         offset = base[1] + operand.displacement
         self._bases[k, number] = base[0], offset
         self._note_beyond(k, number)
-        calculated = made.action == _UPDATE or bool(calculates(made))
+        calculated = made.action == _UPDATE or bool(arithmetic_kind(made))
         base[0].follow(offset, operand.size, floating=bool(operand.floating), number=calculated)
-        points = calculates_points(made) if made.action == Action.OTHER else 0
+        points = float_operand_size(made) if made.action == Action.OTHER else 0
         if points:
             base[0].calculate(offset, points)
         elif operand.access == "r" and operand.size >= _SMALLEST and made.action in _MOVES:
@@ -152,7 +152,7 @@ class InstructionUses(MemoryUses):
 
     def _calculated_with(self, made: Instruction) -> None:
         """Numbers with a point that were loaded are calculated with, or others are in their registers from now on."""
-        points = calculates_points(made) if made.action == Action.OTHER else 0
+        points = float_operand_size(made) if made.action == Action.OTHER else 0
         for register in made.reads if points else ():
             base = self._moved_from.get(register)
             if base is not None:
@@ -201,7 +201,7 @@ class InstructionUses(MemoryUses):
             extended = held.get(made.left)
             if extended is not None and not extended[1] and extended[2] == made.width:
                 extended[0].sign(1)
-        elif calculates(made):
+        elif arithmetic_kind(made):
             return None, self._calculated(made, held, slot, width)
         elif compares(made):
             self._compared(k, made, held, slot, width)
@@ -247,7 +247,7 @@ class InstructionUses(MemoryUses):
         self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
     ) -> tuple[int, Held | None]:
         """A register, and what its lowest byte or two are set to."""
-        destination, source, size = moves_part(made)
+        destination, source, size = writes_low_bytes(made)
         if destination == NONE:
             return self._still(made, held)
         if source != NONE:
@@ -259,7 +259,7 @@ class InstructionUses(MemoryUses):
 
     def _still(self, made: Instruction, held: dict[int, Held | None]) -> tuple[int, Held | None]:
         """A register, and the truth value that it holds still, of which only the lowest bit is kept."""
-        register = keeps_bit(made)
+        register = masks_low_bit(made)
         each = held.get(register)
         if each is None or each[1] or each[2] != 1 or not each[0].declared:
             return NONE, None

@@ -3,7 +3,7 @@
 
 from undwarf.disasm import NONE, Instruction
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.disasm.x86_properties import calculates, shifts_by
+from undwarf.disasm.x86_properties import arithmetic_kind, shifts_by
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import exactly, pointed, scalar_at
@@ -59,7 +59,7 @@ class NumberUses(HeldValues):
             if isinstance(one, Node):
                 one.met = added(one.met, *(other for other in found if other is not one))
                 one.reckoned = True
-                one.numeric = one.numeric or calculates(made) == 2
+                one.numeric = one.numeric or arithmetic_kind(made) == 2
         return tuple(found)
 
     def _signs(self, made: Instruction, sign: int, width: int, held: dict[int, Held | None], slot: Node | None) -> None:

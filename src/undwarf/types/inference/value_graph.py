@@ -20,7 +20,7 @@ from cython.cimports.undwarf.types.inference.value_node import Node
 
 from undwarf.disasm import Flow, Instruction
 from undwarf.disasm.x86_operands import RDI
-from undwarf.disasm.x86_properties import compares, leaves_flags
+from undwarf.disasm.x86_properties import compares, preserves_flags
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.inference.call_evidence import CallUses
@@ -119,7 +119,7 @@ class Webs(CallUses):
                 self._call(k, made, held)
                 self._returned_on(made.target)
                 continue
-            if after is not None and self.unoptimised and leaves_flags(after) and compares(made):
+            if after is not None and self.unoptimised and preserves_flags(after) and compares(made):
                 after = self._depends(k)
             self._step(k, made, after, held)
         register_of = tracker.register
@@ -130,7 +130,7 @@ class Webs(CallUses):
         """The instruction that depends on a comparison, where values are put aside before it."""
         instructions = self.tracker.flow.instructions
         end = min(k + 1 + _PUT_ASIDE, len(instructions))
-        return next((instructions[at] for at in range(k + 1, end) if not leaves_flags(instructions[at])), None)
+        return next((instructions[at] for at in range(k + 1, end) if not preserves_flags(instructions[at])), None)
 
     def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
         """Who has the value of an operand's base, and how far behind that the operand is."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from undwarf.dwarf.die import Entry
-from undwarf.dwarf.root_places import Root
+from undwarf.dwarf.root_die_columns import Root
 from undwarf.dwarf.sections import DwarfFile
 from undwarf.dwarf.strings import strings_at
 from undwarf.dwarf.unit_index import given_names

@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, LOCLISTX, SEC_OFFSET, UNSIGNED
 
 from undwarf.dwarf.die import Entry
-from undwarf.dwarf.root_places import Root
+from undwarf.dwarf.root_die_columns import Root
 from undwarf.types.sources.dwarf_entries import FRAME_BASE, HIGH_PC, LOW_PC
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.location_lists import Lists

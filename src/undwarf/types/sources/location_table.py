@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import overload
 
 import cython
-from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
+from cython.cimports.undwarf.disasm.flow_control import CALL, INDIRECT_CALL
 
 from undwarf.column import zeros
 from undwarf.types.sources.type_source import Place

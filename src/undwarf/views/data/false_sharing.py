@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from undwarf.column import zeros
-from undwarf.perfdata.ordering import take
+from undwarf.ordering import take
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.data_lines import drop_zero, line_keys, low_bits, rows_in, shared_lines, time_spans, zero_where_set
 from undwarf.profile.grouping import Pairs, halves, look_up, sums

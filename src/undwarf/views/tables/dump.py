@@ -15,7 +15,7 @@ from undwarf.images import Finder
 from undwarf.images.packed_binary import open_binary
 from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
-from undwarf.symbols.modules import symbols_of_module
+from undwarf.symbols.kernel_modules import symbols_of_module
 from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.tables import registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables.model import NO_RULE, UnwindTable, describe

@@ -1,0 +1,108 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Where x86-64 code may refer to functions: calls and jumps (CALLED), ``lea`` and constants (TAKEN).
+
+Every byte offset is tried, not only those of instructions, so callers must disassemble around a reference. Encodings:
+Intel SDM, volume 2.
+"""
+
+from typing import Any
+
+import cython
+from cython.cimports.undwarf.disasm.x86_encoding import CALLED, TAKEN
+from cython.cimports.undwarf.integer_constants import NOTHING
+
+from undwarf.column import longer, zeros
+
+__all__ = ["References"]
+
+
+class References:
+    """The references to functions in the code of a section.
+
+    ``code``: its bytes; ``start``: its address; ``targets`` (Q): the functions, ascending; ``constants``: whether
+    addresses may also be 32-bit immediates, as in programs that are not relocated.
+    """
+
+    def __init__(self, code: Any, start: int, targets: Any, *, constants: bool) -> None:
+        # Linked lists: `_first` by function, `_next` by reference; NOTHING ends them.
+        self._first = zeros("I", len(targets))
+        self._next, self._sites, self._kinds = _find_references(code, start, targets, self._first, constants)
+
+    def of(self, function: int) -> list[tuple[int, int]]:
+        """(CALLED or TAKEN, address) of the references to a function, by index in ``targets``; sorted."""
+        found = []
+        at = self._first[function]
+        while at != NOTHING:
+            found.append((self._kinds[at], self._sites[at]))
+            at = self._next[at]
+        return sorted(found)
+
+
+@cython.locals(
+    code="const unsigned char[::1]", targets="const unsigned long long[::1]", first="unsigned int[::1]",
+    following="unsigned int[::1]", sites="unsigned long long[::1]", kinds="unsigned char[::1]",
+    at=cython.Py_ssize_t, size=cython.Py_ssize_t, value_at=cython.Py_ssize_t, count=cython.Py_ssize_t,
+    capacity=cython.Py_ssize_t, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t,
+    total=cython.Py_ssize_t, relative=cython.bint, constants_too=cython.bint, kind=cython.uchar, byte=cython.uchar,
+    base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
+)  # fmt: skip
+def _find_references(code: Any, start: int, targets: Any, first: Any, constants: bool) -> Any:
+    """(index of the next one I, address Q, kind B) of all references; fills ``first``."""
+    total = targets.shape[0]
+    size = code.shape[0]
+    base = start & 0xFFFFFFFFFFFFFFFF
+    constants_too = constants
+    for at in range(total):
+        first[at] = NOTHING
+    count, capacity = 0, 256
+    following, sites, kinds = zeros("I", capacity), zeros("Q", capacity), zeros("B", capacity)
+    if total == 0:
+        return following, sites, kinds
+    for at in range(size - 4):
+        byte = code[at]
+        kind = TAKEN
+        relative = False
+        if byte == 0xE8 or byte == 0xE9:
+            kind, relative, value_at = CALLED, True, at + 1
+        elif (byte == 0x48 or byte == 0x4C) and code[at + 1] == 0x8D and code[at + 2] & 0xC7 == 5:
+            relative, value_at = True, at + 3
+        elif constants_too and 0xB8 <= byte <= 0xBF:
+            value_at = at + 1
+        elif constants_too and byte == 0xC7:
+            value_at = at + 2
+        else:
+            continue
+        # Checked here, since indices are not.
+        if value_at + 4 > size:
+            continue
+        value = (
+            code[value_at]
+            | (cython.cast(cython.uint, code[value_at + 1]) << 8)
+            | (cython.cast(cython.uint, code[value_at + 2]) << 16)
+            | (cython.cast(cython.uint, code[value_at + 3]) << 24)
+        )
+        wanted = value
+        if relative:
+            wanted = base + cython.cast(cython.ulonglong, value_at + 4) + value
+            if value & cython.cast(cython.uint, 0x80000000):
+                wanted -= cython.cast(cython.ulonglong, 1) << 32
+        low, high = 0, total
+        while low < high:
+            middle = (low + high) >> 1
+            if targets[middle] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        if low == total or targets[low] != wanted:
+            continue
+        if count == capacity:
+            capacity *= 2
+            following, sites, kinds = (
+                longer(following, count, capacity),
+                longer(sites, count, capacity),
+                longer(kinds, count, capacity),
+            )
+        following[count], sites[count], kinds[count] = first[low], base + cython.cast(cython.ulonglong, at), kind
+        first[low] = count
+        count += 1
+    return following, sites, kinds

@@ -1,0 +1,14 @@
+# Made of integers.py by setup.py.
+cdef extern from *:
+    """
+    #define UNDWARF_INTEGERS_NOTHING 4294967295u
+    #define UNDWARF_INTEGERS_ALL_ONES 18446744073709551615ull
+    #define UNDWARF_INTEGERS_LOW_HALF 4294967295u
+    #define UNDWARF_INTEGERS_HIGH_HALF 18446744069414584320ull
+    #define UNDWARF_INTEGERS_GOLDEN_RATIO 11400714819323198485ull
+    """
+    const unsigned int NOTHING "UNDWARF_INTEGERS_NOTHING"
+    const unsigned long long ALL_ONES "UNDWARF_INTEGERS_ALL_ONES"
+    const unsigned int LOW_HALF "UNDWARF_INTEGERS_LOW_HALF"
+    const unsigned long long HIGH_HALF "UNDWARF_INTEGERS_HIGH_HALF"
+    const unsigned long long GOLDEN_RATIO "UNDWARF_INTEGERS_GOLDEN_RATIO"

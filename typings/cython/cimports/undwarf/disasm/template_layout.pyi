@@ -1,0 +1,3 @@
+"""undwarf/disasm/template_layout.pxd"""
+
+from undwarf.disasm.template_layout import *

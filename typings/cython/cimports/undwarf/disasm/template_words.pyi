@@ -1,3 +1,0 @@
-"""undwarf/disasm/template_words.pxd"""
-
-from undwarf.disasm.template_words import *

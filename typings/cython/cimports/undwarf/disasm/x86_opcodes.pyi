@@ -1,3 +1,0 @@
-"""undwarf/disasm/x86_opcodes.pxd"""
-
-from undwarf.disasm.x86_opcodes import *

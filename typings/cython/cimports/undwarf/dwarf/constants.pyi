@@ -1,3 +1,0 @@
-"""undwarf/dwarf/constants.pxd"""
-
-from undwarf.dwarf.constants import *

@@ -1,5 +1,0 @@
-"""undwarf/dwarf/fixed.pxd"""
-
-from typing import Any
-
-def fixed(data: Any, at: int, size: int, big: bool) -> int: ...

@@ -1,0 +1,3 @@
+"""undwarf/dwarf/reader_constants.pxd"""
+
+from undwarf.dwarf.reader_constants import *

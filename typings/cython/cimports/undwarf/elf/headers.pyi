@@ -1,0 +1,3 @@
+"""undwarf/elf/headers.pxd"""
+
+from undwarf.elf.headers import *

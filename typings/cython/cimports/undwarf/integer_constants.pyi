@@ -1,0 +1,3 @@
+"""undwarf/integer_constants.pxd"""
+
+from undwarf.integer_constants import *

@@ -1,3 +1,0 @@
-"""undwarf/integers.pxd"""
-
-from undwarf.integers import *

@@ -1,0 +1,3 @@
+"""undwarf/perfdata/finished_rounds.pxd"""
+
+from undwarf.perfdata.finished_rounds import Rounds as Rounds

@@ -1,3 +1,0 @@
-"""undwarf/perfdata/rounds.pxd"""
-
-from undwarf.perfdata.rounds import Rounds as Rounds

@@ -1,3 +1,0 @@
-"""undwarf/symbols/ranks.pxd"""
-
-from undwarf.symbols.ranks import *

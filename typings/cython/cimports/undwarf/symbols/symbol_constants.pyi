@@ -1,0 +1,3 @@
+"""undwarf/symbols/symbol_constants.pxd"""
+
+from undwarf.symbols.symbol_constants import *
