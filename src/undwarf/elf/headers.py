@@ -33,10 +33,12 @@ ET_DYN: Final = 3
 ET_CORE: Final = 4
 EM_NONE: Final = 0
 EM_386: Final = 3
+EM_S390: Final = 22
 EM_ARM: Final = 40
 EM_X86_64: Final = 62
 EM_AARCH64: Final = 183
 EM_RISCV: Final = 243
+EM_LOONGARCH: Final = 258
 PN_XNUM: Final = 0xFFFF
 SHN_XINDEX: Final = 0xFFFF
 

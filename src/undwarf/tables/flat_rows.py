@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.tables.words import NO_RULE, UNKNOWN
+from cython.cimports.undwarf.tables.rule_format import NO_RULE, UNKNOWN
 
 from undwarf.column import zeros
 

@@ -4,24 +4,18 @@ from functools import cache
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_386, EM_AARCH64, EM_X86_64, ET_REL, PF_X, PT_LOAD
 from undwarf.elf.machines import machine_of_file
 from undwarf.limits import Limits
 from undwarf.tables.cfi import entries as scanning
 from undwarf.tables.cfi.eh_frame_hdr import EhFrameHeader, find_header
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 
-EH_FRAME = 1
-DEBUG_FRAME = 2
-
-_PT_LOAD = 1
-_PF_X = 1
-_ET_REL = 1
-_EM_386, _EM_X86_64, _EM_AARCH64 = 3, 62, 183
-
-SUPPORTED = frozenset(((_EM_386, "little"), (_EM_X86_64, "little"), (_EM_AARCH64, "little")))
+SUPPORTED = frozenset(((EM_386, "little"), (EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order. Of others there are registers that rules have no number for, and byte orders."""
 
 
@@ -115,13 +109,13 @@ def providers(request: Request) -> list[Provider]:
 
 
 def _code(elf: ElfFile) -> list[tuple[int, int]]:
-    return [(segment.address, segment.address + segment.memory_size) for segment in elf.loads if segment.flags & _PF_X]
+    return [(segment.address, segment.address + segment.memory_size) for segment in elf.loads if segment.flags & PF_X]
 
 
 def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
     if (elf.machine, elf.byte_order) not in SUPPORTED:
         defects.add("unwind table not read", elf.path, detail=f"{name} for {machine_of_file(elf)}")
-    elif elf.kind == _ET_REL:
+    elif elf.kind == ET_REL:
         defects.add("unwind table not read", elf.path, detail=f"{name} of a relocatable file")
     else:
         return True
@@ -139,7 +133,7 @@ def _source(
         defects.add("call frame entry without code", subject, entries.dropped)
     if not len(entries.starts):
         return None
-    is_arm = main.machine == _EM_AARCH64
+    is_arm = main.machine == EM_AARCH64
     programs = Programs(entries, rules, source=number, registers=34 if is_arm else 17, signing=is_arm, limits=limits)
     return CfiSource(entries, programs, subject, defects)
 
@@ -169,7 +163,7 @@ def _eh_frame(elf: ElfFile, header: EhFrameHeader | None) -> tuple[memoryview, i
         # No section headers: it goes on to the end of its segment at most.
         address = header.eh_frame
         for load in elf.segments:
-            if load.type == _PT_LOAD and load.address <= address < load.address + load.file_size:
+            if load.type == PT_LOAD and load.address <= address < load.address + load.file_size:
                 data = elf.read(address, load.address + load.file_size - address, writable=True)
                 return (data, address, False) if data is not None else None
     return None
@@ -189,7 +183,7 @@ def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
     entries = _entries(elf, data, address, limits)
     if not entries.index(header.data, header.table, header.count, header.address):
         return None
-    return _source(entries, EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
+    return _source(entries, RuleSource.EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
 
 
 def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
@@ -202,7 +196,7 @@ def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
     subject = f"{elf.path} .eh_frame"
     entries = _entries(elf, data, address, limits)
     _scan(entries, header, bounded=bounded, subject=subject, defects=defects)
-    return _source(entries, EH_FRAME, elf, subject, rules, limits, defects)
+    return _source(entries, RuleSource.EH_FRAME, elf, subject, rules, limits, defects)
 
 
 def _symbols(elf: ElfFile) -> list[int]:
@@ -224,4 +218,4 @@ def _from_debug_frame(
     short = entries.short_cies()
     if short:
         entries.lengthen(short, _symbols(elf))
-    return _source(entries, DEBUG_FRAME, main, subject, rules, limits, defects)
+    return _source(entries, RuleSource.DEBUG_FRAME, main, subject, rules, limits, defects)

@@ -7,30 +7,29 @@ from weakref import WeakKeyDictionary
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
+from undwarf.elf.headers import EM_AARCH64, EM_X86_64, ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import haskell_stacks
 from undwarf.tables.address_ranges import fill_holes
 from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.from_cfi import eh_frame
 from undwarf.tables.python_rows import PairRows, columns, cut
+from undwarf.tables.registers import RIP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import aarch64, signals_x86_64, x86_64
-from undwarf.tables.words import NO_RULE
 
 if TYPE_CHECKING:
     from undwarf.tables.code.binary import Binary
     from undwarf.tables.code.functions import Functions
     from undwarf.tables.code.stack_state import RuleWords
 
-__all__ = ["CODE", "CodeSource", "code_functions", "providers", "source"]
+__all__ = ["CodeSource", "code_functions", "providers", "source"]
 
-CODE = 5
-_X86_64, _AARCH64 = 62, 183
-SUPPORTED = frozenset(((_X86_64, "little"), (_AARCH64, "little")))
+SUPPORTED = frozenset(((EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order."""
-_RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
 _ALIGNED = 16
 _open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, Functions]]" = WeakKeyDictionary()
@@ -61,7 +60,7 @@ class CodeSource:
             cfa, registers = rule
             words = {register: (kind, value, base) for register, kind, value, base in registers}
             try:
-                number = self._rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE)
+                number = self._rules.add(cfa, words, column=RIP, source=RuleSource.CODE)
             except OverflowError:
                 number = NO_RULE
             self._numbers[rule] = number
@@ -100,16 +99,16 @@ class HoleSource(CodeSource):
 def providers(request: Request) -> list[Provider]:
     """What can be asked for functions: those of a linked x86-64 program; its linkage tables alone where these are all
     that is worth it, and of an AArch64 one."""
-    if request.elf.machine == _AARCH64:
+    if request.elf.machine == EM_AARCH64:
         return [lambda: aarch64.stubs(request.elf, request.rules)]
-    if request.elf.machine != _X86_64:
+    if request.elf.machine != EM_X86_64:
         return [lambda: source(request)]
     found: list[Provider] = []
     is_open = request.walking and not request.first and has_functions(request.elf)
     if not is_open or len(request.elf.data) <= request.limits.code_searched_bytes:
         # What signal handlers return to looks like any function to those who follow code. C libraries have it, and none
         # is large.
-        found.append(lambda: signals_x86_64.signal_returns(request.elf, request.rules, CODE))
+        found.append(lambda: signals_x86_64.signal_returns(request.elf, request.rules, RuleSource.CODE))
     is_haskell = not request.first and haskell_stacks.is_haskell(request.elf)
     if is_open or is_haskell:
         found.append(lambda: x86_64.stubs(request.elf, request.rules))
@@ -219,17 +218,17 @@ def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[mem
 
 
 def _is_analysable(elf: ElfFile) -> bool:
-    return elf.machine == _X86_64 and elf.is_64 and elf.kind != ET_REL and elf.byte_order == "little"
+    return elf.machine == EM_X86_64 and elf.is_64 and elf.kind != ET_REL and elf.byte_order == "little"
 
 
 def is_worth(elf: ElfFile) -> bool:
     """Whether to look at a program's code for what other sources leave open."""
-    return elf.machine in (_X86_64, _AARCH64)
+    return elf.machine in (EM_X86_64, EM_AARCH64)
 
 
 def has_stubs_only(elf: ElfFile) -> bool:
     """Whether behind other sources only the linkage tables of a program are looked at."""
-    return bool(elf.machine == _AARCH64)
+    return bool(elf.machine == EM_AARCH64)
 
 
 def has_functions(elf: ElfFile) -> bool:

@@ -20,14 +20,13 @@ from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.model import Functions, UnwindTable
 from undwarf.tables.python_rows import columns, cut
-from undwarf.tables.rule_kinds import FLAG_UNPROVEN
+from undwarf.tables.registers import RIP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import FLAG_UNPROVEN, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.words import NO_RULE
 
 __all__ = ["CopiesInMemory", "CopySource", "table_of_copies", "template_of"]
 
-CODE = 5
-_RETURN_ADDRESS = 16
 _BEGIN, _END = b"_Py_trampoline_func_start", b"_Py_trampoline_func_end"
 _TABLES = ((".dynsym", ".dynstr"), (".symtab", ".strtab"))
 
@@ -107,7 +106,7 @@ def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> 
             cfa, registers = rule
             words = {register: (kind, value, base) for register, kind, value, base in registers}
             with suppress(OverflowError):
-                number = rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_UNPROVEN)
+                number = rules.add(cfa, words, column=RIP, source=RuleSource.CODE, flags=FLAG_UNPROVEN)
         found.append((at, number))
     return found
 

@@ -11,19 +11,24 @@ from functools import cached_property, partial
 
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
-from undwarf.elf.headers import EM_AARCH64
+from undwarf.elf.headers import EM_AARCH64, EM_X86_64
 from undwarf.tables import go_stack_switches
 from undwarf.tables.python_rows import PairRows, columns, cut
-from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, IS_EXPRESSION, UNDEFINED
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import (
+    AT_CFA,
+    CFA_DEREF,
+    CFA_EXPRESSION,
+    CFA_REGISTER,
+    IS_EXPRESSION,
+    UNDEFINED,
+    RuleSource,
+)
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import signals_x86_64
-from undwarf.tables.words import NO_RULE
 
-GOPCLNTAB = 6
-
-_X86_64 = 62
-SUPPORTED = frozenset(((_X86_64, "little"), (EM_AARCH64, "little")))
+SUPPORTED = frozenset(((EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order."""
 _MAX_DEPTH = (1 << 31) - 16
 _LEAST_DEPTH = -64
@@ -69,7 +74,7 @@ class GoSource:
     def _made(self, piece: int) -> list[tuple[int, int]]:
         made = self._rows.get(piece)
         if made is None:
-            made = self._of_x86_64(piece) if self._machine == _X86_64 else self._of_others(piece)
+            made = self._of_x86_64(piece) if self._machine == EM_X86_64 else self._of_others(piece)
             self._rows.put(piece, made)
         return made
 
@@ -95,11 +100,11 @@ class GoSource:
                 if back in range(self.starts[piece], self.ends[piece]):
                     rows = self._with_call(piece, back, depths, rows, partial(self._of_worker, back))
         if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, signals_x86_64.RETURN):
-            rows = [(self.starts[piece], signals_x86_64.add_rule(self._rules, GOPCLNTAB))]
+            rows = [(self.starts[piece], signals_x86_64.add_rule(self._rules, RuleSource.GOPCLNTAB))]
         # Callers are looked up by the byte before the return address, which is where that function begins.
         if piece + 1 < len(self.starts) and self._begins_as(piece + 1, signals_x86_64.RETURN):
             rows = [row for row in rows if row[0] < self.ends[piece] - 1]
-            rows.append((self.ends[piece] - 1, signals_x86_64.add_rule(self._rules, GOPCLNTAB)))
+            rows.append((self.ends[piece] - 1, signals_x86_64.add_rule(self._rules, RuleSource.GOPCLNTAB)))
         return rows
 
     def _begins_as(self, piece: int, code: bytes) -> bool:
@@ -241,7 +246,7 @@ class GoSource:
     ) -> int:
         place = {16: (AT_CFA, -8, 0)} if place is None else place
         try:
-            return self._rules.add(cfa, place, column=column, source=GOPCLNTAB, signal=signal)
+            return self._rules.add(cfa, place, column=column, source=RuleSource.GOPCLNTAB, signal=signal)
         except OverflowError:
             return NO_RULE
 

@@ -6,8 +6,9 @@ from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
-from undwarf.tables.from_cfi import EH_FRAME, CfiSource
+from undwarf.tables.from_cfi import CfiSource
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 
 Rows = tuple["memoryview[int]", "memoryview[int]"]
@@ -75,7 +76,9 @@ class JitSource(CfiSource):
         if found is not None:
             entries = self._entries(*found, start, end)
             damaged = entries.damaged
-            programs = Programs(entries, self._rules, source=EH_FRAME, registers=17, signing=False, limits=self._limits)
+            programs = Programs(
+                entries, self._rules, source=RuleSource.EH_FRAME, registers=17, signing=False, limits=self._limits
+            )
             for piece in range(len(entries.starts)):
                 low, high = max(at, entries.starts[piece]), min(end, entries.ends[piece])
                 if low >= high:

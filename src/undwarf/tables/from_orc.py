@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
+from undwarf.elf.headers import EM_LOONGARCH, EM_X86_64, ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.elf.machines import machine_of_file
 from undwarf.elf.section_layout import code_addresses
+from undwarf.integers import ALL_ONES
 from undwarf.limits import Limits
 from undwarf.tables import address_ranges
 from undwarf.tables.orc import entries as orc_entries
@@ -21,18 +22,15 @@ from undwarf.tables.orc.entries import (
     LAYOUT_3,
     LAYOUT_4,
     LAYOUT_LOONGARCH,
-    LOONGARCH,
-    X86_64,
     Kind,
     Layout,
 )
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request, Source
-from undwarf.tables.words import NO_RULE
 
-NOWHERE = 0xFFFFFFFFFFFFFFFF
-
-DISTANCES = {X86_64: 2, LOONGARCH: 99}
+DISTANCES = {EM_X86_64: 2, EM_LOONGARCH: 99}
 """The relocation of a slot: R_X86_64_PC32, R_LARCH_32_PCREL."""
 SUPPORTED = frozenset((machine, "little") for machine in DISTANCES)
 """ELF machines with their byte order."""
@@ -119,7 +117,7 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
     if elf.byte_order != "little" or not elf.is_64 or elf.machine not in DISTANCES:
         defects.add("unwind table not read", elf.path, detail=f"ORC for {machine_of_file(elf)}")
         return None
-    size = 8 if elf.machine == LOONGARCH else 6
+    size = 8 if elf.machine == EM_LOONGARCH else 6
     count = min(len(slots) // 4, len(entries) // size)
     if len(slots) != 4 * count or len(entries) != size * count:
         defects.add("ORC sections of unequal length", subject)
@@ -145,7 +143,7 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
             weak[i] = entry is None or entry.kind is Kind.UNDEFINED
         addresses, numbers = reader.arranged(addresses, numbers, address_ranges.ascending(addresses), weak)
         # Slots that nothing fills have the highest address.
-        known = bisect_left(addresses, NOWHERE)
+        known = bisect_left(addresses, ALL_ONES)
         if count - known > damaged:
             defects.add("ORC entry without an address", subject, count - known - damaged)
         addresses, numbers = addresses[:known], numbers[:known]
@@ -156,7 +154,7 @@ def _relocated(elf: ElfFile, section: int, count: int) -> tuple[memoryview, int]
     """The addresses that a module's slots mean, all ones where that is not known, and how many relocations are bad."""
     places = zeros("Q", len(elf.sections))
     for i in range(len(places)):
-        places[i] = NOWHERE
+        places[i] = ALL_ONES
     for index, address in code_addresses(elf).items():
         places[index] = address
     relocations, symbols = next(iter(_relocations(elf, section)), (memoryview(b""), memoryview(b"")))
@@ -181,7 +179,7 @@ def _code_end(elf: ElfFile, address: int) -> int:
         wanted = SHF_ALLOC | SHF_EXECINSTR
         parts = [(one.address, one.address + one.size) for one in elf.sections if one.flags & wanted == wanted]
         parts += [(one.address, one.address + one.memory_size) for one in elf.loads if one.flags & PF_X]
-    return min(next((end for start, end in parts if start <= address < end), address), NOWHERE)
+    return min(next((end for start, end in parts if start <= address < end), address), ALL_ONES)
 
 
 def _layout(elf: ElfFile, numbers: memoryview, distinct: memoryview, subject: str, defects: Defects) -> Layout | None:
@@ -206,7 +204,7 @@ def guess_layout(machine: int, entries: list[tuple[int, int]]) -> Layout | None:
     That is a call frame address of rsp+8 and an unchanged frame pointer, which no two layouts say alike, but for the
     first two; these differ in a bit for interrupted callers. None where no layout explains nearly all entries.
     """
-    if machine == LOONGARCH:
+    if machine == EM_LOONGARCH:
         candidates: list[Layout] = [LAYOUT_LOONGARCH]
     else:
         plain = {0x0005: LAYOUT_1, 0x0205: LAYOUT_3, 0x0203: LAYOUT_4}
@@ -253,7 +251,7 @@ def _rules(table: OrcTable, rules: RuleSet, subject: str, defects: Defects) -> m
                 words.cfa,
                 words.registers,
                 column=words.column,
-                source=orc_entries.SOURCE,
+                source=RuleSource.ORC,
                 signal=words.signal,
                 flags=words.flags,
             )

@@ -4,17 +4,14 @@ from collections.abc import Callable, Sequence
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_REL, PF_X
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.address_ranges import disjoint
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sframe.header import ABIS, AMD64, MASK, PT_GNU_SFRAME, read_header
 from undwarf.tables.sframe.reader import Functions
 from undwarf.tables.sources import Provider, Request
-
-SFRAME = 3
-
-_ET_REL = 1
-_PF_X = 1
 
 Reader = Callable[[int, int], memoryview | None]
 
@@ -85,7 +82,7 @@ def _from_elf(request: Request) -> SFrameSource | None:
     found = find_section(elf)
     if found is None:
         return None
-    if elf.kind == _ET_REL:
+    if elf.kind == ET_REL:
         defects.add("unwind table not read", elf.path, detail=".sframe of a relocatable file")
         return None
     return source_of_section(
@@ -93,7 +90,7 @@ def _from_elf(request: Request) -> SFrameSource | None:
         machine=elf.machine,
         byte_order=elf.byte_order,
         rules=request.rules,
-        code=[(one.address, one.address + one.memory_size) for one in elf.loads if one.flags & _PF_X],
+        code=[(one.address, one.address + one.memory_size) for one in elf.loads if one.flags & PF_X],
         read=lambda address, size: elf.read(address, size, writable=True),
         subject=f"{elf.path} .sframe",
         limits=request.limits,
@@ -124,7 +121,7 @@ def source_of_section(
     if ABIS.get((machine, byte_order)) != header.abi:
         found.add("unreadable SFrame section", subject, detail=f"ABI {header.abi} is not that of the file")
         return None
-    functions = Functions(data, address, header, rules, source=SFRAME, code=list(code), limits=limits)
+    functions = Functions(data, address, header, rules, source=RuleSource.SFRAME, code=list(code), limits=limits)
     if functions.dropped:
         found.add("SFrame function without code or rows", subject, functions.dropped)
     if header.abi == AMD64 and read is not None:

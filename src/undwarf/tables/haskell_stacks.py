@@ -13,19 +13,16 @@ from itertools import pairwise
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL, PT_DYNAMIC, SHF_EXECINSTR
+from undwarf.elf.headers import EM_X86_64, ET_REL, PT_DYNAMIC, SHF_EXECINSTR
 from undwarf.tables.python_rows import PairRows, columns, cut
-from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL
+from undwarf.tables.registers import RIP, RSP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.words import NO_RULE
 
-CODE = 5
-
-_X86_64 = 62
-_RSP, _RETURN_ADDRESS = 7, 16
 _RESERVED = 16384
 """Bytes that functions of C called from Haskell may take without asking."""
-_SAVED = {3: -56, 6: -48, 12: -40, 13: -32, 14: -24, 15: -16, _RETURN_ADDRESS: -8}
+_SAVED = {3: -56, 6: -48, 12: -40, 13: -32, 14: -24, 15: -16, RIP: -8}
 """Where `StgRun` saves DWARF's registers, from the call frame address on."""
 _FRAME = _RESERVED + 56
 """Bytes from the stack pointer in Haskell code to the call frame address of `StgRun`."""
@@ -59,7 +56,7 @@ _DOWN = b"\x48\x83\xec"
 
 def is_haskell(elf: ElfFile) -> bool:
     """Whether a linked program or library has code of GHC: it is or needs one of GHC's libraries, or has `StgRun`."""
-    if elf.machine != _X86_64 or not elf.is_64 or elf.byte_order != "little" or elf.kind == ET_REL:
+    if elf.machine != EM_X86_64 or not elf.is_64 or elf.byte_order != "little" or elf.kind == ET_REL:
         return False
     return _links_haskell(elf) or _has_stg_run(elf)
 
@@ -97,9 +94,9 @@ def add_rule(rules: RuleSet, below: int = 0) -> int:
     """The number of the rule of Haskell code whose stack pointer is ``below`` bytes under where it stays; 0xffffffff
     where the set is full. It holds where the return address follows a call of `StgRun`."""
     saved = {register: (AT_CFA, place, 0) for register, place in _SAVED.items()}
-    cfa = (CFA_REGISTER, _RSP, _FRAME + below, 0)
+    cfa = (CFA_REGISTER, RSP, _FRAME + below, 0)
     try:
-        return rules.add(cfa, saved, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_HASKELL)
+        return rules.add(cfa, saved, column=RIP, source=RuleSource.CODE, flags=FLAG_HASKELL)
     except OverflowError:
         return NO_RULE
 

@@ -17,31 +17,23 @@ from typing import NamedTuple
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables import flat_rows, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
+from undwarf.tables import flat_rows
 from undwarf.tables import rule_kinds as kinds
 from undwarf.tables.address_ranges import fill_holes
 from undwarf.tables.disk.packed_rows import PackedRows
+from undwarf.tables.registers import ARCHITECTURES
+from undwarf.tables.rule_format import NO_RULE, UNKNOWN
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Source, parse_order, providers
-from undwarf.tables.words import NO_RULE, UNKNOWN
 
 __all__ = ["NO_RULE", "Rule", "RuleSet", "UnwindTable", "describe"]
 
 Columns = tuple[memoryview, memoryview]
 """Rows of a file (:mod:`undwarf.tables.flat_rows`)."""
 
-SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code", 6: "gopclntab"}
-
-_NAMES: dict[int, tuple[str, ...]] = {
-    22: registers_s390x.NAMES,
-    62: registers_x86_64.NAMES,
-    183: registers_aarch64.NAMES,
-    258: registers_loongarch.NAMES,
-}
-"""Register names by ELF machine; those of others are numbered."""
-
-_X86_64 = 62
+_SOURCES: dict[int, str] = {source: source.name.lower() for source in kinds.RuleSource}
 
 
 class Rule(NamedTuple):
@@ -65,10 +57,10 @@ class Rule(NamedTuple):
         return "undefined" if self.outermost else self.registers.get("ra", "same")
 
 
-def describe(rules: RuleSet, number: int, machine: int = _X86_64) -> Rule:
+def describe(rules: RuleSet, number: int, machine: int = EM_X86_64) -> Rule:
     """A rule of the set in words; ``machine`` (ELF's number) says what its registers are called."""
     words = rules.words(number)
-    names = _NAMES.get(machine, ())
+    names = ARCHITECTURES[machine].names if machine in ARCHITECTURES else ()
     kind, register, offset, extra, flags, source, count, column = words[:8]
 
     def name(register: int) -> str:
@@ -96,7 +88,7 @@ def describe(rules: RuleSet, number: int, machine: int = _X86_64) -> Rule:
         signal=bool(flags & kinds.FLAG_SIGNAL),
         outermost=bool(flags & kinds.FLAG_OUTERMOST),
         signed=bool(flags & kinds.FLAG_SIGNED),
-        source=SOURCES.get(source, "unknown"),
+        source=_SOURCES.get(source, "unknown"),
     )
 
 
@@ -220,7 +212,7 @@ class UnwindTable:
         self,
         rules: RuleSet,
         providers: list[Provider],
-        machine: int = _X86_64,
+        machine: int = EM_X86_64,
         *,
         kept: PackedRows | None = None,
         holds: "Callable[[], bool] | None" = None,

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Collection, Iterable
 
 from undwarf.column import zeros
-from undwarf.tables.words import NO_RULE
+from undwarf.tables.rule_format import NO_RULE
 
 Pair = tuple[int, int]
 

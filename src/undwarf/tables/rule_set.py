@@ -13,7 +13,7 @@ import cython
 from cython.cimports.undwarf.integers import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import NewRule, NewSaved
-from cython.cimports.undwarf.tables.words import ENTRIES, SIGNED, STATE, STRIDE
+from cython.cimports.undwarf.tables.rule_format import ENTRIES, SIGNED, STATE, STRIDE
 
 from undwarf.column import doubled, zeros
 from undwarf.limits import DEFAULT, Limits

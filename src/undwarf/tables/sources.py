@@ -5,13 +5,13 @@ A further kind is one module ``tables/from_NAME.py`` and one line in :data:`MODU
     def providers(request: Request) -> list[Provider]
     SUPPORTED: frozenset[tuple[int, str]]
 
-The latter are the ELF machines, each with its byte order, whose tables it reads.
-Each provider is a function without arguments that gives a :class:`Source`, or None where the file has nothing of the
-kind; it is called when all before it have left an address open, so a file is read no sooner than needed. Rules go into
-``request.rules`` (:class:`undwarf.tables.rule_set.RuleSet`, `add`); their word [5] is the kind's number in
-:data:`undwarf.tables.model.SOURCES`, which is also the provenance of the frames they unwind. Damage is counted in
-``request.defects`` and leaves a hole; limits come from ``request.limits``. With that, `undwarf tables --source NAME`,
-`--unwind NAME` and ``UnwindTable.from_elf(elf, "NAME")`` work.
+``SUPPORTED`` are the ELF machines, each with its byte order, whose tables the module reads. A provider is called when
+the sources before it have no rule for an address, so that a file is read no sooner than needed; it returns a
+:class:`Source`, or None where the file has nothing of the kind. Rules go into ``request.rules``
+(:meth:`undwarf.tables.rule_set.RuleSet.add`); their ``source`` is the kind's member of
+:class:`undwarf.tables.rule_kinds.RuleSource`, which is also the provenance of the frames that they unwind. Damage is
+counted in ``request.defects`` and becomes a hole; limits come from ``request.limits``. With that,
+`undwarf tables dump --source NAME`, `--unwind NAME` and ``UnwindTable.from_elf(elf, "NAME")`` work.
 """
 
 from collections.abc import Callable, Iterable

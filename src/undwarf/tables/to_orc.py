@@ -9,9 +9,11 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from undwarf.elf.headers import EM_X86_64, SHF_ALLOC
 from undwarf.errors import UsageError
 from undwarf.tables.from_orc import OrcSource, OrcTable
-from undwarf.tables.orc.entries import HEADERS, X86_64, X86_LAYOUTS, Entry, Kind, Layout, decode, encode, entry_of
+from undwarf.tables.orc.entries import HEADERS, X86_LAYOUTS, Entry, Kind, Layout, decode, encode, entry_of
+from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.writers import NewSection, Written
 
 if TYPE_CHECKING:
@@ -24,9 +26,7 @@ VERSIONS = ("4", "3", "2", "1")
 SIZED = ("4",)
 """All take the same room."""
 
-NO_RULE = 0xFFFFFFFF
-SHT_PROGBITS = 1
-SHF_ALLOC = 2
+_SHT_PROGBITS = 1
 
 
 def sections_of(table: OrcTable, layout: Layout, address: int) -> tuple[bytes, bytes]:
@@ -67,7 +67,7 @@ def write(table: "UnwindTable", elf: "ElfFile", version: str) -> Written:
     Of a table that was read from ORC alone, all entries are written as they are, also those that add nothing.
     """
     layout = next(layout for layout in X86_LAYOUTS if layout.name == version)
-    if table.machine != X86_64:
+    if table.machine != EM_X86_64:
         raise UsageError(f"cannot write ORC for {elf.path}", "it is written for x86-64 only")
     only = table.functions.only
     if isinstance(only, OrcSource):
@@ -82,18 +82,18 @@ def write(table: "UnwindTable", elf: "ElfFile", version: str) -> Written:
     made = [
         NewSection(
             ".orc_unwind_ip",
-            SHT_PROGBITS,
+            _SHT_PROGBITS,
             SHF_ALLOC,
             4,
             4 * count,
             lambda places: _slots(addresses, places[".orc_unwind_ip"]),
         ),
-        NewSection(".orc_unwind", SHT_PROGBITS, SHF_ALLOC, 2, len(entries), lambda _places: entries),
+        NewSection(".orc_unwind", _SHT_PROGBITS, SHF_ALLOC, 2, len(entries), lambda _places: entries),
     ]
     header = next((one for one, known in HEADERS.items() if known is layout and version not in "12"), None)
     if header is not None:
         text = header
-        made.insert(0, NewSection(".orc_header", SHT_PROGBITS, SHF_ALLOC, 4, len(text), lambda _places: text))
+        made.insert(0, NewSection(".orc_header", _SHT_PROGBITS, SHF_ALLOC, 4, len(text), lambda _places: text))
     return Written(made if count else [], len(table), rows, {reason: n for reason, n in lost.items() if n})
 
 

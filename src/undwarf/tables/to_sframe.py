@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from undwarf.elf.headers import SHF_ALLOC
 from undwarf.elf.writer import NewSection
 from undwarf.errors import NothingUsable
 from undwarf.tables.model import NO_RULE
@@ -59,7 +60,6 @@ _MOST_ROWS = 0xFFFF
 _MOST_BYTES = 0xFFFFFFFF
 _TOP = 1 << 63
 _BLOCK = 16
-_SHF_ALLOC = 2
 
 _BASES = {AMD64: (7, 6), S390X: (15, 11)}
 """Stack and frame pointer by ABI; AArch64's are the default."""
@@ -285,7 +285,7 @@ def write(table: "UnwindTable", elf: "ElfFile", version: str) -> Written:
     section = NewSection(
         ".sframe",
         SHT_GNU_SFRAME,
-        _SHF_ALLOC,
+        SHF_ALLOC,
         8,
         made.size,
         lambda found: made.bytes_at(found[".sframe"]),

@@ -7,9 +7,11 @@ import cython
 from cython.cimports.undwarf.integers import NOTHING
 from cython.cimports.undwarf.perfdata.abi import LARGEST_DUMP
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, RCX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RBP, RCX, RIP, RSP
+from cython.cimports.undwarf.tables.registers import X86_64_CALLEE_SAVED as CALLEE_SAVED
+from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import RulePointer, SavedPointer, rule_at
-from cython.cimports.undwarf.tables.words import ENTRIES
+from cython.cimports.undwarf.tables.rule_format import ENTRIES
 from cython.cimports.undwarf.unwind.aarch64.registers import NUMBER_PLACE, RESULT_PLACE
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_UNMAPPED

@@ -14,7 +14,7 @@ from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import rule_at
-from cython.cimports.undwarf.tables.words import UNKNOWN
+from cython.cimports.undwarf.tables.rule_format import UNKNOWN
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
 

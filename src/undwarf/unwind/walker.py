@@ -13,7 +13,8 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
-from cython.cimports.undwarf.tables.registers_x86_64 import RBX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RBX, RIP, RSP
+from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_state import STATE, LiveMemory

@@ -11,13 +11,12 @@ from tests.support.tables.cfi_compare import Outcome
 from tests.support.tables.cfi_readelf import sframe_rows
 
 from undwarf.elf import ElfFile
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.model import Rule, UnwindTable
+from undwarf.tables.registers import ARCHITECTURES
 
 _MACHINES = {
-    62: (registers_x86_64.NAMES, "rsp", "rbp"),
-    183: (registers_aarch64.NAMES, "sp", "x29"),
-    22: (registers_s390x.NAMES, "r15", "r11"),
+    machine: (one.names, one.names[one.stack_pointer], one.names[one.frame_pointer])
+    for machine, one in ARCHITECTURES.items()
 }
 _PLACE = re.compile(r"(\(?)([a-z]+\d*)([+-]\d+)\)?(?:\[s\])?")
 _PLT = re.compile(r"plt\((\w+)\+(\d+), (\d+)\)")

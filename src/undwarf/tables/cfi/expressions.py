@@ -6,15 +6,14 @@ Sources: DWARF 5, 2.5 and 6.4.2; the shapes are those that gcc, binutils' linker
 from undwarf.column import zeros
 from undwarf.dwarf.operations import AND, BREG0, DEREF, GE, LIT0, LIT31, PLUS, PLUS_UCONST, SHL
 from undwarf.tables.cfi.pointers import Malformed, read_leb
+from undwarf.tables.registers import RIP, RSP
 from undwarf.tables.rule_kinds import CFA_DEREF, CFA_PLT, CFA_REGISTER
 
 MOST = 1 << 16
 MOST_BYTES = 1 << 24
 
-_RSP = 7
-
 # rip & 15 >= threshold, times 8, added; the threshold stands between the two.
-_PLT_HEAD = bytes((BREG0 + 16, 0, LIT0 + 15, AND))
+_PLT_HEAD = bytes((BREG0 + RIP, 0, LIT0 + 15, AND))
 _PLT_TAIL = bytes((GE, LIT0 + 3, SHL, PLUS))
 
 _WORD = range(-(1 << 31), 1 << 31)
@@ -104,7 +103,7 @@ def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int,
                 return CFA_DEREF, register, offset, extra
         return None
     is_plt = len(rest) == 9 and rest.startswith(_PLT_HEAD) and rest.endswith(_PLT_TAIL)
-    if lazy_plt and is_plt and register == _RSP and LIT0 <= rest[4] <= LIT31:
+    if lazy_plt and is_plt and register == RSP and LIT0 <= rest[4] <= LIT31:
         # 8 more once the stub has pushed its index.
         return CFA_PLT, register, offset, rest[4] - LIT0
     return None

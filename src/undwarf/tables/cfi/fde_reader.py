@@ -10,7 +10,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES
 from cython.cimports.undwarf.tables.little_endian import number
-from cython.cimports.undwarf.tables.words import CIE_WORDS
+from cython.cimports.undwarf.tables.rule_format import CIE_WORDS
 
 from undwarf.column import zeros
 from undwarf.tables.cfi.cie import read_cie

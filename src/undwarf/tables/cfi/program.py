@@ -11,8 +11,8 @@ from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.integers import LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.cfi import instructions as cfa
-from cython.cimports.undwarf.tables.registers_x86_64 import RSP
-from cython.cimports.undwarf.tables.words import CIE_WORDS, SIGNED, STATE
+from cython.cimports.undwarf.tables.registers import RSP, X86_64_COUNT
+from cython.cimports.undwarf.tables.rule_format import CIE_WORDS, SIGNED, STATE
 
 from undwarf.column import zeros
 from undwarf.limits import Limits
@@ -392,7 +392,7 @@ class Programs(RowTable):
         elif op == cfa.UNDEFINED:
             return self.set_register(number, kinds.UNDEFINED, 0, 0)
         elif op == cfa.SAME_VALUE:
-            if number == RSP and self.registers == 17:
+            if number == RSP and self.registers == X86_64_COUNT:
                 # Not the call frame address, which callers' stack pointers are unless something is said of them: GHC.
                 return self.set_register(number, kinds.REGISTER, RSP, 0)
             return self.set_register(number, 0, 0, 0)

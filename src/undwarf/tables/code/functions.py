@@ -9,6 +9,7 @@ from struct import iter_unpack
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import PF_X, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables.code.decoding import IDLE, only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
@@ -16,11 +17,9 @@ from undwarf.tables.code.references import CodeReferences
 
 __all__ = ["Functions", "find_functions"]
 
-_SHF_EXECUTABLE = 4
 _SHT_PROGBITS = 1
 _FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
-_PF_X = 1
 _ADDRESSES = (1 << 64) - 1
 """Code that is said to go on beyond all addresses is damage."""
 _JUMPS = {0xE9: 5, 0xEB: 2}
@@ -89,7 +88,7 @@ def find_functions(
     starts: set[int] = set()
     stubs: list[tuple[int, int]] = []
     for section in elf.sections:
-        if section.flags & _SHF_EXECUTABLE and section.type == _SHT_PROGBITS and section.size:
+        if section.flags & SHF_EXECINSTR and section.type == _SHT_PROGBITS and section.size:
             held = elf.section_data(section)
             if held is None or not len(held):
                 continue
@@ -105,7 +104,7 @@ def find_functions(
                 found.stubs[section.address] = step
                 stubs.append((section.address, end))
     if not code:
-        code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & _PF_X]
+        code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & PF_X]
         code = [(start, end) for start, end in code if end <= _ADDRESSES]
     code = _apart(code, len(elf.data))
     if only is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_EXEC
 from undwarf.limits import Limits
 from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions
@@ -21,7 +22,6 @@ from undwarf.tables.code.switches import Pointers
 __all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts", "circles"]
 
 FUNCTION, PIECE, UNKNOWN = 1, 2, 3
-_ET_EXEC = 2
 _SHT_PROGBITS = 1
 _MOST = 16
 """Functions that one part may belong to."""
@@ -239,7 +239,7 @@ class Parts:
         """Starts of ranges that words of data have, where nothing relocates these."""
         elf = self._program.elf
         found: set[int] = set()
-        if elf.kind == _ET_EXEC:
+        if elf.kind == ET_EXEC:
             starts = set(self._functions.starts)
             for section in elf.sections:
                 if (section.type == _SHT_PROGBITS and section.flags & 6 == 2) or section.flags & 7 == 3:

@@ -3,10 +3,9 @@
 from struct import iter_unpack
 
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHT_RELA
 from undwarf.limits import Limits
 from undwarf.tables.code.reference_columns import bound, distinct, last_at, relocated
-
-_SHT_RELA = 4
 
 
 class Pointers:
@@ -17,7 +16,7 @@ class Pointers:
         self._elf = elf
         self._sections: list[_Relocations] = []
         for section in elf.sections:
-            if section.type != _SHT_RELA or not section.flags & 2:
+            if section.type != SHT_RELA or not section.flags & 2:
                 continue
             data = elf.section_data(section)
             if data is not None and len(data) // 24 <= limits.symbols:

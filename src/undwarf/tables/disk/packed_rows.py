@@ -17,7 +17,7 @@ from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
-from cython.cimports.undwarf.tables.words import NO_RULE, UNKNOWN
+from cython.cimports.undwarf.tables.rule_format import NO_RULE, UNKNOWN
 
 from undwarf.column import zeros
 

@@ -13,7 +13,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.words import SIGNED, STATE
+from cython.cimports.undwarf.tables.rule_format import SIGNED, STATE
 
 from undwarf.column import zeros
 

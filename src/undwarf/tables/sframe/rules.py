@@ -16,21 +16,12 @@ from cython.cimports.undwarf.tables import rule_kinds as kinds
 
 from undwarf.column import longer, zeros
 from undwarf.dwarf.operations import BREG0
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.cfi.pointers import leb
-from undwarf.tables.sframe.header import AMD64, S390X, S390X_BIAS
+from undwarf.tables.registers import ARCHITECTURES, X86_64_COUNT
+from undwarf.tables.sframe.header import AMD64, MACHINES, S390X, S390X_BIAS
 
 KEY = cython.declare(cython.Py_ssize_t, 4)
 """Words of a key: call frame address, return address, frame pointer, and flags."""
-
-
-def registers_of(abi: int) -> tuple[int, int, int, int, tuple[int, ...]]:
-    """Stack pointer, frame pointer, return address, how many have a number, and those a function gives back."""
-    if abi == S390X:
-        return 15, 11, registers_s390x.RETURN_ADDRESS, 32, registers_s390x.KEPT
-    if abi == AMD64:
-        return 7, 6, registers_x86_64.RETURN_ADDRESS, 17, registers_x86_64.KEPT
-    return 31, 29, registers_aarch64.RETURN_ADDRESS, 32, registers_aarch64.KEPT
 
 
 @cython.final
@@ -38,7 +29,7 @@ def registers_of(abi: int) -> tuple[int, int, int, int, tuple[int, ...]]:
 class SectionRules:
     """What keys of one section are in the rule set; ``stack_pointer`` and its like are registers of its machine."""
 
-    kept: Any
+    callee_saved: Any
     _keys: Any
     _of_key: Any
     _slots: Any
@@ -48,7 +39,12 @@ class SectionRules:
         self.abi = abi
         self.rules = rules
         self.source = source
-        self.stack_pointer, self.frame_pointer, self.column, self.known, self.kept = registers_of(abi)
+        machine = ARCHITECTURES[MACHINES[abi]]
+        self.stack_pointer = machine.stack_pointer
+        self.frame_pointer = machine.frame_pointer
+        self.column = machine.return_address
+        self.callee_saved = machine.callee_saved
+        self.known = X86_64_COUNT if abi == AMD64 else 32
         self._keys = zeros("Q", KEY * 64)
         self._of_key = zeros("I", 64)
         self._slots = zeros("I", 256)
@@ -139,7 +135,9 @@ class SectionRules:
         """A key as a rule of the set."""
         cfa, return_address, frame_pointer, flags = key
         column = int(self.column)
-        registers = {int(number): (kinds.UNDEFINED, 0, 0) for number in self.kept if number != int(self.frame_pointer)}
+        registers = {
+            int(number): (kinds.UNDEFINED, 0, 0) for number in self.callee_saved if number != int(self.frame_pointer)
+        }
         if flags & kinds.FLAG_OUTERMOST:
             registers = {column: (kinds.UNDEFINED, 0, 0)}
         else:

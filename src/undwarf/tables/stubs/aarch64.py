@@ -6,13 +6,11 @@ what GNU ld and lld write.
 """
 
 from undwarf.elf import ElfFile
-from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
+from undwarf.tables.registers import AARCH64_SP, X30
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stubs.common import StubTables
 
-CODE = 5
-
-_LINK, _STACK = 30, 31
 _PUSH = (0xA9BF7BF0).to_bytes(4, "little")
 """stp x16, x30, [sp, #-16]!"""
 _LANDING = (0xD503245F).to_bytes(4, "little")
@@ -32,9 +30,9 @@ class Stubs(StubTables):
         places.sort()
         super().__init__(places)
         self._elf = elf
-        self._plain = rules.add((CFA_REGISTER, _STACK, 0, 0), {}, column=_LINK, source=CODE)
-        saved = {_LINK: (AT_CFA, -8, 0)}
-        self._pushed = rules.add((CFA_REGISTER, _STACK, 16, 0), saved, column=_LINK, source=CODE)
+        self._plain = rules.add((CFA_REGISTER, AARCH64_SP, 0, 0), {}, column=X30, source=RuleSource.CODE)
+        saved = {X30: (AT_CFA, -8, 0)}
+        self._pushed = rules.add((CFA_REGISTER, AARCH64_SP, 16, 0), saved, column=X30, source=RuleSource.CODE)
 
     def _all(self, piece: int) -> list[tuple[int, int]]:
         start, end = self.starts[piece], self.ends[piece]

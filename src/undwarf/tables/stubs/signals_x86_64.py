@@ -9,16 +9,16 @@ Such code does one thing, ask the kernel to go back to what was interrupted. The
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
+from undwarf.tables.registers import RIP, RSP
+from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.rule_kinds import AT_REGISTER, CFA_DEREF
 from undwarf.tables.rule_set import RuleSet
 
 RETURN = b"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"
 """mov $15,%rax; syscall"""
-_NO_RULE = 0xFFFFFFFF
-_RSP, _RETURN_ADDRESS = 7, 16
 _REGISTERS = {
     8: 40, 9: 48, 10: 56, 11: 64, 12: 72, 13: 80, 14: 88, 15: 96,
-    5: 104, 4: 112, 6: 120, 3: 128, 1: 136, 0: 144, 2: 152, _RETURN_ADDRESS: 168,
+    5: 104, 4: 112, 6: 120, 3: 128, 1: 136, 0: 144, 2: 152, RIP: 168,
 }  # fmt: skip
 """Where the kernel saves DWARF's registers, in bytes from the stack pointer on; the stack pointer itself is at 160."""
 _PLACE_OF_RSP = 160
@@ -29,12 +29,12 @@ _MOST_BYTES = 64 << 20
 
 def add_rule(rules: RuleSet, source: int) -> int:
     """The number of the rule; 0xffffffff where the set is full."""
-    saved = {register: (AT_REGISTER, place, _RSP) for register, place in _REGISTERS.items()}
-    cfa = (CFA_DEREF, _RSP, _PLACE_OF_RSP, 0)
+    saved = {register: (AT_REGISTER, place, RSP) for register, place in _REGISTERS.items()}
+    cfa = (CFA_DEREF, RSP, _PLACE_OF_RSP, 0)
     try:
-        return rules.add(cfa, saved, column=_RETURN_ADDRESS, source=source, signal=True)
+        return rules.add(cfa, saved, column=RIP, source=source, signal=True)
     except OverflowError:
-        return _NO_RULE
+        return NO_RULE
 
 
 class SignalReturns:
@@ -63,7 +63,7 @@ class SignalReturns:
         self.ends: memoryview = zeros("Q", len(places))
         for i, (start, end) in enumerate(places):
             self.starts[i], self.ends[i] = start, end
-        self._rule = add_rule(rules, source) if places else _NO_RULE
+        self._rule = add_rule(rules, source) if places else NO_RULE
 
     def rows(self, _piece: int, start: int, _end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers): the one row."""

@@ -9,15 +9,13 @@ AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
-from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
+from undwarf.tables.registers import RIP, RSP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.stubs.common import StubTables
-from undwarf.tables.words import NO_RULE
-
-CODE = 5
 
 _NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
-_STACK, _RETURN_ADDRESS = 7, 16
 _PUSHES = {b"\xff\x35": 6, b"\x68": 5}
 _JUMPS = {b"\xf2\xff\x25": 7, b"\xff\x25": 6, b"\xf2\xe9": 6, b"\xe9": 5, b"\xeb": 2}
 _NOTHING = {
@@ -87,9 +85,9 @@ class Stubs(StubTables):
     def _rule(self, depth: int) -> int:
         if not depth:
             return NO_RULE
-        saved = {_RETURN_ADDRESS: (AT_CFA, -8, 0)}
+        saved = {RIP: (AT_CFA, -8, 0)}
         try:
-            return self._rules.add((CFA_REGISTER, _STACK, depth, 0), saved, column=_RETURN_ADDRESS, source=CODE)
+            return self._rules.add((CFA_REGISTER, RSP, depth, 0), saved, column=RIP, source=RuleSource.CODE)
         except OverflowError:
             return NO_RULE
 
