@@ -17,9 +17,10 @@ from tests.support.tables.sframe_compare import compare
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.from_sframe import SFrameSource, source_of_section
+from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import NO_RULE, Rule, UnwindTable, describe
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.section_source import SectionSource
 from undwarf.tables.sframe.header import read_header
 
 MASK, SIGNAL, KEY_B = 16, 128, 32
@@ -37,7 +38,7 @@ class Read:
         def read(address: int, size: int) -> memoryview | None:
             return memoryview(code[:size]) if code else None
 
-        self.source: SFrameSource | None = source_of_section(
+        self.source: SectionSource | None = source_of_section(
             memoryview(section.build() if data is None else data),
             section.address,
             machine=self.machine,

@@ -7,61 +7,18 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_386, EM_AARCH64, EM_X86_64, ET_REL, PF_X, PT_LOAD
 from undwarf.elf.machines import machine_of_file
 from undwarf.limits import Limits
-from undwarf.tables.cfi import entries as scanning
 from undwarf.tables.cfi.eh_frame_hdr import EhFrameHeader, find_header
 from undwarf.tables.cfi.entries import Entries
+from undwarf.tables.cfi.entry_kinds import ScanEnd
 from undwarf.tables.cfi.program import Programs
+from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.section_source import SectionSource
 from undwarf.tables.sources import Provider, Request
 
 SUPPORTED = frozenset(((EM_386, "little"), (EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order. Of others there are registers that rules have no number for, and byte orders."""
-
-
-class CfiSource:
-    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses.
-
-    ``indexed`` marks one that was made of a search table: its ranges go on to the next function, with a hole at the end
-    of their rows, and the full source, which comes next, is to replace it.
-    """
-
-    def __init__(self, entries: Entries, programs: Programs, subject: str, defects: Defects) -> None:
-        self.starts: memoryview = entries.starts
-        self.ends: memoryview = entries.ends
-        self.indexed: bool = entries.indexed
-        self._entry: memoryview | None = entries.entry
-        self._programs = programs
-        self._subject = subject
-        self._defects = defects
-        self.damaged = 0
-        """Programs met so far that could not be understood."""
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one range's rows, compiled at the first call, from ``start`` to ``end``."""
-        entry = piece if self._entry is None else self._entry[piece]
-        found: tuple[memoryview, memoryview] = self._programs.rows(entry, start, end)
-        if self._programs.damaged != self.damaged:
-            self._count_damage()
-        return found
-
-    def compile_all(self) -> int:
-        """Compile all functions at once; the number of rows."""
-        total = int(self._programs.compile_all())
-        self._count_damage()
-        return total
-
-    def flatten(self) -> tuple[memoryview, memoryview]:
-        """All rows as columns (:mod:`undwarf.tables.flat_rows`); no other source is to follow."""
-        found: tuple[memoryview, memoryview] = self._programs.flatten(self.starts, self.ends, self._entry)
-        self._count_damage()
-        return found
-
-    def _count_damage(self) -> None:
-        damaged = self._programs.damaged
-        if damaged != self.damaged:
-            self._defects.add("damaged call frame program", self._subject, damaged - self.damaged)
-            self.damaged = damaged
 
 
 def providers(request: Request) -> list[Provider]:
@@ -73,15 +30,15 @@ def providers(request: Request) -> list[Provider]:
     elf, rules, limits, defects = request.elf, request.rules, request.limits, request.defects
     found: list[Provider] = []
     separate = cache(request.debug_elf)
-    by_table: list[CfiSource] = []
+    by_table: list[SectionSource] = []
 
-    def indexed() -> CfiSource | None:
+    def indexed() -> SectionSource | None:
         source = _indexed(elf, rules, limits, defects)
         if source is not None:
             by_table.append(source)
         return source
 
-    def whole() -> CfiSource | None:
+    def whole() -> SectionSource | None:
         if by_table and not by_table[0].damaged and not request.followed and not has_debug_frame():
             return None
         return eh_frame(elf, rules, limits, defects)
@@ -92,10 +49,10 @@ def providers(request: Request) -> list[Provider]:
         other = separate()
         return any(one is not None and one.section(".debug_frame") is not None for one in (elf, other))
 
-    def from_main_file() -> CfiSource | None:
+    def from_main_file() -> SectionSource | None:
         return _from_debug_frame(elf, elf, rules, limits, defects)
 
-    def from_debug_file() -> CfiSource | None:
+    def from_debug_file() -> SectionSource | None:
         other = separate()
         return _from_debug_frame(other, elf, rules, limits, defects) if other is not None else None
 
@@ -124,7 +81,7 @@ def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
 
 def _source(
     entries: Entries, number: int, main: ElfFile, subject: str, rules: RuleSet, limits: Limits, defects: Defects
-) -> CfiSource | None:
+) -> SectionSource | None:
     if not entries.indexed:
         entries.arrange()
     if entries.damaged:
@@ -135,7 +92,16 @@ def _source(
         return None
     is_arm = main.machine == EM_AARCH64
     programs = Programs(entries, rules, source=number, registers=34 if is_arm else 17, signing=is_arm, limits=limits)
-    return CfiSource(entries, programs, subject, defects)
+    return SectionSource(
+        entries.starts,
+        entries.ends,
+        entries.entry,
+        RowTable(programs, rules.lock, entries.total),
+        damage="damaged call frame program",
+        subject=subject,
+        defects=defects,
+        indexed=entries.indexed,
+    )
 
 
 def _scan(entries: Entries, header: EhFrameHeader | None, *, bounded: bool, subject: str, defects: Defects) -> None:
@@ -143,11 +109,11 @@ def _scan(entries: Entries, header: EhFrameHeader | None, *, bounded: bool, subj
     by that table past damage."""
     status = entries.scan(bounded)
     count = header.count if header is not None else 0
-    while status == scanning.ZERO and entries.total + entries.dropped + entries.damaged < count:
+    while status == ScanEnd.ZERO and entries.total + entries.dropped + entries.damaged < count:
         status = entries.scan(False)
-    if status == scanning.FULL:
+    if status == ScanEnd.FULL:
         defects.add("too many call frame entries", subject)
-    elif status == scanning.DAMAGE and header is not None and entries.total + entries.dropped < count:
+    elif status == ScanEnd.DAMAGE and header is not None and entries.total + entries.dropped < count:
         ahead = {entry - entries.address for entry in header.entries()}
         entries.take(sorted(offset for offset in ahead if offset > entries.at))
 
@@ -174,7 +140,7 @@ def _entries(elf: ElfFile, data: memoryview, address: int, limits: Limits) -> En
     return Entries(data, address, debug=False, word=word, code=_code(elf), max_entries=limits.fdes)
 
 
-def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> SectionSource | None:
     header = find_header(elf)
     found = _eh_frame(elf, header)
     if header is None or found is None or not header.is_usual or not _readable(elf, ".eh_frame", Defects()):
@@ -186,7 +152,7 @@ def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
     return _source(entries, RuleSource.EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
 
 
-def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> SectionSource | None:
     """All functions of the section; None where there are none."""
     header = find_header(elf)
     found = _eh_frame(elf, header)
@@ -207,7 +173,7 @@ def _symbols(elf: ElfFile) -> list[int]:
 
 def _from_debug_frame(
     elf: ElfFile, main: ElfFile, rules: RuleSet, limits: Limits, defects: Defects
-) -> CfiSource | None:
+) -> SectionSource | None:
     """``elf`` has the section; ``main``, the file that runs, says where code is."""
     data = elf.section_data(".debug_frame")
     if data is None or not len(data) or not _readable(elf, ".debug_frame", defects):

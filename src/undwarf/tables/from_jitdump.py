@@ -6,19 +6,21 @@ from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
-from undwarf.tables.from_cfi import CfiSource
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 
 Rows = tuple["memoryview[int]", "memoryview[int]"]
 
 
-class JitSource(CfiSource):
+class JitSource:
     """The functions of a dump that have unwind information; addresses are offsets in the file.
 
-    Each function's entries are read when it is first hit: a dump has tens of thousands.
+    Each function's entries are read when it is first looked up: a dump has tens of thousands.
     """
+
+    indexed = False
 
     def __init__(self, dump: JitDump, rules: RuleSet, limits: Limits, defects: Defects) -> None:
         self._numbers = [number for number in range(len(dump.codes)) if dump.unwinding(number) is not None]
@@ -27,8 +29,6 @@ class JitSource(CfiSource):
         for i, number in enumerate(self._numbers):
             code = dump.codes[number]
             self.starts[i], self.ends[i] = code.offset, code.offset + code.size
-        self.indexed = False
-        self.damaged = 0
         self._dump = dump
         self._rules = rules
         self._limits = limits
@@ -79,6 +79,7 @@ class JitSource(CfiSource):
             programs = Programs(
                 entries, self._rules, source=RuleSource.EH_FRAME, registers=17, signing=False, limits=self._limits
             )
+            table = RowTable(programs, self._rules.lock, entries.total)
             for piece in range(len(entries.starts)):
                 low, high = max(at, entries.starts[piece]), min(end, entries.ends[piece])
                 if low >= high:
@@ -86,13 +87,12 @@ class JitSource(CfiSource):
                 if low > at:
                     addresses.append(at)
                     rules.append(NO_RULE)
-                rows = programs.rows(entries.entry[piece], low, high)
+                rows = table.rows(entries.entry[piece], low, high)
                 addresses += rows[0]
                 rules += rows[1]
                 at = high
-            damaged += programs.damaged
+            damaged += table.damaged
             if damaged:
-                self.damaged += damaged
                 self._defects.add("damaged unwind information in a jitdump", self._dump.path, damaged)
         if at < end:
             addresses.append(at)
@@ -109,7 +109,7 @@ def table_of_jitdump(
     """The unwind table of a dump's code. Only little-endian files have rules here, as elsewhere."""
     found = Defects() if defects is None else defects
 
-    def source() -> CfiSource | None:
+    def source() -> JitSource | None:
         made = JitSource(dump, rules, limits, found) if dump.byte_order == "little" else None
         return made if made is not None and len(made.starts) else None
 

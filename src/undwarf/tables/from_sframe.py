@@ -7,46 +7,15 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_REL, PF_X
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.address_ranges import disjoint
+from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.section_source import SectionSource
 from undwarf.tables.sframe.header import ABIS, AMD64, MASK, PT_GNU_SFRAME, read_header
-from undwarf.tables.sframe.reader import Functions
+from undwarf.tables.sframe.reader import SFrameFunctions
 from undwarf.tables.sources import Provider, Request
 
 Reader = Callable[[int, int], memoryview | None]
-
-
-class SFrameSource:
-    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of addresses."""
-
-    indexed = False
-
-    def __init__(self, functions: Functions, subject: str, defects: Defects) -> None:
-        self.starts: memoryview
-        self.ends: memoryview
-        self.starts, self.ends, self._entry = disjoint(functions.starts, functions.ends)
-        self._functions = functions
-        self._subject = subject
-        self._defects = defects
-        self._damaged = 0
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one range's rows from ``start`` to ``end``."""
-        found: tuple[memoryview, memoryview] = self._functions.rows(self._entry[piece], start, end)
-        self._note()
-        return found
-
-    def compile_all(self) -> int:
-        """Make the rows of all functions; how many there are."""
-        made = int(self._functions.compile_all())
-        self._note()
-        return made
-
-    def _note(self) -> None:
-        damaged = self._functions.damaged
-        if damaged != self._damaged:
-            self._defects.add("damaged SFrame function", self._subject, damaged - self._damaged)
-            self._damaged = damaged
 
 
 SUPPORTED = frozenset(ABIS)
@@ -56,7 +25,7 @@ SUPPORTED = frozenset(ABIS)
 def providers(request: Request) -> list[Provider]:
     """What can be asked for functions: the file's section."""
 
-    def whole() -> SFrameSource | None:
+    def whole() -> SectionSource | None:
         return _from_elf(request)
 
     return [whole]
@@ -77,7 +46,7 @@ def find_section(elf: ElfFile) -> tuple[memoryview, int] | None:
     return None
 
 
-def _from_elf(request: Request) -> SFrameSource | None:
+def _from_elf(request: Request) -> SectionSource | None:
     elf, defects = request.elf, request.defects
     found = find_section(elf)
     if found is None:
@@ -110,7 +79,7 @@ def source_of_section(
     subject: str = ".sframe",
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
-) -> SFrameSource | None:
+) -> SectionSource | None:
     """The functions of a section's bytes, which are loaded at ``address``; None, and a defect, where they are none of
     this machine. ``code``: (address, address behind) of executable memory. ``read(address, size)`` gives code."""
     found = defects if defects is not None else Defects()
@@ -121,15 +90,23 @@ def source_of_section(
     if ABIS.get((machine, byte_order)) != header.abi:
         found.add("unreadable SFrame section", subject, detail=f"ABI {header.abi} is not that of the file")
         return None
-    functions = Functions(data, address, header, rules, source=RuleSource.SFRAME, code=list(code), limits=limits)
+    functions = SFrameFunctions(data, address, header, rules, source=RuleSource.SFRAME, code=list(code), limits=limits)
     if functions.dropped:
         found.add("SFrame function without code or rows", subject, functions.dropped)
     if header.abi == AMD64 and read is not None:
         _correct_stubs(functions, read)
-    return SFrameSource(functions, subject, found) if len(functions.starts) else None
+    if not len(functions.starts):
+        return None
+    return SectionSource(
+        *disjoint(functions.starts, functions.ends),
+        RowTable(functions, rules.lock, len(functions.starts)),
+        damage="damaged SFrame function",
+        subject=subject,
+        defects=found,
+    )
 
 
-def _correct_stubs(functions: Functions, read: Reader) -> None:
+def _correct_stubs(functions: SFrameFunctions, read: Reader) -> None:
     """Lower the call frame address of linkage stubs that begin with their jump.
 
     ld to 2.47 states for `.plt.got`, which pushes nothing, what holds in `.plt` after a push: eight bytes too many

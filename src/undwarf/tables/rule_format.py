@@ -11,9 +11,6 @@ STATE = 40
 SIGNED = 1 << 16
 """In such a state's first word: the return address is signed (AArch64)."""
 
-CIE_WORDS = 8
-"""A CIE."""
-
 NO_RULE = 0xFFFFFFFF
 """In rows: there is no rule for these addresses."""
 UNKNOWN = 0xFFFFFFFE

@@ -64,7 +64,7 @@ DEFAULT_ORDER = ("eh-frame", "debug-frame", "orc")
 
 
 class Source(Protocol):
-    """Functions and their rules from one place, as :class:`undwarf.tables.from_cfi.CfiSource` has them.
+    """Functions and their rules from one place, as :class:`undwarf.tables.section_source.SectionSource` has them.
 
     ``starts`` and ``ends`` (Q) are sorted, disjoint, non-empty ranges of ELF virtual addresses. ``indexed`` is False,
     except for the quick first pass over `.eh_frame`. A source may have ``apart``, set where no range lies in a function

@@ -6,6 +6,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
 from undwarf.tables.model import NO_RULE, Rule, describe
+from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_set import RuleSet
 
 CODE = 0x400000
@@ -163,7 +164,7 @@ class Compiled:
         self.entries = section.entries()
         self.rules = rules if rules is not None else RuleSet(limits)
         self.machine = machine
-        self.programs = Programs(
+        programs = Programs(
             self.entries,
             self.rules,
             source=2 if section.debug else 1,
@@ -171,11 +172,12 @@ class Compiled:
             signing=machine == 183,
             limits=limits,
         )
+        self.table = RowTable(programs, self.rules.lock, self.entries.total)
 
     def numbers(self, piece: int = 0) -> list[tuple[int, int]]:
         """(offset into the code, rule number) of one function's rows."""
         entries = self.entries
-        addresses, rules = self.programs.rows(entries.entry[piece], entries.starts[piece], entries.ends[piece])
+        addresses, rules = self.table.rows(entries.entry[piece], entries.starts[piece], entries.ends[piece])
         return [(address - CODE, rule) for address, rule in zip(addresses, rules, strict=True)]
 
     def rows(self, piece: int = 0) -> list[tuple[int, Rule | None]]:

@@ -1,0 +1,33 @@
+# constants of kernels: the build writes the .pxd beside this file
+"""What entries of call frame information are, what CIEs say of their entries, and what ends a scan of a section."""
+
+from enum import IntEnum
+
+
+class EntryKind(IntEnum):
+    """What an entry is; OTHER is a CIE or padding."""
+
+    OTHER = 0
+    FUNCTION = 1
+    DAMAGED = 2
+    NO_CODE = 3
+
+
+class CieFlag(IntEnum):
+    """Bits above a CIE's pointer encoding: it can be used; its functions are signal frames; its entries have
+    augmentation data; ids of entries with a 64-bit length have 8 bytes."""
+
+    USABLE = 0x100
+    SIGNAL_FRAMES = 0x200
+    AUGMENTED = 0x400
+    WIDE_IDS = 0x800
+
+
+class ScanEnd(IntEnum):
+    """Why a scan stopped: at the section's end, at a zero word, at damage that hides where the next entry is, at the
+    limit on entries."""
+
+    END = 0
+    ZERO = 1
+    DAMAGE = 2
+    FULL = 3
