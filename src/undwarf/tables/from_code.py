@@ -38,16 +38,18 @@ _open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, Functions]]" = WeakKe
 
 class CodeSource:
     """The functions of a program: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses. A
-    function is analysed when its rows are first asked for."""
+    function is analysed when its rows are first looked up. ``on_demand``: only then, even if all rows are asked for;
+    so where other sources come first, for what these leave open."""
 
     indexed = False
 
-    def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects) -> None:
+    def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects, *, on_demand: bool) -> None:
         self.binary = binary
         self.starts = binary.functions.starts
         self.ends = binary.functions.ends
         self._rules = rules
         self._defects = defects
+        self._on_demand = on_demand
         self._refused = 0
         self._numbers: dict[RuleWords, int] = {}
         self._rows = PairRows(len(self.starts))
@@ -66,34 +68,23 @@ class CodeSource:
             self._numbers[rule] = number
         return number
 
-    def _made(self, piece: int) -> list[tuple[int, int]]:
-        made = self._rows.get(piece)
-        if made is None:
-            made = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
-            self._rows.put(piece, made)
-            self.binary.elf.release()
-            refused = len(self.binary.refused) - self._refused
-            if refused:
-                self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
-                self._refused += refused
-        return made
+    def _analysed(self, piece: int) -> list[tuple[int, int]]:
+        rows = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
+        self.binary.elf.release()
+        refused = len(self.binary.refused) - self._refused
+        if refused:
+            self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
+            self._refused += refused
+        return rows
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one range's rows from ``start`` to ``end``; NO_RULE where nothing is known."""
         padding = end - start < _LONGEST_PADDING and start > self.starts[piece] and self.binary.is_padding(start, end)
-        return columns(cut([] if padding else self._made(piece), start, end))
+        return columns(cut([] if padding else self._rows.of(piece, self._analysed), start, end))
 
     def compile_all(self) -> int:
-        """Analyse all functions; the number of rows."""
-        return sum(len(self._made(piece)) for piece in range(len(self.starts)))
-
-
-class HoleSource(CodeSource):
-    """As CodeSource behind other sources: only what they leave open is analysed."""
-
-    def compile_all(self) -> int:
-        """The number of rows made so far; further ones when they are asked for."""
-        return self._rows.total
+        """Analyse all functions, unless ``on_demand``; the number of rows."""
+        return self._rows.total if self._on_demand else self._rows.compute_all(self._analysed)
 
 
 def providers(request: Request) -> list[Provider]:
@@ -149,8 +140,7 @@ def source(request: Request) -> CodeSource | None:
     )
     if not len(binary.functions.starts):
         return None
-    made = CodeSource if request.first else HoleSource
-    return made(binary, request.rules, request.defects)
+    return CodeSource(binary, request.rules, request.defects, on_demand=not request.first)
 
 
 def _open_source(request: Request) -> CodeSource | None:
@@ -166,7 +156,9 @@ def _open_source(request: Request) -> CodeSource | None:
     others = [separate] if separate is not None else []
     binary = Binary(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
     _open_functions[elf] = limits, binary.functions
-    return HoleSource(binary, request.rules, request.defects) if len(binary.functions.starts) else None
+    if not len(binary.functions.starts):
+        return None
+    return CodeSource(binary, request.rules, request.defects, on_demand=True)
 
 
 def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:

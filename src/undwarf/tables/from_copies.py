@@ -13,19 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from struct import iter_unpack
 
-from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.model import Functions, UnwindTable
-from undwarf.tables.python_rows import columns, cut
+from undwarf.tables.python_rows import columns, cut, range_columns
 from undwarf.tables.registers import RIP
 from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.rule_kinds import FLAG_UNPROVEN, RuleSource
 from undwarf.tables.rule_set import RuleSet
 
-__all__ = ["CopiesInMemory", "CopySource", "table_of_copies", "template_of"]
+__all__ = ["CopySource", "table_in_memory", "table_of_copies", "template_of"]
 
 _BEGIN, _END = b"_Py_trampoline_func_start", b"_Py_trampoline_func_end"
 _TABLES = ((".dynsym", ".dynstr"), (".symtab", ".strtab"))
@@ -78,10 +77,7 @@ class CopySource:
         for start in starts:
             if (not kept or start >= kept[-1] + size) and start + size <= 1 << 64:
                 kept.append(start)
-        self.starts: memoryview = zeros("Q", len(kept))
-        self.ends: memoryview = zeros("Q", len(kept))
-        for i, start in enumerate(kept):
-            self.starts[i], self.ends[i] = start, start + size
+        self.starts, self.ends = range_columns([(start, start + size) for start in kept])
         self._rows = rows
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
@@ -127,59 +123,40 @@ def table_of_copies(
     return UnwindTable(rules, [lambda: source], EM_X86_64)
 
 
-class CopiesInMemory(UnwindTable):
-    """The table of copies in the memory of a running process, which is searched for them where an address is asked that
-    lies in none so far. At most ``limits.copies`` are known; further ones are counted in ``defects``."""
+def table_in_memory(
+    template: bytes, read: Read, rules: RuleSet, limits: Limits, defects: Defects, subject: str = ""
+) -> UnwindTable:
+    """The table of copies in the memory of a running process, which is searched for them around each address that lies
+    in none so far. At most ``limits.copies`` are known; that there are more is counted in ``defects``."""
+    rows: list[tuple[int, int]] = []
+    size = len(template)
 
-    def __init__(
-        self, template: bytes, read: Read, rules: RuleSet, limits: Limits, defects: Defects, subject: str = ""
-    ) -> None:
-        super().__init__(rules, [], EM_X86_64)
-        self._subject = subject
-        self._template = template
-        self._read = read
-        self._limits = limits
-        self._defects = defects
-        self._rows: list[tuple[int, int]] | None = None
+    def search(address: int, known: Functions) -> CopySource | None:
+        found = _copies_around(address, template, read)
+        if not any(start <= address < start + size for start in found):
+            return None
+        if len(known.starts) + len(found) > limits.copies:
+            defects.add(_TOO_MANY, subject, detail=f"limit {limits.copies}")
+            return None
+        if not rows:
+            rows.extend(template_rows(template, rules, limits))
+        # Known copies stay: threads may be inside.
+        new = [one for one in found if known.at(one) is None and known.at(one + size - 1) is None]
+        return CopySource(size, sorted({*known.starts, *new}), rows)
 
-    @property
-    def exhausted(self) -> bool:
-        """Never: there may be more copies at any time."""
-        return False
+    return UnwindTable(rules, [], EM_X86_64, search=search)
 
-    def more(self, address: int) -> bool:
-        """Search the memory around an address; whether a copy there has a rule for it."""
-        with self.rules.lock:
-            if self.functions.at(address) is None:
-                found = self._search(address)
-                if not any(start <= address < start + len(self._template) for start in found):
-                    return False
-                if len(self) + len(found) > self._limits.copies:
-                    self._defects.add(_TOO_MANY, self._subject, detail=f"limit {self._limits.copies}")
-                    return False
-                self._add(found)
-        return self._made_rule(address) != NO_RULE
 
-    def _search(self, address: int) -> list[int]:
-        """Where copies begin in what is mapped around an address: the block that holds it, or its page on."""
-        size = len(self._template)
-        for start in (address // READ_BYTES * READ_BYTES - PAGE, address // PAGE * PAGE - PAGE, address // PAGE * PAGE):
-            memory = self._read(start, start + READ_BYTES + 2 * PAGE) if start >= 0 else b""
-            found = []
-            at = memory.find(self._template)
-            while at >= 0:
-                found.append(start + at)
-                at = memory.find(self._template, at + size)
-            if len(memory) > address - start:
-                return found
-        return []
-
-    def _add(self, found: list[int]) -> None:
-        if self._rows is None:
-            self._rows = template_rows(self._template, self.rules, self._limits)
-        size = len(self._template)
-        # What is known stays: threads may stand in it.
-        new = [one for one in found if self.functions.at(one) is None and self.functions.at(one + size - 1) is None]
-        source = CopySource(size, sorted({*self.functions.starts, *new}), self._rows)
-        self.functions = Functions(source.starts, source.ends, None, (source,))
-        self.version += 1
+def _copies_around(address: int, template: bytes, read: Read) -> list[int]:
+    """Where copies begin in what is mapped around an address: in its block, else from its page on."""
+    page = address // PAGE * PAGE
+    for start in (address // READ_BYTES * READ_BYTES - PAGE, page - PAGE, page):
+        memory = read(start, start + READ_BYTES + 2 * PAGE) if start >= 0 else b""
+        found = []
+        at = memory.find(template)
+        while at >= 0:
+            found.append(start + at)
+            at = memory.find(template, at + len(template))
+        if len(memory) > address - start:
+            return found
+    return []

@@ -63,20 +63,16 @@ class GoSource:
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one function's rows from ``start`` to ``end``; NO_RULE marks a hole."""
-        found = cut(self._made(piece), start, end)
-        # Neighbours of different depths have one rule where neither can be: none.
+        found = cut(self._rows.of(piece, self._rows_of), start, end)
+        # Neighbours of different depths have the same rule where neither has one.
         return columns([row for i, row in enumerate(found) if i == 0 or row[1] != found[i - 1][1]])
 
     def compile_all(self) -> int:
-        """Make all functions' rows; how many there are."""
-        return sum(len(self._made(piece)) for piece in range(len(self.starts)))
+        """Compute all functions' rows; the number of rows."""
+        return self._rows.compute_all(self._rows_of)
 
-    def _made(self, piece: int) -> list[tuple[int, int]]:
-        made = self._rows.get(piece)
-        if made is None:
-            made = self._of_x86_64(piece) if self._machine == EM_X86_64 else self._of_others(piece)
-            self._rows.put(piece, made)
-        return made
+    def _rows_of(self, piece: int) -> list[tuple[int, int]]:
+        return self._of_x86_64(piece) if self._machine == EM_X86_64 else self._of_others(piece)
 
     def _of_others(self, piece: int) -> list[tuple[int, int]]:
         outermost = self._functions.is_outermost(piece)

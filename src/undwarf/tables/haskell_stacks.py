@@ -11,10 +11,9 @@ import re
 import struct
 from itertools import pairwise
 
-from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64, ET_REL, PT_DYNAMIC, SHF_EXECINSTR
-from undwarf.tables.python_rows import PairRows, columns, cut
+from undwarf.tables.python_rows import PairSource
 from undwarf.tables.registers import RIP, RSP
 from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL, RuleSource
@@ -119,57 +118,31 @@ def depths(code: bytes) -> list[tuple[int, int]]:
     return found
 
 
-class HaskellSource:
-    """The code of a file with code of GHC that nothing else describes: ``starts`` and ``ends`` of its parts."""
+def source(elf: ElfFile, rules: RuleSet) -> PairSource | None:
+    """The code of a file compiled by GHC, in blocks; None if there is none. Nothing else describes it."""
+    if not is_haskell(elf):
+        return None
+    ranges: list[tuple[int, int]] = []
+    sections: dict[int, tuple[int, int]] = {}
+    end = 0
+    for section in sorted(elf.sections, key=lambda one: one.address):
+        low, high = max(section.address, end), section.address + min(section.size, len(elf.data))
+        if section.flags & SHF_EXECINSTR and section.name.startswith(".text") and low < high:
+            # Nothing calls a program's first instructions, and they belong to no function around them.
+            bounds = {*range(low, high, _BLOCK), elf.entry, elf.entry + _ENTRY, high}
+            blocks = list(pairwise(sorted(bound for bound in bounds if low <= bound <= high)))
+            ranges += blocks
+            sections |= {start: (low, high) for start, _ in blocks}
+            end = high
 
-    indexed = False
-
-    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
-        self._elf = elf
-        self._rules = rules
-        parts: list[tuple[int, int, int, int]] = []
-        at = 0
-        for section in sorted(elf.sections, key=lambda one: one.address):
-            low, high = max(section.address, at), section.address + min(section.size, len(elf.data))
-            if section.flags & SHF_EXECINSTR and section.name.startswith(".text") and low < high:
-                # Nothing calls a program's first instructions, and they belong to no function around them.
-                ends = {*range(low, high, _BLOCK), elf.entry, elf.entry + _ENTRY, high}
-                inside = sorted(end for end in ends if low <= end <= high)
-                parts += [(start, end, low, high) for start, end in pairwise(inside)]
-                at = high
-        self._parts = parts
-        self.starts: memoryview = zeros("Q", len(parts))
-        self.ends: memoryview = zeros("Q", len(parts))
-        for i, (start, end, _low, _high) in enumerate(parts):
-            self.starts[i], self.ends[i] = start, end
-        self._rows = PairRows(len(parts))
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one part's rows from ``start`` to ``end``; NO_RULE marks a hole."""
-        made = self._rows.get(piece)
-        if made is None:
-            made = self._made(*self._parts[piece])
-            self._rows.put(piece, made)
-        return columns(cut(made, start, end))
-
-    def compile_all(self) -> int:
-        """The number of rows made so far; further ones when they are asked for."""
-        return self._rows.total
-
-    def _made(self, start: int, end: int, low: int, high: int) -> list[tuple[int, int]]:
-        if start == self._elf.entry:
-            return [(start, NO_RULE)]
-        # Calls at the part's ends begin and end in its neighbours.
-        low, high = max(low, start - _LONGEST), min(high, end + _LONGEST)
-        code = bytes(self._elf.read(low, high - low) or b"")
+    def rows_of(start: int, end: int) -> list[tuple[int, int]]:
+        # Calls at a block's ends begin and end in its neighbours.
+        low, high = max(sections[start][0], start - _LONGEST), min(sections[start][1], end + _LONGEST)
+        code = bytes(elf.read(low, high - low) or b"") if start != elf.entry else b""
         if not code:
             return [(start, NO_RULE)]
         found = depths(code)
-        number = {below: add_rule(self._rules, below) if below >= 0 else NO_RULE for below in {one for _, one in found}}
-        return [(low + at, number[below]) for at, below in found]
+        rule = {below: add_rule(rules, below) if below >= 0 else NO_RULE for below in {one for _, one in found}}
+        return [(low + at, rule[below]) for at, below in found]
 
-
-def source(elf: ElfFile, rules: RuleSet) -> HaskellSource | None:
-    """That of a file, None if it has no code of GHC."""
-    found = HaskellSource(elf, rules) if is_haskell(elf) else None
-    return found if found is not None and len(found.starts) else None
+    return PairSource(ranges, rows_of, on_demand=True) if ranges else None

@@ -216,6 +216,7 @@ class UnwindTable:
         *,
         kept: PackedRows | None = None,
         holds: "Callable[[], bool] | None" = None,
+        search: "Callable[[int, Functions], Source | None] | None" = None,
     ) -> None:
         self.rules = rules
         self.machine = machine
@@ -225,6 +226,7 @@ class UnwindTable:
         self.functions = Functions(zeros("Q", 0), zeros("Q", 0), None, ())
         self.kept = kept
         self._holds = holds
+        self._search = search
         self._providers = providers
         while kept is None and not len(self) and self._next():
             pass
@@ -276,6 +278,14 @@ class UnwindTable:
                     self.version += 1
             return True
 
+    def _find(self, search: "Callable[[int, Functions], Source | None]", address: int) -> None:
+        """Search for a function at an address where none is known."""
+        with self.rules.lock:
+            source = search(address, self.functions) if self.functions.at(address) is None else None
+            if source is not None:
+                self.functions = Functions(source.starts, source.ends, None, (source,))
+                self.version += 1
+
     def _forget(self) -> None:
         """Go on without the rows of an earlier run."""
         with self.rules.lock:
@@ -285,7 +295,7 @@ class UnwindTable:
     @property
     def exhausted(self) -> bool:
         """Whether all sources have been consulted."""
-        return not self._providers
+        return not self._providers and self._search is None
 
     @property
     def starts(self) -> memoryview:
@@ -308,6 +318,8 @@ class UnwindTable:
             elif kept != UNKNOWN or self._made_rule(address) != NO_RULE:
                 return True
             if not self._next():
+                if self._search is not None:
+                    self._find(self._search, address)
                 return self._made_rule(address) != NO_RULE
 
     def function_at(self, address: int) -> int | None:

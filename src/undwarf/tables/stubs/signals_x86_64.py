@@ -6,9 +6,9 @@ Such code does one thing, ask the kernel to go back to what was interrupted. The
 ``struct sigcontext_64`` of Linux (arch/x86/include/uapi/asm/sigcontext.h, arch/x86/kernel/signal_64.c).
 """
 
-from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
+from undwarf.tables.python_rows import PairSource
 from undwarf.tables.registers import RIP, RSP
 from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.rule_kinds import AT_REGISTER, CFA_DEREF
@@ -37,46 +37,24 @@ def add_rule(rules: RuleSet, source: int) -> int:
         return NO_RULE
 
 
-class SignalReturns:
-    """Where a program has such code: ``starts`` and ``ends`` of each.
+def signal_returns(elf: ElfFile, rules: RuleSet, source: int) -> PairSource | None:
+    """The code of a file to which signal handlers return, None if it has none.
 
-    Each begins one byte early where nothing else is: callers are looked up by the byte before the return address.
+    A range begins one byte early where nothing else is: callers are looked up by the byte before the return address.
     """
-
-    indexed = False
-    apart = True
-
-    def __init__(self, elf: ElfFile, rules: RuleSet, source: int) -> None:
-        places: list[tuple[int, int]] = []
-        for load in elf.loads:
-            if not load.flags & PF_X:
-                continue
-            code = bytes(elf.data[load.offset : load.offset + min(load.file_size, _MOST_BYTES)])
-            at = code.find(RETURN)
-            while at >= 0 and len(places) < _MOST:
-                early = 1 if at and code[at - 1] in _PADDING else 0
-                places.append((load.address + at - early, load.address + at + len(RETURN)))
-                at = code.find(RETURN, at + len(RETURN))
-        places.sort()
-        places = [one for i, one in enumerate(places) if not i or places[i - 1][1] <= one[0]]
-        self.starts: memoryview = zeros("Q", len(places))
-        self.ends: memoryview = zeros("Q", len(places))
-        for i, (start, end) in enumerate(places):
-            self.starts[i], self.ends[i] = start, end
-        self._rule = add_rule(rules, source) if places else NO_RULE
-
-    def rows(self, _piece: int, start: int, _end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers): the one row."""
-        addresses, numbers = zeros("Q", 1), zeros("I", 1)
-        addresses[0], numbers[0] = start, self._rule
-        return addresses, numbers
-
-    def compile_all(self) -> int:
-        """How many rows there are."""
-        return len(self.starts)
-
-
-def signal_returns(elf: ElfFile, rules: RuleSet, source: int) -> SignalReturns | None:
-    """Those of a file, None if it has none."""
-    found = SignalReturns(elf, rules, source)
-    return found if len(found.starts) else None
+    ranges: list[tuple[int, int]] = []
+    for load in elf.loads:
+        if not load.flags & PF_X:
+            continue
+        code = bytes(elf.data[load.offset : load.offset + min(load.file_size, _MOST_BYTES)])
+        at = code.find(RETURN)
+        while at >= 0 and len(ranges) < _MOST:
+            early = 1 if at and code[at - 1] in _PADDING else 0
+            ranges.append((load.address + at - early, load.address + at + len(RETURN)))
+            at = code.find(RETURN, at + len(RETURN))
+    ranges.sort()
+    ranges = [one for i, one in enumerate(ranges) if not i or ranges[i - 1][1] <= one[0]]
+    if not ranges:
+        return None
+    rule = add_rule(rules, source)
+    return PairSource(ranges, lambda start, _end: [(start, rule)], apart=True)

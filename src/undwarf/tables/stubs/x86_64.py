@@ -9,11 +9,11 @@ AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write
 
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import Section
+from undwarf.tables.python_rows import PairSource
 from undwarf.tables.registers import RIP, RSP
 from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.stubs.common import StubTables
 
 _NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
 _PUSHES = {b"\xff\x35": 6, b"\x68": 5}
@@ -63,36 +63,20 @@ def depths(code: bytes) -> list[tuple[int, int]]:
     return found
 
 
-class Stubs(StubTables):
-    """The linkage tables of one file."""
+def stubs(elf: ElfFile, rules: RuleSet) -> PairSource | None:
+    """The tables of a file, None if it has none."""
+    ranges = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]
+    ranges = [one for i, one in enumerate(ranges) if not i or ranges[i - 1][1] <= one[0]]
 
-    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
-        places = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]
-        places = [one for i, one in enumerate(places) if not i or places[i - 1][1] <= one[0]]
-        super().__init__(places)
-        self._elf = elf
-        self._rules = rules
-        self._made: dict[int, list[tuple[int, int]]] = {}
-
-    def _all(self, piece: int) -> list[tuple[int, int]]:
-        made = self._made.get(piece)
-        if made is None:
-            start, end = self.starts[piece], self.ends[piece]
-            code = bytes(self._elf.read(start, end - start) or b"")
-            made = self._made[piece] = [(start + at, self._rule(depth)) for at, depth in depths(code)]
-        return made
-
-    def _rule(self, depth: int) -> int:
-        if not depth:
-            return NO_RULE
+    def rule_of(depth: int) -> int:
         saved = {RIP: (AT_CFA, -8, 0)}
         try:
-            return self._rules.add((CFA_REGISTER, RSP, depth, 0), saved, column=RIP, source=RuleSource.CODE)
+            return rules.add((CFA_REGISTER, RSP, depth, 0), saved, column=RIP, source=RuleSource.CODE)
         except OverflowError:
             return NO_RULE
 
+    def rows_of(start: int, end: int) -> list[tuple[int, int]]:
+        code = bytes(elf.read(start, end - start) or b"")
+        return [(start + at, rule_of(depth) if depth else NO_RULE) for at, depth in depths(code)]
 
-def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:
-    """The tables of a file, None if it has none."""
-    made = Stubs(elf, rules)
-    return made if len(made.starts) else None
+    return PairSource(ranges, rows_of, apart=True) if ranges else None
