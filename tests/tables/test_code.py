@@ -19,8 +19,8 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
+from undwarf.tables.code.noreturn_names import is_noreturn
 from undwarf.tables.code.parts import circles
-from undwarf.tables.code.returning import is_known
 from undwarf.tables.from_code import CodeSource, source
 from undwarf.tables.function_starts import searched_functions
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
@@ -783,4 +783,4 @@ def test_stubs_that_are_said_to_be_huge_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_sanitizers_reports_end_the_program_unless_they_are_asked_not_to(name: str, ends: bool) -> None:
-    assert is_known(name) is ends
+    assert is_noreturn(name) is ends

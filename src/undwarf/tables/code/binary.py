@@ -9,11 +9,11 @@ from undwarf.tables.code.decoding import decode, only_padding
 from undwarf.tables.code.exceptions import LandingPads
 from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions, find_functions
+from undwarf.tables.code.jump_tables import Pointers, read_offsets, read_words
+from undwarf.tables.code.noreturn_names import is_noreturn
 from undwarf.tables.code.parts import FUNCTION, PIECE, Parts
-from undwarf.tables.code.returning import is_known
 from undwarf.tables.code.rows import agreed, completed
 from undwarf.tables.code.stack_state import RuleWords, State
-from undwarf.tables.code.switches import Pointers, read_offsets, read_words
 
 __all__ = ["Binary"]
 
@@ -110,7 +110,7 @@ class Binary:
         key = (address, pointer)
         known = self._never.get(key)
         if known is None:
-            known = self._never[key] = is_known(self._name(address, pointer))
+            known = self._never[key] = is_noreturn(self._name(address, pointer))
         return known
 
     def changed_by(self, address: int) -> set[int] | None:

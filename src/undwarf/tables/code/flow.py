@@ -11,7 +11,6 @@ from heapq import heappop, heappush
 
 from undwarf.tables.code import operations as do
 from undwarf.tables.code.decoding import only_padding
-from undwarf.tables.code.effects import CLOBBERED, Effects, table_entry
 from undwarf.tables.code.program import Program
 from undwarf.tables.code.stack_state import (
     ANCHORS,
@@ -29,6 +28,7 @@ from undwarf.tables.code.stack_state import (
     merge,
     rule_of,
 )
+from undwarf.tables.code.transfer import CLOBBERED, Effects, table_entry
 from undwarf.tables.rule_kinds import CFA_REGISTER
 
 __all__ = ["Flow"]

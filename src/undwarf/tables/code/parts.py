@@ -8,16 +8,16 @@ a range follows from the code alone, not from what was asked before.
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from undwarf.elf import ElfFile
 from undwarf.elf.headers import ET_EXEC
 from undwarf.limits import Limits
-from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.functions import Functions
 from undwarf.tables.code.reference_columns import between, has
 from undwarf.tables.code.references import CodeReferences
-from undwarf.tables.code.switches import Pointers
+
+if TYPE_CHECKING:
+    from undwarf.tables.code.binary import Binary
 
 __all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts", "circles"]
 
@@ -27,27 +27,11 @@ _MOST = 16
 """Functions that one part may belong to."""
 
 
-class Code(Protocol):
-    """What is asked of the program."""
-
-    elf: ElfFile
-
-    def code(self, start: int, end: int) -> bytes:
-        """Bytes of code."""
-
-    def flow(self, number: int) -> Flow:
-        """The flow of one range as a function."""
-
-    @property
-    def pointers(self) -> Pointers:
-        """What start-up code relocates."""
-
-
 class Parts:
     """The kinds of a program's ranges, by their number in ``functions``. ``holes``: only what lies between functions
     that are described is asked for, and the code is not searched for who jumps where."""
 
-    def __init__(self, program: Code, functions: Functions, limits: Limits, *, holes: bool) -> None:
+    def __init__(self, program: "Binary", functions: Functions, limits: Limits, *, holes: bool) -> None:
         self._program = program
         self._functions = functions
         self._limits = limits
