@@ -1,9 +1,9 @@
-"""Which ranges of code are functions, and which are parts that the compiler moved away from functions.
+"""Distinguishes functions from parts that the compiler moved away from functions (cold parts).
 
-A part is known by its name, or by those who jump into it with a frame of theirs on the stack. Who does so may be a part
-itself, so that the functions it belongs to are found by going from a range to those that jump into it, and on. Ranges
-that jump into each other in a circle are decided together, the heaviest first (:meth:`Parts._weight`): what is found of
-a range follows from the code alone, not from what was asked before.
+A part is known by its name, or by jumps into it that come with a frame on the stack. Such a jump may come from another
+part, so that owners are found by following jumps backwards. Ranges that jump into each other form a cycle and are
+decided together, the heaviest first (:meth:`Parts._weight`): the result depends on the code alone, not on the order of
+look-ups.
 """
 
 from bisect import bisect_left
@@ -28,8 +28,8 @@ _MOST = 16
 
 
 class Parts:
-    """The kinds of a program's ranges, by their number in ``functions``. ``holes``: only what lies between functions
-    that are described is asked for, and the code is not searched for who jumps where."""
+    """The kinds of a program's ranges, by their number in ``functions``. ``holes``: only code between described
+    functions is looked up, and the code is not searched for references."""
 
     def __init__(self, program: "Binary", functions: Functions, limits: Limits, *, holes: bool) -> None:
         self._program = program
@@ -45,7 +45,7 @@ class Parts:
         self._by_name: dict[str, list[int]] | None = None
 
     def may_be(self, number: int) -> bool:
-        """Whether a range could be a part, for all that refers to it."""
+        """Whether a range could be a part, by its references."""
         start = self._functions.starts[number]
         if start in self._functions.stubs:
             return False
@@ -53,12 +53,12 @@ class Parts:
         if name is not None:
             return ".cold" in name
         if self._holes:
-            # Compilers describe the parts they move away: what is left open is a function if it looks like one.
+            # Compilers describe the parts they move away: an undescribed range is a function if it looks like one.
             return not self.looks_called(number)
         return bool(self._jumping(number)) and not self._called(start) and start != self._program.elf.entry
 
     def looks_called(self, number: int) -> bool:
-        """Whether a range begins as functions do and parts of them seldom: at a round address, or to be jumped to."""
+        """Whether a range begins as functions do and parts seldom: at an aligned address, or with an endbr64."""
         start = self._functions.starts[number]
         return start & 15 == 0 or self._program.code(start, start + 4) == b"\xf3\x0f\x1e\xfa"
 
@@ -69,13 +69,13 @@ class Parts:
         return self._kinds[number]
 
     def owners(self, number: int) -> list[int]:
-        """The functions that a part may be of."""
+        """The functions that a part may belong to."""
         if number not in self._owners:
             self._find_owners(number)
         return self._owners[number]
 
     def forget_owners(self) -> None:
-        """Give up what is remembered of owners where that has become much; it is found again."""
+        """Drop the cached owners when they are many; they are computed again."""
         if len(self._owners) > 16 * self._limits.code_parts:
             self._owners.clear()
 
@@ -85,11 +85,11 @@ class Parts:
             return FUNCTION
         if start in self._functions.names:
             return PIECE
-        # A part is where others go with frames of theirs; a function is where they go without.
+        # A part is entered with the frame of the function on the stack, a function without.
         flows = [self._program.flow(owner) for owner in self.owners(number)]
-        if any((start, end) in flow.framed for flow in flows):
+        if any((start, end) in flow.entered_with_frame for flow in flows):
             return PIECE
-        if any((start, end) in (*flow.left, *flow.pieces) for flow in flows) or self.looks_called(number):
+        if any((start, end) in (*flow.tail_calls, *flow.pieces) for flow in flows) or self.looks_called(number):
             return FUNCTION
         return UNKNOWN
 
@@ -110,8 +110,8 @@ class Parts:
                 self._decide(circle)
 
     def _decide(self, circle: list[int]) -> None:
-        """Find the owners of ranges that depend on each other; those of all others they depend on are known. Whoever
-        jumps into one of them may go on to all, and so may those among them that turn out to be functions."""
+        """Find the owners of ranges that depend on each other; those of all others that they depend on are known. A
+        function that jumps into one of them may reach all, and so may functions among them."""
         inside = set(circle)
         found = dict.fromkeys(owner for one in sorted(circle) for owner in self._owners_outside(one, inside))
         for one in sorted(circle, key=lambda one: (*self._weight(one), -one), reverse=True):
@@ -121,7 +121,7 @@ class Parts:
 
     def _dependencies(self, number: int) -> dict[int, list[int]] | None:
         """For a range and all that its owners depend on, the ranges that may be parts whose owners are owners of it
-        too; None where that are more than the limit."""
+        too; None where there are more than the limit."""
         found: dict[int, list[int]] = {}
         waiting = [number]
         while waiting:
@@ -138,7 +138,7 @@ class Parts:
         return found
 
     def _owners_outside(self, number: int, circle: set[int]) -> Iterable[int]:
-        """The functions that jump into a range, and the owners of the parts that do, but for those in its circle."""
+        """The functions that jump into a range, and the owners of parts that do; not those of its own cycle."""
         named = self._named_owners(number)
         if named:
             return named
@@ -150,7 +150,7 @@ class Parts:
         return found
 
     def _named_owners(self, number: int) -> list[int]:
-        """The functions that a part is called after; of a function that has a name, itself."""
+        """The functions that a part is named after; of a function that has a name, itself."""
         name = self._functions.names.get(self._functions.starts[number])
         if name is None or ".cold" not in name:
             return [] if name is None else [number]
@@ -164,7 +164,7 @@ class Parts:
         return [one for one in at[:_MOST] if one is not None]
 
     def _sources(self, number: int) -> list[int]:
-        """The ranges with jumps into this one, but for parts of it that lead back. Of two ranges that jump into each
+        """The ranges with jumps into this one, but for parts of it that jump back. Of two ranges that jump into each
         other the function is the heavier one."""
         return [
             one
@@ -173,8 +173,8 @@ class Parts:
         ]
 
     def _weight(self, number: int) -> tuple[bool, bool, int]:
-        """Of ranges that jump into each other the function is the one that something has the address of, else the one
-        that looks like one, else the largest."""
+        """Of ranges that jump into each other the function is the one whose address something has, else the one that
+        looks like one, else the largest."""
         start = self._functions.starts[number]
         known = start in self._functions.names or self._called(start) or self._taken(start)
         return known, self.looks_called(number), self._functions.ends[number] - start
@@ -182,7 +182,7 @@ class Parts:
     # -- references ---------------------------------------------------------------------------------------------
 
     def _jumping(self, number: int) -> "memoryview | list[int]":
-        """The ranges with jumps into this one, rising."""
+        """The ranges with jumps into this one, ascending."""
         if self._read() is None:
             return []
         return self._from[self._first[number] : self._first[number + 1]]
@@ -212,15 +212,15 @@ class Parts:
         return has(pointers, address) or address in in_data
 
     def _read(self) -> CodeReferences | None:
-        """What all code refers to; None where the code is not searched."""
+        """References of all code; None if the code is not searched."""
         if self._references is None and not self._holes:
             functions, elf = self._functions, self._program.elf
-            made = self._references = functions.references or CodeReferences(elf, functions.code, self._limits)
-            self._first, self._from = between(made.sources, made.targets, functions.starts, functions.ends)
+            found = self._references = functions.references or CodeReferences(elf, functions.code, self._limits)
+            self._first, self._from = between(found.sources, found.targets, functions.starts, functions.ends)
         return self._references
 
     def _pointed_to(self) -> set[int]:
-        """Starts of ranges that words of data have, where nothing relocates these."""
+        """Starts of ranges in words of data, of programs that are not relocated."""
         elf = self._program.elf
         found: set[int] = set()
         if elf.kind == ET_EXEC:
@@ -234,8 +234,7 @@ class Parts:
 
 
 def circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
-    """The strongly connected components of a graph, each behind those it depends on (Tarjan 1972, with a stack of its
-    own)."""
+    """The strongly connected components of a graph, each after those it depends on (Tarjan 1972, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     open_ones: list[int] = []
