@@ -22,10 +22,10 @@ SUPPORTED = frozenset(((EM_386, "little"), (EM_X86_64, "little"), (EM_AARCH64, "
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions, best first; a file is read when it is asked.
+    """Providers of functions, best first.
 
     ``quick`` begins with the search table of `.eh_frame`, as gcc's unwinder does at run time. All of `.eh_frame` is
-    then read only where the table has proved wrong, or to see which holes another source is to fill.
+    then read only if the table proves wrong, or to find holes that another source is to fill.
     """
     elf, rules, limits, defects = request.elf, request.rules, request.limits, request.defects
     found: list[Provider] = []
@@ -38,7 +38,7 @@ def providers(request: Request) -> list[Provider]:
             by_table.append(source)
         return source
 
-    def whole() -> SectionSource | None:
+    def whole_section() -> SectionSource | None:
         if by_table and not by_table[0].damaged and not request.followed and not has_debug_frame():
             return None
         return eh_frame(elf, rules, limits, defects)
@@ -60,8 +60,8 @@ def providers(request: Request) -> list[Provider]:
         if kind == "debug-frame":
             found += [from_main_file, from_debug_file]
         else:
-            # The quick pass is replaced by the whole section, so that nothing may come before it.
-            found += [indexed, whole] if request.quick and not found else [whole]
+            # The whole section replaces the quick pass, so that nothing may come before it.
+            found += [indexed, whole_section] if request.quick and not found else [whole_section]
     return found
 
 
@@ -126,7 +126,7 @@ def _eh_frame(elf: ElfFile, header: EhFrameHeader | None) -> tuple[memoryview, i
         if data is not None and len(data):
             return data, section.address, True
     if header is not None and header.eh_frame:
-        # No section headers: it goes on to the end of its segment at most.
+        # No section headers: it ends with its segment at the latest.
         address = header.eh_frame
         for load in elf.segments:
             if load.type == PT_LOAD and load.address <= address < load.address + load.file_size:
@@ -153,7 +153,7 @@ def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
 
 
 def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> SectionSource | None:
-    """All functions of the section; None where there are none."""
+    """All functions of the section; None if there are none."""
     header = find_header(elf)
     found = _eh_frame(elf, header)
     if found is None or not _readable(elf, ".eh_frame", defects):
@@ -174,7 +174,7 @@ def _symbols(elf: ElfFile) -> list[int]:
 def _from_debug_frame(
     elf: ElfFile, main: ElfFile, rules: RuleSet, limits: Limits, defects: Defects
 ) -> SectionSource | None:
-    """``elf`` has the section; ``main``, the file that runs, says where code is."""
+    """``elf`` has the section; ``main``, the file that runs, has the code."""
     data = elf.section_data(".debug_frame")
     if data is None or not len(data) or not _readable(elf, ".debug_frame", defects):
         return None

@@ -1,12 +1,12 @@
 """Unwind rules of code that a runtime copies into anonymous memory, from the template in its file.
 
 CPython since 3.12 has a function of a dozen bytes between two symbols of its own. With ``-X perf`` and ``-X perf_jit``
-each Python function gets a copy, through which the interpreter is called, so that the copy's address tells which
-function it is. All copies have the template's instructions, whose rules :mod:`undwarf.tables.code` finds: no section
-describes them. Source: Python/asm_trampoline.S, Python/perf_trampoline.c.
+each Python function gets a copy, through which the interpreter is called, so that the copy's address identifies the
+function. :mod:`undwarf.tables.code` computes the rules of the template, which no section describes. Source:
+Python/asm_trampoline.S, Python/perf_trampoline.c.
 
-A rule holds only where the return address follows a call: that this address is in a copy is known from a map that
-may be of another program.
+A rule applies only if the return address follows a call: that this address is in a copy is known from a map that may be
+of another program.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,14 +33,14 @@ _TOO_MANY = "too many copies of code"
 
 PAGE = 4096
 READ_BYTES = 16 * PAGE
-"""Of memory that is searched for copies at once: what CPython maps for them."""
+"""Bytes of memory that are searched for copies at once: what CPython maps for them."""
 
 Read = Callable[[int, int], bytes]
-"""Memory of a process: from an address on, up to another one at most, as far as it can be read."""
+"""Reads the memory of a process from an address to an end, as far as possible."""
 
 
 def template_of(elf: ElfFile, limits: Limits = DEFAULT) -> bytes | None:
-    """The code that a file's program copies; None where it has none, or for a machine whose copies keep frame pointers
+    """The code that a file's program copies; None if there is none, or for a machine whose copies have frame pointers
     anyway (AArch64)."""
     if elf.machine != EM_X86_64 or not elf.is_64 or elf.byte_order != "little":
         return None
@@ -53,7 +53,7 @@ def template_of(elf: ElfFile, limits: Limits = DEFAULT) -> bytes | None:
 
 
 def _values(elf: ElfFile, symbols: str, strings: str, wanted: Iterable[bytes]) -> dict[bytes, int]:
-    """The values of those of the wanted symbols that a table defines."""
+    """The values of wanted symbols that a table defines."""
     names = elf.section_data(strings)
     if names is None:
         return {}
@@ -73,11 +73,11 @@ class CopySource:
     indexed = False
 
     def __init__(self, size: int, starts: Iterable[int], rows: list[tuple[int, int]]) -> None:
-        kept: list[int] = []
+        taken: list[int] = []
         for start in starts:
-            if (not kept or start >= kept[-1] + size) and start + size <= 1 << 64:
-                kept.append(start)
-        self.starts, self.ends = range_columns([(start, start + size) for start in kept])
+            if (not taken or start >= taken[-1] + size) and start + size <= 1 << 64:
+                taken.append(start)
+        self.starts, self.ends = range_columns([(start, start + size) for start in taken])
         self._rows = rows
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
@@ -86,13 +86,13 @@ class CopySource:
         return columns(cut([(first + at, rule) for at, rule in self._rows], start, end))
 
     def compile_all(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.starts) * len(self._rows)
 
 
 def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> list[tuple[int, int]]:
-    """(offset, rule number) of a template's instructions; NO_RULE where nothing is known."""
-    # Only here: few programs need it, and the decoder takes a tenth of all loading.
+    """(offset, rule number) of a template's instructions; NO_RULE where the rule is unknown."""
+    # Imported here: few programs need it, and the decoder takes a tenth of all loading.
     from undwarf.tables.code.snippet import rules_of
 
     found = []
@@ -115,8 +115,8 @@ def table_of_copies(
     defects: Defects | None = None,
     subject: str = "",
 ) -> UnwindTable:
-    """The table of copies at known addresses (``starts``, ascending), by these. The first ``limits.copies`` are taken;
-    that there are more is counted in ``defects``, with ``subject``."""
+    """The table of copies at known addresses (``starts``, ascending). The first ``limits.copies`` are taken; that there
+    are more is counted in ``defects``, with ``subject``."""
     if len(starts) > limits.copies and defects is not None:
         defects.add(_TOO_MANY, subject, detail=f"limit {limits.copies}")
     source = CopySource(len(template), starts[: limits.copies], template_rows(template, rules, limits))
@@ -126,8 +126,8 @@ def table_of_copies(
 def table_in_memory(
     template: bytes, read: Read, rules: RuleSet, limits: Limits, defects: Defects, subject: str = ""
 ) -> UnwindTable:
-    """The table of copies in the memory of a running process, which is searched for them around each address that lies
-    in none so far. At most ``limits.copies`` are known; that there are more is counted in ``defects``."""
+    """The table of copies in the memory of a running process, which is searched around each address that is in none so
+    far. At most ``limits.copies`` are known; that there are more is counted in ``defects``."""
     rows: list[tuple[int, int]] = []
     size = len(template)
 

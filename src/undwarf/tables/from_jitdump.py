@@ -1,12 +1,14 @@
-"""Unwind rules of just-in-time compiled code, from the `.eh_frame` that a jitdump file has for each function."""
+"""Unwind rules of just-in-time compiled code, from the `.eh_frame` of each function in a jitdump file."""
 
-from undwarf.column import zeros
+from array import array
+
 from undwarf.defects import Defects
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.python_rows import range_columns
 from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
@@ -24,26 +26,23 @@ class JitSource:
 
     def __init__(self, dump: JitDump, rules: RuleSet, limits: Limits, defects: Defects) -> None:
         self._numbers = [number for number in range(len(dump.codes)) if dump.unwinding(number) is not None]
-        self.starts = zeros("Q", len(self._numbers))
-        self.ends = zeros("Q", len(self._numbers))
-        for i, number in enumerate(self._numbers):
-            code = dump.codes[number]
-            self.starts[i], self.ends[i] = code.offset, code.offset + code.size
+        codes = [dump.codes[number] for number in self._numbers]
+        self.starts, self.ends = range_columns([(code.offset, code.offset + code.size) for code in codes])
         self._dump = dump
         self._rules = rules
         self._limits = limits
         self._defects = defects
-        self._made: dict[int, Rows] = {}
+        self._known: dict[int, Rows] = {}
 
     def rows(self, piece: int, start: int, end: int) -> Rows:
-        """(addresses, rule numbers) of one function's rows, made at the first call; NO_RULE marks a hole."""
-        made = self._made.get(piece)
-        if made is None:
-            made = self._made[piece] = self._rows(self._numbers[piece], start, end)
-        return made
+        """(addresses, rule numbers) of one function's rows, computed at the first call; NO_RULE marks a hole."""
+        rows = self._known.get(piece)
+        if rows is None:
+            rows = self._known[piece] = self._rows(self._numbers[piece], start, end)
+        return rows
 
     def compile_all(self) -> int:
-        """Make all functions' rows; how many there are."""
+        """Compute all functions' rows; the number of rows."""
         return sum(
             len(self.rows(i, start, end)[0]) for i, (start, end) in enumerate(zip(self.starts, self.ends, strict=True))
         )
@@ -51,15 +50,15 @@ class JitSource:
     def _entries(self, data: memoryview, address: int, start: int, end: int) -> Entries:
         """The entries for the code from ``start`` to ``end``.
 
-        A runtime may misjudge how far behind its code perf puts them (CPython counts on 16 bytes of code, where it has
-        8 without CET). A single entry of just the code's length describes the code all the same.
+        A runtime may misjudge how far after its code perf puts them (CPython assumes 16 bytes of code, where it has 8
+        without CET). A single entry of exactly the code's length describes the code all the same.
         """
 
         def scan(address: int, code: tuple[int, int]) -> Entries:
-            made = Entries(data, address, debug=False, word=8, code=[code], max_entries=self._limits.fdes)
-            made.scan(True)
-            made.arrange()
-            return made
+            found = Entries(data, address, debug=False, word=8, code=[code], max_entries=self._limits.fdes)
+            found.scan(True)
+            found.arrange()
+            return found
 
         entries = scan(address, (start, end))
         if not len(entries.starts):
@@ -97,20 +96,17 @@ class JitSource:
         if at < end:
             addresses.append(at)
             rules.append(NO_RULE)
-        made = zeros("Q", len(addresses)), zeros("I", len(addresses))
-        for i, (one, rule) in enumerate(zip(addresses, rules, strict=True)):
-            made[0][i], made[1][i] = one, rule
-        return made
+        return memoryview(array("Q", addresses)), memoryview(array("I", rules))
 
 
 def table_of_jitdump(
     dump: JitDump, rules: RuleSet, limits: Limits = DEFAULT, defects: Defects | None = None
 ) -> UnwindTable:
-    """The unwind table of a dump's code. Only little-endian files have rules here, as elsewhere."""
+    """The unwind table of a dump's code; empty for big-endian files."""
     found = Defects() if defects is None else defects
 
     def source() -> JitSource | None:
-        made = JitSource(dump, rules, limits, found) if dump.byte_order == "little" else None
-        return made if made is not None and len(made.starts) else None
+        functions = JitSource(dump, rules, limits, found) if dump.byte_order == "little" else None
+        return functions if functions is not None and len(functions.starts) else None
 
     return UnwindTable(rules, [source], dump.machine)

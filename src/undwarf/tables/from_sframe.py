@@ -23,16 +23,13 @@ SUPPORTED = frozenset(ABIS)
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions: the file's section."""
+    """Providers of functions: the file's section."""
 
-    def whole() -> SectionSource | None:
-        return _from_elf(request)
-
-    return [whole]
+    return [lambda: _from_elf(request)]
 
 
 def find_section(elf: ElfFile) -> tuple[memoryview, int] | None:
-    """Bytes and address of an ELF file's section, found by its program header where there are no section headers."""
+    """Bytes and address of an ELF file's section, by its program header if there are no section headers."""
     section = elf.section(".sframe")
     if section is not None:
         data = elf.section_data(section)
@@ -80,8 +77,8 @@ def source_of_section(
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
 ) -> SectionSource | None:
-    """The functions of a section's bytes, which are loaded at ``address``; None, and a defect, where they are none of
-    this machine. ``code``: (address, address behind) of executable memory. ``read(address, size)`` gives code."""
+    """The functions of a section's bytes, loaded at ``address``; None, and a defect, if they are not of this machine.
+    ``code``: (start, end) of executable memory. ``read(address, size)`` gives code."""
     found = defects if defects is not None else Defects()
     header = read_header(data)
     if isinstance(header, str):
@@ -109,8 +106,8 @@ def source_of_section(
 def _correct_stubs(functions: SFrameFunctions, read: Reader) -> None:
     """Lower the call frame address of linkage stubs that begin with their jump.
 
-    ld to 2.47 states for `.plt.got`, which pushes nothing, what holds in `.plt` after a push: eight bytes too many
-    (binutils, bfd/elfxx-x86.c). Rows that repeat are for stubs only, so that there are few to look at.
+    ld to 2.47 writes for `.plt.got`, which pushes nothing, the rule of `.plt` after a push: eight bytes too many
+    (binutils, bfd/elfxx-x86.c). Only stubs have rows that repeat, so that there are few to check.
     """
     for number, info in enumerate(functions.infos):
         if info & MASK and functions.blocks[number]:
@@ -120,5 +117,5 @@ def _correct_stubs(functions: SFrameFunctions, read: Reader) -> None:
 
 
 def _begins_with_jump(code: bytes) -> bool:
-    """Whether code is an indirect jump, maybe behind an endbr64 and a bnd."""
+    """Whether code is an indirect jump, maybe after an endbr64 and a bnd."""
     return code.removeprefix(b"\xf3\x0f\x1e\xfa").removeprefix(b"\xf2").startswith(b"\xff\x25")

@@ -1,10 +1,10 @@
-"""Unwind rules of code that GHC compiles on x86-64: how a stack continues on the C stack.
+"""Unwind rules of code that GHC compiles on x86-64, to continue on the C stack.
 
-The Haskell stack is in the heap; rbp points to it. The stack pointer stays where `StgRun` of the run time left it
-when it jumped into Haskell code, below what C's functions may take and below the registers that `StgRun` saved, so
-that its caller, the scheduler, is at one distance from all Haskell code. Only calls of C move the stack pointer, by
-what they add back right behind the call. Sources: StgCRun.c and includes/rts/Constants.h of GHC
-(RESERVED_C_STACK_BYTES, STG_RUN_STACK_FRAME_SIZE), GHC's CmmToAsm/X86/CodeGen.hs (genCCall64).
+The Haskell stack is in the heap; rbp points to it. The stack pointer stays where `StgRun` of the runtime left it when
+it jumped into Haskell code, below a reserve for functions of C and below the registers that `StgRun` saved, so that its
+caller, the scheduler, is at one distance from all Haskell code. Only calls of C move the stack pointer, by an amount
+that is added back right after the call. Sources: StgCRun.c and includes/rts/Constants.h of GHC (RESERVED_C_STACK_BYTES,
+STG_RUN_STACK_FRAME_SIZE), GHC's CmmToAsm/X86/CodeGen.hs (genCCall64).
 """
 
 import re
@@ -20,9 +20,9 @@ from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL, RuleSo
 from undwarf.tables.rule_set import RuleSet
 
 _RESERVED = 16384
-"""Bytes that functions of C called from Haskell may take without asking."""
+"""Bytes of stack reserved for functions of C that Haskell calls."""
 _SAVED = {3: -56, 6: -48, 12: -40, 13: -32, 14: -24, 15: -16, RIP: -8}
-"""Where `StgRun` saves DWARF's registers, from the call frame address on."""
+"""Offsets of the registers that `StgRun` saves, by DWARF number, from the call frame address."""
 _FRAME = _RESERVED + 56
 """Bytes from the stack pointer in Haskell code to the call frame address of `StgRun`."""
 
@@ -31,24 +31,24 @@ _LIBRARY = b"libHS"
 """How the names of GHC's libraries begin."""
 _MOST_DYNAMIC = 1 << 16
 _STG_RUN = b"\x11\x03\x80\x70\x11\x06\xff\x6f\x11\x0c\xfe\x6f\x11\x0d\xfd\x6f\x11\x0e\xfc\x6f\x11\x0f\xfb\x6f"
-"""What `.eh_frame` has of `StgRun` alone: DW_CFA_offset_extended_sf of the six registers, 16,384 bytes up and more."""
+"""Unique to `StgRun` in `.eh_frame`: DW_CFA_offset_extended_sf of the six registers, 16,384 bytes up and more."""
 _MOST_DESCRIBED = 1 << 20
-"""Bytes of `.eh_frame` that are searched: GHC describes no code of Haskell there, so programs of Haskell have few."""
+"""Bytes of `.eh_frame` that are searched: it describes no code of GHC, so that it is small in programs of Haskell."""
 
 _ENTERED = b"\x48\x83\xec\x30\x48\x89\xe0\x48\x81\xec\x00\x40\x00\x00"
 """How `StgRun` begins: sub $48,%rsp; mov %rsp,%rax; sub $16384,%rsp."""
 CALL, CALL_LENGTH = b"\xe8", 5
 
 _BLOCK = 1 << 14
-"""Bytes of code whose calls are looked for at once."""
+"""Bytes of code that are searched for calls at once."""
 _LONGEST = 256
-"""Bytes from where the stack pointer moves down for a call to where it is back."""
+"""Most bytes between the instructions that move the stack pointer down for a call and back."""
 _ENTRY = 64
 _CALL = re.compile(
     rb"(?:\xe8.{4}|\xff\x15.{4}|\x41?\xff[\xd0-\xd7])\x48(?:\x83\xc4(?P<byte>[\x08-\x78])|\x81\xc4(?P<long>.{3}\0))",
     re.DOTALL,
 )
-"""A call of C, and `add $bytes,%rsp` behind it."""
+"""A call of C, and `add $bytes,%rsp` after it."""
 _DOWN = b"\x48\x83\xec"
 """sub $bytes,%rsp"""
 
@@ -90,8 +90,8 @@ def _has_stg_run(elf: ElfFile) -> bool:
 
 
 def add_rule(rules: RuleSet, below: int = 0) -> int:
-    """The number of the rule of Haskell code whose stack pointer is ``below`` bytes under where it stays; 0xffffffff
-    where the set is full. It holds where the return address follows a call of `StgRun`."""
+    """The number of the rule of Haskell code with the stack pointer ``below`` bytes under its usual place; NO_RULE if
+    the set is full. It applies only if the return address follows a call of `StgRun`."""
     saved = {register: (AT_CFA, place, 0) for register, place in _SAVED.items()}
     cfa = (CFA_REGISTER, RSP, _FRAME + below, 0)
     try:
@@ -101,7 +101,7 @@ def add_rule(rules: RuleSet, below: int = 0) -> int:
 
 
 def depths(code: bytes) -> list[tuple[int, int]]:
-    """(offset, bytes that the stack pointer is below where it stays) of code, ascending; -1 where that is not known."""
+    """(offset, bytes that the stack pointer is below its usual place) of code, ascending; -1 if unknown."""
     found = [(0, 0)]
     done = 0
     for call in _CALL.finditer(code):

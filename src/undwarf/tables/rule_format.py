@@ -1,17 +1,18 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Sizes, in words, of what tables keep in columns, and what stands there in place of the number of a rule."""
+"""Sizes of rules in words, and marks in place of a rule's number."""
 
 STRIDE = 80
-"""A rule: 32-bit words, see :mod:`undwarf.tables.model`."""
+"""32-bit words of a rule (`tables/rule.pxd`)."""
 ENTRIES = 18
-"""Registers that a rule restores at most."""
+"""The most registers that a rule restores."""
 
 STATE = 40
-"""What rules are compared by: CFA, its extra, registers, and in the last word what else counts."""
+"""64-bit words of a state, by which rules are compared: the call frame address, its extra word, registers, and in the
+last word everything else."""
 SIGNED = 1 << 16
-"""In such a state's first word: the return address is signed (AArch64)."""
+"""In a state's first word: the return address is signed (AArch64)."""
 
 NO_RULE = 0xFFFFFFFF
 """In rows: there is no rule for these addresses."""
 UNKNOWN = 0xFFFFFFFE
-"""In the rows of a whole file: they do not cover these addresses, another source may."""
+"""In the rows of a whole file: not covered; another source may have a rule."""

@@ -29,7 +29,7 @@ EXPRESSION = 6
 IS_EXPRESSION = 7
 """Is the value of expression ``value``."""
 REGISTER_PLUS = 8
-"""In no rule, but in what SFrame says: an offset added, for which a rule needs an expression."""
+"""Only in keys of SFrame: the register plus an offset, which takes an expression in a rule."""
 
 # Flags.
 FLAG_SIGNAL = 1
@@ -38,13 +38,13 @@ FLAG_OUTERMOST = 2
 FLAG_SIGNED = 4
 """The return address is signed."""
 FLAG_EXPRESSION = 8
-"""It has an expression."""
+"""Of rules with an expression."""
 FLAG_UNPROVEN = 16
-"""It holds only if the return address follows a call."""
+"""It applies only if the return address follows a call."""
 FLAG_INTERRUPTED = 32
 """Interrupted code of x86-64: above the return address is the code segment; its lowest two bits are 0 in the kernel."""
 FLAG_HASKELL = 64
-"""Of Haskell code: holds only if the return address follows a call of ``StgRun``."""
+"""Of Haskell code: it applies only if the return address follows a call of ``StgRun``."""
 
 
 class RuleSource(IntEnum):

@@ -25,7 +25,7 @@ from undwarf.tables.cfi.fde_reader import FdeReader
 @cython.exceptval(check=False)
 @cython.locals(base="const unsigned char *")
 def _signed(base: Any, at: cython.Py_ssize_t) -> cython.ulonglong:
-    """A signed 32-bit number; the caller has checked that it lies inside the data."""
+    """A signed 32-bit number; the caller has checked that it is inside of the data."""
     value: cython.ulonglong = number(base, at, 4)
     if value >> 31:
         value |= ALL_ONES << 32
@@ -163,7 +163,7 @@ class Entries:
     @cython.nogil
     @cython.exceptval(-1)
     def load(self, entry: cython.Py_ssize_t) -> cython.int:
-        """Let ``reader.fde`` be this entry; 0 if it is damaged or does not start where the search table says."""
+        """Load an entry into ``reader.fde``; 0 if it is damaged or does not start where the search table has it."""
         if self.indexed:
             if self.reader.read(self._offsets[entry]) < 0 or self.reader.kind != EntryKind.FUNCTION:
                 return 0
@@ -252,9 +252,9 @@ class Entries:
     # -- GHC's lengths ------------------------------------------------------------------------------------------
 
     def short_cies(self) -> set[int]:
-        """The CIEs of functions whose rows go on past their stated end (GHC 9 states the length of a function's first
-        block), and those with the same instructions: not all functions have such rows, but all lengths are too short.
-        Only of `.debug_frame`, and of programs that begin by setting a location."""
+        """The CIEs of functions with rows past their stated end (GHC 9 states the length of a function's first block),
+        and those with the same instructions: not all functions have such rows, but all lengths are too short. Only of
+        `.debug_frame`, and of programs that begin by setting a location."""
         found: set[int] = set()
         entry: cython.Py_ssize_t
         program: cython.Py_ssize_t

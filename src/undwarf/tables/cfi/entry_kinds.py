@@ -1,5 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""What entries of call frame information are, what CIEs say of their entries, and what ends a scan of a section."""
+"""Kinds of entries of call frame information, flags of CIEs, and why a scan of a section ends."""
 
 from enum import IntEnum
 

@@ -42,7 +42,7 @@ class FdeReader:
         self, data: memoryview, address: int, *, debug: bool, word: int, code: Iterable[tuple[int, int]]
     ) -> None:
         i: cython.Py_ssize_t
-        # Offsets are kept in 32 bits; an empty section gets a byte, so that there is an address to point to.
+        # Offsets have 32 bits; an empty section gets a byte, so that there is an address to point to.
         self.section = data[:0xFFFFFFFF] if len(data) else memoryview(b"\0")
         self.data = self.section
         self.base = cython.address(self.data[0])

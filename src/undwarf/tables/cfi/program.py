@@ -234,7 +234,7 @@ class Programs(RowProducer):
         self.data_align = factors.data_align
         self.last = last
         self.depth = 0
-        # The entries lie inside the section, so that at < end is all that reading a byte needs.
+        # Entries are inside of the section, so that at < end is all that reading a byte needs.
         if end > self.data.shape[0]:
             end = self.data.shape[0]
         while at < end:
@@ -288,7 +288,7 @@ class Programs(RowProducer):
     @cython.exceptval(check=False)
     def read_operands(self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Read the LEB128 operands of an instruction below 0x40 into ``number`` and ``value``; where they end, past
-        ``end`` if they are cut short or there is no such instruction. Of a block it reads only how long it is."""
+        ``end`` if they are cut short or there is no such instruction. Of a block only the length is read."""
         kind: cython.int = self.operands[op]
         self.number = self.value = 0
         if kind == NO_INSTRUCTION:

@@ -24,7 +24,7 @@ from undwarf.tables.rule_kinds import (
 
 
 class Kind(Enum):
-    """What an entry's frame is: unknown, the last, called, or interrupted, with all or five registers saved."""
+    """The frame of an entry: unknown, the outermost, called, or interrupted, with all or five registers saved."""
 
     UNDEFINED = 0
     END = 1
@@ -34,8 +34,8 @@ class Kind(Enum):
 
 
 class Base(Enum):
-    """What an offset counts from. BP is the frame pointer of either machine. The indirect ones read a word: at BP and
-    the offset, or at SP, to which the offset is then added."""
+    """The base of an offset. BP is the frame pointer of either machine. The indirect ones read a word: at BP and the
+    offset, or at SP, to which the offset is then added."""
 
     UNDEFINED = 0
     PREV_SP = 1
@@ -67,9 +67,9 @@ class Entry(NamedTuple):
 class Layout:
     """One layout of entries.
 
-    ``name`` is what we call it (the first kernel that had it is in ``since``); ``bases`` and ``kinds`` are in the order
-    of their numbers. ``kind_bits`` is how wide a kind is, ``signal_bit`` where the bit for interrupted callers is and
-    ``end_bit`` the one that tells the last frame from an unknown one; -1 where there is none.
+    ``name`` is ours, ``since`` the first kernel that had it; ``bases`` and ``kinds`` are in the order of their numbers.
+    ``kind_bits`` is the width of a kind, ``signal_bit`` the position of the bit for interrupted callers and ``end_bit``
+    that of the bit that distinguishes an outermost frame from an unknown one; -1 if there is none.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Layout:
 
     @property
     def used(self) -> int:
-        """The bits of the flags that mean something."""
+        """The bits of the flags that are in use."""
         bits = (1 << self.kind_at + self.kind_bits) - 1
         for bit in (self.signal_bit, self.end_bit):
             bits |= 1 << bit if bit >= 0 else 0
@@ -129,7 +129,7 @@ def _signed(value: int) -> int:
 
 
 def decode(layout: Layout, value: int) -> Entry | None:
-    """The entry that a little-endian number holds; None where the kernel would not know what to do with it."""
+    """The entry in a little-endian number; None for one that the kernel rejects."""
     words = [_signed(value >> 16 * i) for i in range(layout.size // 2 - 1)]
     flags = value >> 16 * len(words)
     offset, frame_offset = words[:2]
@@ -160,7 +160,7 @@ def decode(layout: Layout, value: int) -> Entry | None:
 
 
 def encode(layout: Layout, entry: Entry) -> int | None:
-    """The number that holds an entry; None where the layout has none for it."""
+    """The number of an entry; None if the layout has none."""
     kind, base = entry.kind, entry.base
     if any(one not in layout.bases for one in (base, entry.frame, entry.ra)):
         return None
@@ -202,8 +202,7 @@ class RuleWords(NamedTuple):
 
 _X86_64, _LOONGARCH = ARCHITECTURES[EM_X86_64], ARCHITECTURES[EM_LOONGARCH]
 _SCRATCH = {Base.AX: 0, Base.DX: 1, Base.DI: 5, Base.R10: 10, Base.R13: 13}
-"""Bases whose value only an interrupted frame knows, by DWARF register; the kernel takes it as it is, without the
-offset."""
+"""Bases whose value only an interrupted frame has, by DWARF register; the kernel uses it without the offset."""
 _BASE_OF = {number: base for base, number in _SCRATCH.items()} | {RSP: Base.SP, RBP: Base.BP}
 
 _PT_REGS = {
@@ -212,16 +211,17 @@ _PT_REGS = {
 }  # fmt: skip
 """Where struct pt_regs has the registers, by DWARF number (arch/x86/include/asm/ptrace.h)."""
 _UNKNOWN = {number: (UNDEFINED, 0, 0) for number in (*_X86_64.callee_saved, *_SCRATCH.values()) if number != RBP}
-"""What a call leaves of the registers that ORC does not follow: the function may have saved them anywhere."""
+"""Registers that ORC does not track: the function may have saved them anywhere."""
 _CALL_IP, _REGS_IP, _PARTIAL_IP, _PARTIAL_SP = -8, 128, 0, 24
 
 _RA, _SP, _FP = _LOONGARCH.return_address, _LOONGARCH.stack_pointer, _LOONGARCH.frame_pointer
 _LOONGARCH_REGS = {_RA: 8, _SP: 24, _FP: 176, LOONGARCH_PC: 264}
-"""What the unwinder takes of struct pt_regs (arch/loongarch/include/asm/ptrace.h): regs, orig_a0, csr_era."""
+"""The registers that the unwinder reads from struct pt_regs (arch/loongarch/include/asm/ptrace.h): regs, orig_a0,
+csr_era."""
 
 
 def rule_of(layout: Layout, entry: Entry) -> RuleWords | None:
-    """The rule that an entry stands for; None for code about which nothing is known."""
+    """The rule of an entry; None for code with an unknown frame."""
     if entry.kind is Kind.UNDEFINED:
         return None
     if layout.machine == EM_LOONGARCH:
@@ -236,13 +236,13 @@ def rule_of(layout: Layout, entry: Entry) -> RuleWords | None:
     elif base is Base.BP_INDIRECT:
         cfa = CFA_DEREF, RBP, offset, 0
     else:
-        # The last word is of no use to the walk: it keeps what the entry says.
+        # The last word keeps the entry's offset, which the walk does not need.
         cfa = CFA_REGISTER, _SCRATCH[base], 0, offset
     if entry.kind is Kind.REGS:
         registers = {number: (AT_CFA, at, 0) for number, at in _PT_REGS.items()}
         flags = FLAG_INTERRUPTED
     elif entry.kind is Kind.PARTIAL:
-        # Only five registers were saved: what an interruption before it has saved of the others is still true.
+        # Only five registers were saved: others that an earlier interruption saved are still valid.
         registers = {RIP: (AT_CFA, _PARTIAL_IP, 0), RSP: (AT_CFA, _PARTIAL_SP, 0)}
         flags = FLAG_INTERRUPTED
     else:
@@ -258,7 +258,7 @@ def rule_of(layout: Layout, entry: Entry) -> RuleWords | None:
 def _rule_of_loongarch(entry: Entry) -> RuleWords:
     if entry.kind is Kind.END:
         return RuleWords((CFA_UNDEFINED, 0, 0, 0), {_RA: (UNDEFINED, 0, 0)}, _RA, entry.signal, 0)
-    # The kernel takes the frame pointer as it is.
+    # The kernel uses the frame pointer without the offset.
     cfa = (CFA_REGISTER, _SP, entry.offset, 0) if entry.base is Base.SP else (CFA_REGISTER, _FP, 0, entry.offset)
     registers = {number: (UNDEFINED, 0, 0) for number in _LOONGARCH.callee_saved if number != _FP}
     column, flags = _RA, 0
@@ -273,11 +273,10 @@ def _rule_of_loongarch(entry: Entry) -> RuleWords:
 
 
 def entry_of(words: list[int]) -> "Entry | str":
-    """The entry that says what a rule of x86-64 says of the call frame address, the return address and the frame
-    pointer; the reason, where there is none.
+    """The entry for the call frame address, the return address and the frame pointer of a rule of x86-64; the reason,
+    if there is none.
 
-    ``words`` are the rule's, as :mod:`undwarf.tables.model` describes them. Other registers are not looked at: ORC does
-    not follow them.
+    ``words`` are the rule's, in the order of `tables/rule.pxd`. Other registers are ignored: ORC does not track them.
     """
     kind, register, offset, extra, flags, _source, count, column = words[:8]
     signal = bool(flags & FLAG_SIGNAL)

@@ -120,7 +120,7 @@ class SFrameFunctions(RowProducer):
     @cython.inline
     @cython.exceptval(check=False)
     def get(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.ulonglong:
-        """An unsigned number of ``size`` bytes; the caller has checked that they lie inside the data."""
+        """An unsigned number of ``size`` bytes; the caller has checked that they are inside of the data."""
         value: cython.ulonglong = 0
         i: cython.Py_ssize_t
         if self.big:

@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
 """The distinct rules of an SFrame section, each converted once.
 
-SFrame follows the call frame address, the return address and the frame pointer; these make a *key*, whose words are of
-the kind, the register (8 bits from the 8th on), what a lazy procedure linkage table needs (8 from the 16th) and the
-offset (32 from the 32nd). Other registers that a function gives back are undefined in its rules: it may have saved
-them, but where is not said.
+SFrame describes the call frame address, the return address and the frame pointer; these make a *key*, whose words have
+the kind, the register (8 bits from the 8th on), the first byte of a lazy linkage stub at which it has pushed (8 from
+the 16th) and the offset (32 from the 32nd). Other callee-saved registers are undefined in its rules: they may be saved,
+but SFrame does not describe where.
 """
 
 import os
@@ -27,7 +27,8 @@ KEY = cython.declare(cython.Py_ssize_t, 4)
 @cython.final
 @cython.cclass
 class SectionRules:
-    """What keys of one section are in the rule set; ``stack_pointer`` and its like are registers of its machine."""
+    """The numbers in the rule set of one section's keys; ``stack_pointer`` and the like are registers of its
+    machine."""
 
     callee_saved: Any
     _keys: Any
@@ -59,7 +60,7 @@ class SectionRules:
     @cython.exceptval(check=False)
     @cython.locals(key="const unsigned long long *", other="const unsigned long long *")
     def _slot(self, key: Any) -> cython.Py_ssize_t:
-        """Where a key is, or is to be put."""
+        """The slot of a key, or the free one for it."""
         value: cython.ulonglong = 0
         i: cython.Py_ssize_t
         at: cython.Py_ssize_t
@@ -82,7 +83,7 @@ class SectionRules:
     @cython.exceptval(-2)
     @cython.locals(key="const unsigned long long *")
     def find(self, key: Any) -> cython.longlong:
-        """The number of the rule of a key, -1 where it is new."""
+        """The number of a key's rule, -1 if the key is new."""
         number: cython.longlong = -1
         found: cython.uint = self._slots[self._slot(key)]
         if found:
@@ -94,7 +95,7 @@ class SectionRules:
     @cython.exceptval(-2)
     @cython.locals(key="const unsigned long long *")
     def intern(self, key: Any) -> cython.longlong:
-        """The number of the rule of a key, which is made if it is new; NOTHING where the set is full."""
+        """The number of a key's rule, which is added if the key is new; NO_RULE if the set is full."""
         number: cython.longlong = self.find(key)
         if number < 0:
             with cython.gil:
@@ -121,11 +122,11 @@ class SectionRules:
     @cython.cfunc
     @cython.exceptval(-1)
     def _widen(self) -> cython.int:
-        """Double the room for keys."""
+        """Double the capacity."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = self._of_key.shape[0]
-        self._keys = longer(self._keys, KEY * self._count, 2 * KEY * room)
-        self._of_key = longer(self._of_key, self._count, 2 * room)
+        capacity: cython.Py_ssize_t = self._of_key.shape[0]
+        self._keys = longer(self._keys, KEY * self._count, 2 * KEY * capacity)
+        self._of_key = longer(self._of_key, self._count, 2 * capacity)
         self._slots = zeros("I", 2 * self._slots.shape[0])
         for i in range(self._count):
             self._slots[self._slot(cython.address(self._keys[KEY * i]))] = cython.cast(cython.uint, i + 1)

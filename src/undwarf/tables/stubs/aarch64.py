@@ -1,8 +1,8 @@
 """Unwind rules of AArch64 procedure linkage tables, for which linkers write none.
 
-A stub leaves the stack alone and the return address in the link register; only the table's header, which asks the
-loader for an address, pushes x16 and x30. Source: ELF for the Arm 64-bit Architecture, "Procedure linkage tables", and
-what GNU ld and lld write.
+A stub does not change the stack, and the return address is in the link register; only the table's header, which asks
+the loader for an address, pushes x16 and x30. Source: ELF for the Arm 64-bit Architecture, "Procedure linkage tables",
+and the output of GNU ld and lld.
 """
 
 from undwarf.elf import ElfFile

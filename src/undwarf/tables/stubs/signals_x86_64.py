@@ -1,9 +1,9 @@
 """Unwind rules of the code that signal handlers return to on x86-64 Linux, where nothing describes it: musl and Go have
 their own.
 
-Such code does one thing, ask the kernel to go back to what was interrupted. The stack pointer is then at the
-``struct ucontext`` that the kernel has put there, with all registers. Sources: ``rt_sigreturn`` and
-``struct sigcontext_64`` of Linux (arch/x86/include/uapi/asm/sigcontext.h, arch/x86/kernel/signal_64.c).
+The code is one system call, to resume what was interrupted. The stack pointer then points to the ``struct ucontext`` of
+the kernel, which has all registers. Sources: ``rt_sigreturn`` and ``struct sigcontext_64`` of Linux
+(arch/x86/include/uapi/asm/sigcontext.h, arch/x86/kernel/signal_64.c).
 """
 
 from undwarf.elf import ElfFile
@@ -20,7 +20,8 @@ _REGISTERS = {
     8: 40, 9: 48, 10: 56, 11: 64, 12: 72, 13: 80, 14: 88, 15: 96,
     5: 104, 4: 112, 6: 120, 3: 128, 1: 136, 0: 144, 2: 152, RIP: 168,
 }  # fmt: skip
-"""Where the kernel saves DWARF's registers, in bytes from the stack pointer on; the stack pointer itself is at 160."""
+"""Offsets of the kernel's copies of registers, by DWARF number, in bytes from the stack pointer; that of the stack
+pointer is at 160."""
 _PLACE_OF_RSP = 160
 _PADDING = (0x90, 0xCC, 0x00)
 _MOST = 16
@@ -28,7 +29,7 @@ _MOST_BYTES = 64 << 20
 
 
 def add_rule(rules: RuleSet, source: int) -> int:
-    """The number of the rule; 0xffffffff where the set is full."""
+    """The number of the rule; NO_RULE if the set is full."""
     saved = {register: (AT_REGISTER, place, RSP) for register, place in _REGISTERS.items()}
     cfa = (CFA_DEREF, RSP, _PLACE_OF_RSP, 0)
     try:

@@ -1,10 +1,10 @@
-"""Unwind rules of x86-64's procedure linkage tables where the linker wrote none: those of static programs (GNU ld), and
-all that lld makes.
+"""Unwind rules of x86-64's procedure linkage tables for which the linker wrote none: those of static programs (GNU ld),
+and all of lld.
 
-Stubs are jumps and pushes, so one pass over a table's instructions tells how much lies on the stack at each. Behind a
-jump another stub begins, or the part of one that is entered with nothing pushed. Only the table's header, which begins
-by pushing what the loader left in the second slot of `.got.plt`, is entered with a number pushed. Source: System V ABI,
-AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write.
+Stubs are jumps and pushes, so that one pass over a table's instructions gives the stack depth at each. After a jump
+another stub begins, or the part of one that is entered with nothing pushed. Only the table's header, which begins by
+pushing what the loader stored in the second slot of `.got.plt`, is entered with a number pushed. Source: System V ABI,
+AMD64 supplement, "Procedure Linkage Table", and the output of GNU ld, gold and lld.
 """
 
 from undwarf.elf import ElfFile
@@ -43,8 +43,8 @@ def _sections(elf: ElfFile) -> list[Section]:
 
 
 def depths(code: bytes) -> list[tuple[int, int]]:
-    """(offset, bytes between the stack pointer and the call frame address) from where they hold in a table; 0 bytes
-    from where on instructions are not those of stubs."""
+    """(offset, bytes between the stack pointer and the call frame address) of a table, ascending; 0 bytes from where on
+    instructions are not those of stubs."""
     depth = 16 if code.startswith(b"\xff\x35") else 8
     found = [(0, depth)]
     at = 0
