@@ -9,6 +9,8 @@ ENTRIES = 18
 STATE = 40
 """64-bit words of a state, by which rules are compared: the call frame address, its extra word, registers, and in the
 last word everything else."""
+REGISTERS = 36
+"""Registers that a state has words for, from its third one on."""
 SIGNED = 1 << 16
 """In a state's first word: the return address is signed (AArch64)."""
 

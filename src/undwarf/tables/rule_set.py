@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, HIGH_HALF, LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import NewRule, NewSaved
-from cython.cimports.undwarf.tables.rule_format import ENTRIES, SIGNED, STATE, STRIDE
+from cython.cimports.undwarf.tables.rule_format import ENTRIES, NO_RULE, REGISTERS, SIGNED, STATE, STRIDE
 
 from undwarf.column import doubled, zeros
 from undwarf.limits import DEFAULT, Limits
@@ -72,8 +72,8 @@ class RuleSet:
         with self.lock:
             for i in range(n):
                 registers: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, given[STATE * i + STATE - 1] >> 32)
-                rule = self.intern(cython.address(given[STATE * i]), min(registers, STATE - 4))
-                numbers[i] = NOTHING if rule < 0 else cython.cast(cython.uint, rule)
+                rule = self.intern(cython.address(given[STATE * i]), min(registers, REGISTERS))
+                numbers[i] = NO_RULE if rule < 0 else cython.cast(cython.uint, rule)
         return taken
 
     @property
@@ -99,25 +99,26 @@ class RuleSet:
         signed: bool = False,
         flags: int = 0,
     ) -> int:
-        """The number of a rule: ``cfa`` as (kind, register, offset, extra), ``registers`` as {DWARF register below 36:
-        (kind, value, base)}, ``column`` the return address's register, whose kind 1 (undefined) marks the outermost
-        frame; ``flags`` are further ones of those that a rule has. OverflowError when the set is full."""
+        """The number of a rule: ``cfa`` as (kind, register, offset, extra), ``registers`` as {DWARF register below
+        REGISTERS: (kind, value, base)}, ``column`` the return address's register, whose kind UNDEFINED marks the
+        outermost frame; ``flags`` are further flags. Raises OverflowError if the set is full."""
         state = cython.declare("unsigned long long[40]")
         i: cython.Py_ssize_t
         for i in range(STATE):
             state[i] = 0
         kind, register, offset, extra = cfa
-        state[0] = kind | register << 8 | (offset & 0xFFFFFFFF) << 32 | (1 << 16 if signed else 0)
+        state[0] = kind | register << 8 | (offset & 0xFFFFFFFF) << 32 | (SIGNED if signed else 0)
         state[1] = extra & 0xFFFFFFFF
         for number, (how, value, base) in registers.items():
-            if not 0 <= number < 36:
+            if not 0 <= number < REGISTERS:
                 raise ValueError(f"register {number}")
             i = 2 + number
             state[i] = how | base << 8 | (value & 0xFFFFFFFF) << 32
-        state[STATE - 1] = (kinds.FLAG_SIGNAL if signal else 0) | (flags & 0xF8) | source << 8 | column << 16 | 36 << 32
+        flags = (kinds.FLAG_SIGNAL if signal else 0) | (flags & 0xF8)
+        state[STATE - 1] = flags | source << 8 | column << 16 | cython.cast(cython.ulonglong, REGISTERS) << 32
         rule: cython.longlong = -1
         with self.lock:
-            rule = self.intern(cython.address(state[0]), 36)
+            rule = self.intern(cython.address(state[0]), REGISTERS)
         if rule < 0:
             raise OverflowError("too many distinct rules")
         return rule

@@ -5,13 +5,20 @@ Sources: DWARF 5, 6.4.1; LSB Core generic, 10.6.1.1 (`.eh_frame`, augmentations)
 
 from typing import NamedTuple
 
-from undwarf.tables.cfi.pointers import ALIGNED, INDIRECT, OMITTED, Malformed, read_leb, read_number, read_pointer
+from undwarf.tables.cfi.entry_kinds import RESERVED_LENGTH, WIDE_LENGTH
+from undwarf.tables.cfi.pointers import (
+    ALIGNED,
+    INDIRECT,
+    OMITTED,
+    PC_RELATIVE,
+    Malformed,
+    read_leb,
+    read_number,
+    read_pointer,
+)
 
 LONGEST_AUGMENTATION = 64
 MAX_COLUMN = 1000
-
-_WIDE = 0xFFFFFFFF
-_RESERVED = 0xFFFFFFF0
 
 
 class Cie(NamedTuple):
@@ -42,10 +49,10 @@ def read_cie(data: memoryview, offset: int, *, address: int, debug: bool, word: 
 
 def _read(data: memoryview, offset: int, address: int, debug: bool, word: int) -> Cie | None:
     length, at = read_number(data, offset, len(data), 4)
-    wide = length == _WIDE
+    wide = length == WIDE_LENGTH
     if wide:
         length, at = read_number(data, at, len(data), 8)
-    elif length >= _RESERVED:
+    elif length >= RESERVED_LENGTH:
         return None
     if length > len(data) - at:
         return None
@@ -109,7 +116,12 @@ def _read(data: memoryview, offset: int, address: int, debug: bool, word: int) -
             signal = True
         elif text:
             return None
-    if encoding & INDIRECT or encoding & 0x70 not in (0x00, 0x10, ALIGNED) or encoding & 7 > 4 or encoding & 15 > 12:
+    if (
+        encoding & INDIRECT
+        or encoding & 0x70 not in (0, PC_RELATIVE, ALIGNED)
+        or encoding & 7 > 4
+        or encoding & 15 > 12
+    ):
         # The functions' addresses cannot be known: they are omitted, indirect, or relative to an unknown base.
         return None
     return Cie(

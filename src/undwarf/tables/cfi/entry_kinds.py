@@ -1,7 +1,12 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Kinds of entries of call frame information, flags of CIEs, and why a scan of a section ends."""
+"""Numbers of entries of call frame information: lengths, kinds, flags of CIEs, and why a scan of a section ends."""
 
 from enum import IntEnum
+
+WIDE_LENGTH = 0xFFFFFFFF
+"""Announces a 64-bit length; as an id in `.debug_frame` it marks a CIE."""
+RESERVED_LENGTH = 0xFFFFFFF0
+"""Lengths from this one on are reserved."""
 
 
 class EntryKind(IntEnum):

@@ -9,8 +9,9 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
-from cython.cimports.undwarf.tables.cfi.entry_kinds import CieFlag, EntryKind
+from cython.cimports.undwarf.tables.cfi.entry_kinds import RESERVED_LENGTH, WIDE_LENGTH, CieFlag, EntryKind
 from cython.cimports.undwarf.tables.cfi.fde import CIE_WORDS, CiePointer, cie_at
+from cython.cimports.undwarf.tables.cfi.pointers import ALIGNED, PC_RELATIVE
 from cython.cimports.undwarf.tables.little_endian import number
 
 from undwarf.column import doubled, zeros
@@ -19,10 +20,6 @@ from undwarf.tables.cfi.pointers import Malformed, read_leb, read_pointer
 
 CACHED = cython.declare(cython.Py_ssize_t, 256)
 """Slots of the cache of CIE numbers; neighbouring entries refer to a handful of CIEs."""
-
-WIDE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-"""The length that announces a 64-bit length; as an id in `.debug_frame` it marks a CIE."""
-RESERVED = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 
 
 @cython.final
@@ -88,7 +85,7 @@ class FdeReader:
         wide: cython.bint = False
         self.kind = EntryKind.OTHER
         at += 4
-        if length == WIDE:
+        if length == WIDE_LENGTH:
             if self.size - at < 8:
                 return -2
             length = number(base, at, 8)
@@ -96,7 +93,7 @@ class FdeReader:
             wide = True
             if self.debug:
                 id_size = 8
-        elif length >= RESERVED:
+        elif length >= RESERVED_LENGTH:
             return -2
         if length > cython.cast(cython.ulonglong, self.size - at):
             return -2
@@ -109,7 +106,7 @@ class FdeReader:
         mark = number(base, at, id_size)
         at += id_size
         if self.debug:
-            if mark == (ALL_ONES if wide else WIDE):
+            if mark == (ALL_ONES if wide else WIDE_LENGTH):
                 return end
             target = -1 if mark >= cython.cast(cython.ulonglong, self.size) else cython.cast(cython.Py_ssize_t, mark)
         else:
@@ -173,7 +170,7 @@ class FdeReader:
             size = 8
         else:
             size = 0
-        if size == 0 or encoding & 0x70 == 0x50:
+        if size == 0 or encoding & 0x70 == ALIGNED:
             with cython.gil:
                 return self._slow_range(at, end, encoding)
         if end - at < 2 * size:
@@ -183,7 +180,7 @@ class FdeReader:
         if start:
             if form & 8 and size < 8 and start >> (8 * size - 1):
                 start |= ALL_ONES << (8 * size)
-            if encoding & 0x10:
+            if encoding & PC_RELATIVE:
                 start += self.address + cython.cast(cython.ulonglong, at)
             start &= self.mask
         self.fde.start = start

@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """Numbers and encoded pointers of call frame information, in Python: for headers, which are read once.
 
 Sources: DWARF 5, 7.6 (LEB128); LSB Core generic, 10.5.1 (pointer encodings).

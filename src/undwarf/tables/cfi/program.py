@@ -12,7 +12,7 @@ from cython.cimports.undwarf.tables.cfi import instructions as cfa
 from cython.cimports.undwarf.tables.cfi.entry_kinds import CieFlag
 from cython.cimports.undwarf.tables.cfi.fde import CiePointer, cie_at
 from cython.cimports.undwarf.tables.registers import RSP, X86_64_COUNT
-from cython.cimports.undwarf.tables.rule_format import NO_RULE, SIGNED, STATE
+from cython.cimports.undwarf.tables.rule_format import NO_RULE, REGISTERS, SIGNED, STATE
 
 from undwarf.column import doubled, zeros
 from undwarf.limits import Limits
@@ -92,7 +92,7 @@ class Programs(RowProducer):
         self.base = cython.address(self.data[0])
         self.rules = rules
         self.source = source
-        self.registers = min(registers, STATE - 4)
+        self.registers = min(registers, REGISTERS)
         self.signing = signing
         self.max_steps = limits.cfi_steps
         self.max_rows = limits.cfi_rows

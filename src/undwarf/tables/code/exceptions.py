@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
 from undwarf.tables.cfi.cie import Cie, read_cie
+from undwarf.tables.cfi.entry_kinds import RESERVED_LENGTH
 from undwarf.tables.cfi.pointers import OMITTED, Malformed, read_leb, read_number, read_pointer
 
 __all__ = ["LandingPads"]
@@ -52,7 +53,7 @@ class LandingPads:
         while data is not None and at + 8 <= len(data) and count < self._limits.fdes:
             count += 1
             length = int.from_bytes(data[at : at + 4], "little")
-            if length == 0 or length >= 0xFFFFFFF0:
+            if length == 0 or length >= RESERVED_LENGTH:
                 return
             yield at
             at += 4 + length

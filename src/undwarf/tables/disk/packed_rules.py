@@ -13,7 +13,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.rule_format import SIGNED, STATE
+from cython.cimports.undwarf.tables.rule_format import REGISTERS, SIGNED, STATE
 
 from undwarf.column import zeros
 
@@ -195,7 +195,7 @@ def unpack_rules(data: Any, count: int, machine_registers: int, expression_numbe
         about = reader.number(0xFF)
         about |= reader.number(0xFF) << 8
         column = reader.number(0xFFFF)
-        registers = reader.number(36)
+        registers = reader.number(REGISTERS)
         word = reader.number(0x1FF)
         kind = word >> 1
         states[base] = kind | (SIGNED if word & 1 else 0)
@@ -203,9 +203,9 @@ def unpack_rules(data: Any, count: int, machine_registers: int, expression_numbe
         states[base] |= _unfolded(reader.number(LOW_HALF)) << 32
         value = reader.number(LOW_HALF)
         # An outermost frame may have no call frame address.
-        if kind > 4:
+        if kind > kinds.CFA_EXPRESSION:
             return None
-        if kind != 4:
+        if kind != kinds.CFA_EXPRESSION:
             value = _unfolded(value)
         else:
             if value >= cython.cast(cython.ulonglong, expressions.shape[0]):
@@ -216,7 +216,7 @@ def unpack_rules(data: Any, count: int, machine_registers: int, expression_numbe
         before = -1
         while n > 0 and not reader.bad:
             n -= 1
-            word = reader.number(36 << 3)
+            word = reader.number(REGISTERS << 3)
             kind = word & 7
             k = cython.cast(cython.Py_ssize_t, word >> 3)
             value = reader.number(LOW_HALF)

@@ -11,6 +11,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables.little_endian import number
+from cython.cimports.undwarf.tables.rule_format import NO_RULE
 
 from undwarf.column import zeros
 
@@ -276,8 +277,8 @@ def covered_ranges(of_addresses: Any, of_numbers: Any, of_rules: Any, end: int) 
         for i in range(n):
             if i + 1 < n and addresses[i + 1] == addresses[i]:
                 continue
-            rule = NOTHING if numbers[i] == NOTHING else rules[numbers[i]]
-            if rule == NOTHING:
+            rule = NO_RULE if numbers[i] == NOTHING else rules[numbers[i]]
+            if rule == NO_RULE:
                 if opened:
                     ends[pieces - 1] = addresses[i]
                     opened = False

@@ -11,8 +11,9 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import GOLDEN_RATIO, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integers import GOLDEN_RATIO, LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.rule_format import NO_RULE
 
 from undwarf.column import longer, zeros
 from undwarf.dwarf.operations import BREG0
@@ -147,7 +148,7 @@ class SectionRules:
                 if kind == kinds.REGISTER_PLUS:
                     expression = self.rules.expressions.add(bytes((BREG0 + base, *leb(value, signed=True))))
                     if expression < 0:
-                        return NOTHING
+                        return NO_RULE
                     kind, base, value = kinds.IS_EXPRESSION, 0, expression
                 elif kind == kinds.REGISTER:
                     base, value = 0, base
@@ -168,7 +169,7 @@ class SectionRules:
                 )
             )
         except OverflowError:
-            return NOTHING
+            return NO_RULE
 
 
 def _as_signed(value: int) -> int:
