@@ -242,12 +242,12 @@ def test_damage_keeps_the_functions_before_it() -> None:
 def test_entries_can_be_named_by_offset() -> None:
     section, cie = simple()
     section.add(b"abcd", length=0xFFFFFFF0)
-    behind = section.fde(cie, CODE + 0x20, 0x10)
+    after = section.fde(cie, CODE + 0x20, 0x10)
     entries = Entries(
         memoryview(section.data), section.address, debug=False, word=8, code=[(CODE, CODE_END)], max_entries=100
     )
     entries.scan(True)
-    entries.take([behind, -1, 1 << 40])
+    entries.take([after, -1, 1 << 40])
     entries.arrange()
     assert ranges(entries) == [(0x20, 0x30)]
 

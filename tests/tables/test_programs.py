@@ -129,7 +129,7 @@ def test_adjacent_rows_that_say_the_same_are_one() -> None:
 
 
 def test_a_repeated_setting_does_not_hide_a_restored_state() -> None:
-    # gcc writes this where a block ends early: restore_state, then what the restored state says already.
+    # gcc writes this where a block ends early: restore_state, then a rule that the restored state has already.
     program = REMEMBER + advance(1) + PUSH_RBP + advance(4) + RESTORE_STATE + b"\x0e\x08" + advance(4) + PUSH_RBP
     assert rows(program) == [
         AT_START,

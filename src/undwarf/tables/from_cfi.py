@@ -108,7 +108,7 @@ def _scan(entries: Entries, header: EhFrameHeader | None, *, bounded: bool, subj
     """Find all entries: in sequence, past zero words if the section's end is known or the header's table has more, and
     by that table past damage."""
     status = entries.scan(bounded)
-    count = header.count if header is not None else 0
+    count = header.functions if header is not None else 0
     while status == ScanEnd.ZERO and entries.total + entries.dropped + entries.damaged < count:
         status = entries.scan(False)
     if status == ScanEnd.FULL:
@@ -147,7 +147,7 @@ def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
         return None
     data, address, _ = found
     entries = _entries(elf, data, address, limits)
-    if not entries.index(header.data, header.table, header.count, header.address):
+    if not entries.index(header.data, header.table, header.functions, header.address):
         return None
     return _source(entries, RuleSource.EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
 

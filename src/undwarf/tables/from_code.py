@@ -22,8 +22,8 @@ from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import aarch64, signals_x86_64, x86_64
 
 if TYPE_CHECKING:
-    from undwarf.tables.code.binary import Binary
-    from undwarf.tables.code.functions import Functions
+    from undwarf.tables.code.function_ranges import FunctionRanges
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
     from undwarf.tables.code.stack_state import RuleWords
 
 __all__ = ["CodeSource", "code_functions", "providers", "source"]
@@ -32,7 +32,7 @@ SUPPORTED = frozenset(((EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order."""
 _LONGEST_PADDING = 64
 _ALIGNED = 16
-_open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, Functions]]" = WeakKeyDictionary()
+_open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, FunctionRanges]]" = WeakKeyDictionary()
 """Functions in code that `.eh_frame` does not describe, found for rules with these limits: symbolization needs them
 too."""
 
@@ -44,7 +44,7 @@ class CodeSource:
 
     indexed = False
 
-    def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects, *, on_demand: bool) -> None:
+    def __init__(self, binary: "ProgramAnalysis", rules: RuleSet, defects: Defects, *, on_demand: bool) -> None:
         self.binary = binary
         self.starts = binary.functions.starts
         self.ends = binary.functions.ends
@@ -120,15 +120,15 @@ def source(request: Request) -> CodeSource | None:
     if not _is_analysable(elf):
         return None
     # Imported here: few programs need it, and the decoder takes a tenth of all loading.
-    from undwarf.tables.code.binary import Binary
     from undwarf.tables.code.exceptions import LandingPads
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
 
     is_later = request.quick or not request.first
     entries = _entries(elf)
     separate = request.debug_elf() if elf.section(".symtab") is None else None
     # Much more than stubs: whole functions, compiled without unwind information or stripped.
     much = bool(entries) and _left_open(elf, entries) > limits.code_open_bytes
-    binary = Binary(
+    binary = ProgramAnalysis(
         elf,
         limits,
         others=[separate] if separate is not None else [],
@@ -150,11 +150,11 @@ def _open_source(request: Request) -> CodeSource | None:
     ranges = _open_ranges(elf, limits) if _is_analysable(elf) else []
     if not ranges:
         return None
-    from undwarf.tables.code.binary import Binary
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
 
     separate = request.debug_elf() if elf.section(".symtab") is None else None
     others = [separate] if separate is not None else []
-    binary = Binary(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
+    binary = ProgramAnalysis(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
     _open_functions[elf] = limits, binary.functions
     if not len(binary.functions.starts):
         return None
@@ -197,7 +197,7 @@ def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[mem
     machines. No function is analysed."""
     if not _is_analysable(elf):
         return zeros("Q", 0), zeros("Q", 0)
-    from undwarf.tables.code.functions import find_functions
+    from undwarf.tables.code.function_ranges import find_functions
 
     cached = _open_functions.get(elf)
     if cached is not None and cached[0] == limits:
@@ -226,7 +226,7 @@ def has_stubs_only(elf: ElfFile) -> bool:
 def has_functions(elf: ElfFile) -> bool:
     """Whether the search table of `.eh_frame` has any function."""
     header = find_header(elf)
-    return header is not None and bool(header.is_usual and header.count > 0)
+    return header is not None and bool(header.is_usual and header.functions > 0)
 
 
 def _left_open(elf: ElfFile, entries: dict[int, int]) -> int:
@@ -245,7 +245,7 @@ def _entries(elf: ElfFile) -> dict[int, int]:
     header = find_header(elf)
     if header is None or not header.is_usual:
         return {}
-    size = min(header.count * 8, (len(header.data) - header.table) & -8)
+    size = min(header.functions * 8, (len(header.data) - header.table) & -8)
     words = header.data[header.table : header.table + size].cast("i")
     base = header.address
     return {base + start: base + entry for start, entry in zip(words[::2], words[1::2], strict=True)}

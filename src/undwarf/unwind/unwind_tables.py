@@ -196,7 +196,7 @@ class Sources(Places):
 def _is_described(elf: ElfFile) -> bool:
     """Whether `.eh_frame` has functions, so that only what lies between them is left to the code."""
     header = find_header(elf)
-    return header is not None and header.is_usual and header.count > 0
+    return header is not None and header.is_usual and header.functions > 0
 
 
 def _entry(elf: ElfFile) -> int:

@@ -1,4 +1,4 @@
-"""Makes call frame sections from parts, and compiles them, so that a test says only what it is about."""
+"""Builds call frame sections from parts, and compiles them, so that a test shows only its subject."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ CODE = 0x400000
 CODE_END = 0x500000
 PC_RELATIVE_4 = 0x1B
 
-# DW_CFA_def_cfa rsp, 8; DW_CFA_offset ra, 1: what every x86-64 CIE says.
+# DW_CFA_def_cfa rsp, 8; DW_CFA_offset ra, 1: the initial rules of every x86-64 CIE.
 USUAL = bytes((0x0C, 7, 8, 0x90, 1))
 
 
@@ -41,7 +41,7 @@ def block(code: bytes) -> bytes:
 
 
 class Section:
-    """A section that grows by entries; ``address`` is where it lies."""
+    """A section that grows by entries, at ``address``."""
 
     def __init__(self, *, debug: bool = False, address: int = 0x600000, word: int = 8) -> None:
         self.data = bytearray()
@@ -51,7 +51,7 @@ class Section:
         self._encodings: dict[int, tuple[int, bool]] = {}
 
     def add(self, body: bytes, *, wide: bool = False, length: int | None = None, pad: bool = True) -> int:
-        """An entry with this body behind its length; gives its offset."""
+        """An entry with this body after its length; gives its offset."""
         offset = len(self.data)
         if pad:
             body += bytes(-len(body) % 4)

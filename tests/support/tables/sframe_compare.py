@@ -23,7 +23,7 @@ _PLT = re.compile(r"plt\((\w+)\+(\d+), (\d+)\)")
 
 
 def _in_our_words(text: str, machine: int, *, is_cfa: bool) -> str:
-    """``c-16``, ``sp+8``, ``(fp-8)`` or ``r10+0`` as rules say it."""
+    """``c-16``, ``sp+8``, ``(fp-8)`` or ``r10+0`` as in rules."""
     names, stack_pointer, frame_pointer = _MACHINES[machine]
     found = _PLACE.fullmatch(text)
     if found is None:
@@ -41,7 +41,7 @@ def _in_our_words(text: str, machine: int, *, is_cfa: bool) -> str:
 
 
 def differs(rule: Rule, machine: int, pc: int, row: tuple[str, str, str]) -> bool:
-    """Whether a rule says something else than a row: (call frame address, frame pointer, return address)."""
+    """Whether a rule differs from a row: (call frame address, frame pointer, return address)."""
     if row[0] == "undefined":
         return not rule.outermost
     cfa, frame_pointer, back = row

@@ -19,7 +19,7 @@ class EhFrameHeader(NamedTuple):
     """The header: the address of `.eh_frame` (0 if omitted) and how many functions the search table has."""
 
     eh_frame: int
-    count: int  # type: ignore[assignment]  # the field, not tuple.count
+    functions: int
     data: memoryview
     address: int
     word: int
@@ -34,7 +34,7 @@ class EhFrameHeader(NamedTuple):
     def entries(self) -> Iterator[int]:
         """The addresses of the function entries in the table's order, as far as it can be read."""
         at, end = self.table, len(self.data)
-        for _ in range(self.count):
+        for _ in range(self.functions):
             try:
                 _, at = self._pointer(at, end)
                 entry, at = self._pointer(at, end)
@@ -52,7 +52,7 @@ class EhFrameHeader(NamedTuple):
             at = self.table + _PAIR * entry
             return self.address + int.from_bytes(self.data[at : at + 4], "little", signed=True)
 
-        count = min(self.count, (len(self.data) - self.table) // _PAIR)
+        count = min(self.functions, (len(self.data) - self.table) // _PAIR)
         found = bisect_right(range(count), address, key=start)
         return start(found - 1) if found else None
 

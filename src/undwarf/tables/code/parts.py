@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from undwarf.elf.headers import ET_EXEC
 from undwarf.limits import Limits
-from undwarf.tables.code.functions import Functions
+from undwarf.tables.code.function_ranges import FunctionRanges
 from undwarf.tables.code.reference_columns import between, has
 from undwarf.tables.code.references import CodeReferences
 
 if TYPE_CHECKING:
-    from undwarf.tables.code.binary import Binary
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
 
 __all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts", "circles"]
 
@@ -31,7 +31,7 @@ class Parts:
     """The kinds of a program's ranges, by their number in ``functions``. ``holes``: only code between described
     functions is looked up, and the code is not searched for references."""
 
-    def __init__(self, program: "Binary", functions: Functions, limits: Limits, *, holes: bool) -> None:
+    def __init__(self, program: "ProgramAnalysis", functions: FunctionRanges, limits: Limits, *, holes: bool) -> None:
         self._program = program
         self._functions = functions
         self._limits = limits

@@ -8,7 +8,8 @@ __all__ = ["Program"]
 
 
 class Program(Protocol):
-    """Interface of :class:`undwarf.tables.code.binary.Binary`, and of code without a program (`snippet.py`)."""
+    """Interface of :class:`undwarf.tables.code.program_analysis.ProgramAnalysis`, and of code that has no program
+    (`snippet.py`)."""
 
     @property
     def searched(self) -> bool:

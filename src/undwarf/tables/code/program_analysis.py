@@ -8,19 +8,19 @@ from undwarf.tables.code import operations as do
 from undwarf.tables.code.decoding import decode, only_padding
 from undwarf.tables.code.exceptions import LandingPads
 from undwarf.tables.code.flow import Flow
-from undwarf.tables.code.functions import Functions, find_functions
+from undwarf.tables.code.function_ranges import FunctionRanges, find_functions
 from undwarf.tables.code.jump_tables import Pointers, read_offsets, read_words
 from undwarf.tables.code.noreturn_names import is_noreturn
 from undwarf.tables.code.parts import FUNCTION, PIECE, Parts
 from undwarf.tables.code.rows import agreed, completed
 from undwarf.tables.code.stack_state import RuleWords, State
 
-__all__ = ["Binary"]
+__all__ = ["ProgramAnalysis"]
 
 _SMALL = 1 << 14
 
 
-class Binary:
+class ProgramAnalysis:
     """Implements :class:`undwarf.tables.code.program.Program`, and keeps the flow of each function.
 
     ``others`` are files with further symbols; ``known`` starts of functions found elsewhere; ``pads`` gives the landing
@@ -44,7 +44,7 @@ class Binary:
     ) -> None:
         self.elf = elf
         self.limits = limits
-        self.functions: Functions = find_functions(elf, others, limits, known=known, search=search, only=only)
+        self.functions: FunctionRanges = find_functions(elf, others, limits, known=known, search=search, only=only)
         self.refused: set[int] = set()
         """Functions that were too large to analyse."""
         self._pads = pads

@@ -15,7 +15,7 @@ from undwarf.tables.code.decoding import IDLE, only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
 from undwarf.tables.code.references import CodeReferences
 
-__all__ = ["Functions", "find_functions"]
+__all__ = ["FunctionRanges", "find_functions"]
 
 _SHT_PROGBITS = 1
 _FUNCTIONS = (2, 10)
@@ -28,7 +28,7 @@ _STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Functions:
+class FunctionRanges:
     """Sorted, disjoint ranges of code, each from a function's start to the next. ``names`` are by address; ``stubs``
     gives the ranges of linkers' stubs, and the bytes of each stub. ``searched``: functions were searched for in the
     code, so that some may be missing; ``references`` are what the search found."""
@@ -78,12 +78,12 @@ def find_functions(
     known: Iterable[int] = (),
     search: bool = False,
     only: "list[tuple[int, int]] | None" = None,
-) -> Functions:
+) -> FunctionRanges:
     """The functions of a program. ``others`` are files with further symbols of it, ``known`` starts of functions from
     elsewhere. If there are none of these, or only exported ones that leave much open (``search``), the code is searched
     for what it calls, jumps to, and takes the address of. ``only`` are sorted ranges of code that other sources leave
     open: they alone are searched, and functions also begin after their returns."""
-    found = Functions()
+    found = FunctionRanges()
     code: list[tuple[int, int]] = []
     starts: set[int] = set()
     stubs: list[tuple[int, int]] = []
