@@ -14,6 +14,7 @@ from undwarf.limits import Limits
 from undwarf.tables.code.decoding import IDLE, only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
 from undwarf.tables.code.references import CodeReferences
+from undwarf.tables.stubs.sections import NAMES as STUB_SECTIONS
 
 __all__ = ["FunctionRanges", "find_functions"]
 
@@ -24,7 +25,8 @@ _ADDRESSES = (1 << 64) - 1
 """Code past the last address is damage."""
 _JUMPS = {0xE9: 5, 0xEB: 2}
 """First bytes of unconditional jumps, and their lengths."""
-_STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
+_STUBS = dict.fromkeys(STUB_SECTIONS, 16) | {".plt.got": 8}
+"""The bytes of a stub, by section."""
 
 
 @dataclass(slots=True, repr=False, eq=False)

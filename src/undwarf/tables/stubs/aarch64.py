@@ -10,6 +10,7 @@ from undwarf.tables.python_rows import PairSource
 from undwarf.tables.registers import AARCH64_SP, X30
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.stubs.sections import table_ranges
 
 _PUSH = (0xA9BF7BF0).to_bytes(4, "little")
 """stp x16, x30, [sp, #-16]!"""
@@ -20,11 +21,7 @@ _HEADER = 32
 
 def stubs(elf: ElfFile, rules: RuleSet) -> PairSource | None:
     """The tables of a file, None if it has none."""
-    ranges = []
-    for name in (".iplt", ".plt", ".plt.got", ".plt.sec"):
-        section = elf.section(name)
-        if section is not None and section.size:
-            ranges.append((section.address, section.address + section.size))
+    ranges = table_ranges(elf)
     if not ranges:
         return None
     try:
@@ -42,4 +39,4 @@ def stubs(elf: ElfFile, rules: RuleSet) -> PairSource | None:
         found = [(start, plain), (start + push + 4, pushed)]
         return found if end - start <= _HEADER else [*found, (start + _HEADER, plain)]
 
-    return PairSource(sorted(ranges), rows_of, apart=True)
+    return PairSource(ranges, rows_of, apart=True)

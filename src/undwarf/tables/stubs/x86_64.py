@@ -8,14 +8,13 @@ AMD64 supplement, "Procedure Linkage Table", and the output of GNU ld, gold and 
 """
 
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import Section
 from undwarf.tables.python_rows import PairSource
 from undwarf.tables.registers import RIP, RSP
 from undwarf.tables.rule_format import NO_RULE
 from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.stubs.sections import table_ranges
 
-_NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
 _PUSHES = {b"\xff\x35": 6, b"\x68": 5}
 _JUMPS = {b"\xf2\xff\x25": 7, b"\xff\x25": 6, b"\xf2\xe9": 6, b"\xe9": 5, b"\xeb": 2}
 _NOTHING = {
@@ -33,13 +32,6 @@ _NOTHING = {
     b"\xcc": 1,
 }
 """Landing marks and padding."""
-_LARGEST = 1 << 20
-"""Bytes of a table that are read: some 65,000 stubs."""
-
-
-def _sections(elf: ElfFile) -> list[Section]:
-    found = [section for section in (elf.section(name) for name in _NAMES) if section is not None and section.size]
-    return sorted(found, key=lambda section: section.address)
 
 
 def depths(code: bytes) -> list[tuple[int, int]]:
@@ -65,8 +57,7 @@ def depths(code: bytes) -> list[tuple[int, int]]:
 
 def stubs(elf: ElfFile, rules: RuleSet) -> PairSource | None:
     """The tables of a file, None if it has none."""
-    ranges = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]
-    ranges = [one for i, one in enumerate(ranges) if not i or ranges[i - 1][1] <= one[0]]
+    ranges = table_ranges(elf)
 
     def rule_of(depth: int) -> int:
         saved = {RIP: (AT_CFA, -8, 0)}
