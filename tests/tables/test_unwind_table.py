@@ -236,9 +236,9 @@ def test_a_missing_debug_file_is_no_error(build: Callable[..., Path]) -> None:
 def test_tables_of_a_run_share_rules(build: Callable[..., Path]) -> None:
     path = build(PROGRAM, "-O2")
     one = UnwindTable.from_elf(path)
-    one.compile_all()
+    one.complete()
     count = len(one.rules)
-    UnwindTable.from_elf(path, rules=one.rules).compile_all()
+    UnwindTable.from_elf(path, rules=one.rules).complete()
     assert len(one.rules) == count
 
 

@@ -350,10 +350,6 @@ class UnwindTable:
         found = self.functions.columns(self.functions.asked, settled=self.exhausted)
         return flat_rows.overlay(found, self.flat) if self.flat is not None else found
 
-    def compile_all(self) -> int:
-        """Compute all rows of the sources consulted so far; the number of rows."""
-        return self.functions.compile_all()
-
     def rule_at(self, address: int) -> Rule | None:
         """The rule for an ELF virtual address, None if there is none."""
         return describe(self.rules, self._rule(address), self.machine) if self.more(address) else None

@@ -12,8 +12,8 @@ cdef class Entries:
     cdef readonly object ends
     cdef readonly object entry
     # By entry: the function's range; where its instructions are, and its CIE. Of a search table: where the entry is.
-    cdef unsigned long long[::1] _starts
-    cdef unsigned long long[::1] _ends
+    cdef unsigned long long[::1] fde_starts
+    cdef unsigned long long[::1] fde_ends
     cdef unsigned int[::1] _programs
     cdef unsigned int[::1] _program_ends
     cdef unsigned int[::1] _cies
@@ -22,5 +22,3 @@ cdef class Entries:
     cdef int scan_entries(self, bint past_zero) except? -1 nogil
     cdef int add(self) except? -1 nogil
     cdef int load(self, Py_ssize_t entry) except? -1 nogil
-    cdef unsigned long long start_of(self, Py_ssize_t entry) except? 1 nogil
-    cdef unsigned long long end_of(self, Py_ssize_t entry) except? 1 nogil

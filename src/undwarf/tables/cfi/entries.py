@@ -49,8 +49,8 @@ class Entries:
     starts: Any
     ends: Any
     entry: Any
-    _starts: Any
-    _ends: Any
+    fde_starts: Any
+    fde_ends: Any
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Entries:
         self.total = self.damaged = self.dropped = self.at = 0
         self.indexed = False
         self.max_entries = min(max_entries, 0xFFFFFFF)
-        self._starts, self._ends = zeros("Q", 0), zeros("Q", 0)
+        self.fde_starts, self.fde_ends = zeros("Q", 0), zeros("Q", 0)
         self._programs, self._program_ends, self._cies = zeros("I", 0), zeros("I", 0), zeros("I", 0)
 
     @property
@@ -77,7 +77,7 @@ class Entries:
     @property
     def origins(self) -> memoryview:
         """First address of each entry's function (Q), by entry."""
-        return memoryview(self._starts)
+        return memoryview(self.fde_starts)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -152,8 +152,8 @@ class Entries:
             n += 1
         self.starts = memoryview(starts)[:n]
         self.ends = memoryview(ends)[:n]
-        self._starts = starts
-        self._ends = ends
+        self.fde_starts = starts
+        self.fde_ends = ends
         self._offsets = offsets
         self.total = n
         self.indexed = True
@@ -167,29 +167,13 @@ class Entries:
         if self.indexed:
             if self.reader.read(self._offsets[entry]) < 0 or self.reader.kind != EntryKind.FUNCTION:
                 return 0
-            return 1 if self.reader.fde.start == self._starts[entry] else 0
-        self.reader.fde.start = self._starts[entry]
-        self.reader.fde.end = self._ends[entry]
+            return 1 if self.reader.fde.start == self.fde_starts[entry] else 0
+        self.reader.fde.start = self.fde_starts[entry]
+        self.reader.fde.end = self.fde_ends[entry]
         self.reader.fde.program = self._programs[entry]
         self.reader.fde.program_end = self._program_ends[entry]
         self.reader.fde.cie = self._cies[entry]
         return 1
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(1)
-    def start_of(self, entry: cython.Py_ssize_t) -> cython.ulonglong:
-        """First address of an entry's function."""
-        start: cython.ulonglong = self._starts[entry]
-        return start
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(1)
-    def end_of(self, entry: cython.Py_ssize_t) -> cython.ulonglong:
-        """Where an entry's function ends, or the next one of a search table starts."""
-        end: cython.ulonglong = self._ends[entry]
-        return end
 
     @cython.cfunc
     @cython.nogil
@@ -231,11 +215,11 @@ class Entries:
             return 1
         if self.total >= self.max_entries:
             return 0
-        if self.total >= self._starts.shape[0]:
+        if self.total >= self.fde_starts.shape[0]:
             with cython.gil:
                 self._reserve(2 * self.total + 64)
-        self._starts[self.total] = self.reader.fde.start
-        self._ends[self.total] = self.reader.fde.end
+        self.fde_starts[self.total] = self.reader.fde.start
+        self.fde_ends[self.total] = self.reader.fde.end
         self._programs[self.total] = cython.cast(cython.uint, self.reader.fde.program)
         self._program_ends[self.total] = cython.cast(cython.uint, self.reader.fde.program_end)
         self._cies[self.total] = cython.cast(cython.uint, self.reader.fde.cie)
@@ -243,8 +227,8 @@ class Entries:
         return 1
 
     def _reserve(self, capacity: cython.Py_ssize_t) -> None:
-        self._starts = longer(self._starts, self.total, capacity)
-        self._ends = longer(self._ends, self.total, capacity)
+        self.fde_starts = longer(self.fde_starts, self.total, capacity)
+        self.fde_ends = longer(self.fde_ends, self.total, capacity)
         self._programs = longer(self._programs, self.total, capacity)
         self._program_ends = longer(self._program_ends, self.total, capacity)
         self._cies = longer(self._cies, self.total, capacity)
@@ -264,7 +248,7 @@ class Entries:
             if (
                 program + 1 + word <= cython.cast(cython.Py_ssize_t, self._program_ends[entry])
                 and self.reader.base[program] == SET_LOC
-                and number(self.reader.base, program + 1, self.reader.word) >= self._ends[entry]
+                and number(self.reader.base, program + 1, self.reader.word) >= self.fde_ends[entry]
             ):
                 found.add(self._cies[entry])
         return self.reader.same_program(found) if found else found
@@ -272,17 +256,17 @@ class Entries:
     def lengthen(self, cies: set[int], symbols: list[int]) -> None:
         """Extend the functions of some CIEs to the next function or symbol; ``symbols`` are addresses, ascending."""
         entry: cython.Py_ssize_t
-        origins = sorted(self._starts[: self.total])
+        origins = sorted(self.fde_starts[: self.total])
         for entry in range(self.total):
             if self._cies[entry] not in cies:
                 continue
-            start, end = self._starts[entry], self._ends[entry]
+            start, end = self.fde_starts[entry], self.fde_ends[entry]
             at, place = bisect_right(origins, start), bisect_left(symbols, end)
             # Code after the last symbol may belong to anything.
             if place < len(symbols):
                 limit = min(symbols[place], origins[at] if at < len(origins) else symbols[place])
-                self._ends[entry] = max(self.reader.clip(start, limit), end)
+                self.fde_ends[entry] = max(self.reader.clip(start, limit), end)
 
     def arrange(self) -> None:
         """Compute ``starts``, ``ends`` and ``entry`` of the entries that were read."""
-        self.starts, self.ends, self.entry = disjoint(self._starts[: self.total], self._ends[: self.total])
+        self.starts, self.ends, self.entry = disjoint(self.fde_starts[: self.total], self.fde_ends[: self.total])

@@ -126,14 +126,14 @@ class Programs(RowProducer):
         end: cython.ulonglong
         status: cython.int
         self.steps = 0
-        self.location = self.entries.start_of(function)
+        self.location = self.entries.fde_starts[function]
         if not self.entries.load(function):
             table.damaged += 1
             return table.put(self.location, NO_RULE)
         end = self.entries.reader.fde.end
         cie = self.entries.reader.fde.cie
         status = self.start(table, cie)
-        self.location = self.entries.start_of(function)
+        self.location = self.entries.fde_starts[function]
         self.changed = True
         if status == DONE:
             status = self.run(table, cie, self.entries.reader.fde.program, self.entries.reader.fde.program_end, end)
@@ -146,7 +146,7 @@ class Programs(RowProducer):
             table.put(self.location, NO_RULE)
         if table.total == table.first:
             table.put(self.location, NO_RULE)
-        if end < self.entries.end_of(function):
+        if end < self.entries.fde_ends[function]:
             # Ranges of a search table extend to the next function; this one ends before.
             table.put(end, NO_RULE)
         self.budget -= self.steps
