@@ -20,7 +20,7 @@ from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.code.noreturn_names import is_noreturn
-from undwarf.tables.code.parts import circles
+from undwarf.tables.code.parts import components
 from undwarf.tables.from_code import CodeSource, source
 from undwarf.tables.function_starts import searched_functions
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
@@ -615,12 +615,12 @@ def test_a_function_gone_through_is_freed_at_once(circle: tuple[Path, dict[str, 
 
 def test_a_long_chain_of_parts_is_followed_without_recursion() -> None:
     depends = {number: [number + 1] for number in range(5000)} | {5000: []}
-    assert list(circles(depends)) == [[number] for number in range(5000, -1, -1)]
+    assert list(components(depends)) == [[number] for number in range(5000, -1, -1)]
 
 
 def test_ranges_in_a_circle_are_found_together() -> None:
     depends = {1: [2], 2: [3], 3: [1, 4], 4: [5], 5: [4], 6: [1]}
-    assert [sorted(circle) for circle in circles(depends)] == [[4, 5], [1, 2, 3], [6]]
+    assert [sorted(circle) for circle in components(depends)] == [[4, 5], [1, 2, 3], [6]]
 
 
 UNDESCRIBED = r"""

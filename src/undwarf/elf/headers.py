@@ -15,6 +15,7 @@ PF_X: Final = 1
 PF_W: Final = 2
 PF_R: Final = 4
 SHT_NULL: Final = 0
+SHT_PROGBITS: Final = 1
 SHT_SYMTAB: Final = 2
 SHT_STRTAB: Final = 3
 SHT_RELA: Final = 4

@@ -33,7 +33,7 @@ SUPPORTED = frozenset(((EM_X86_64, "little"), (EM_AARCH64, "little")))
 _LONGEST_PADDING = 64
 _ALIGNED = 16
 _open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, FunctionRanges]]" = WeakKeyDictionary()
-"""Functions in code that `.eh_frame` does not describe, found for rules with these limits: symbolization needs them
+"""Functions in code that `.eh_frame` does not describe, found for rules with these limits; symbolization needs them,
 too."""
 
 

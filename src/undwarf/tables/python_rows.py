@@ -33,7 +33,8 @@ def range_columns(ranges: Collection[Pair]) -> tuple[memoryview, memoryview]:
 
 
 class PairRows:
-    """The rows of a source's ranges, each computed once. They are kept as columns: whoever prints a table needs all."""
+    """The rows of a source's ranges, each computed once. They are stored as columns, since printing a table needs all
+    of them."""
 
     def __init__(self, ranges: int) -> None:
         self._addresses, self._rules = array("Q"), array("I")
@@ -64,8 +65,8 @@ class PairRows:
 
 class PairSource:
     """A source (:class:`undwarf.tables.sources.Source`) of sorted, disjoint ``ranges``, whose rows are computed one
-    range at a time: ``rows_of(start, end)`` gives them ascending from the start. ``on_demand``: only those that are
-    looked up, even if all are asked for."""
+    range at a time: ``rows_of(start, end)`` gives them ascending from the start. ``on_demand``: :meth:`compile_all`
+    computes none."""
 
     indexed = False
 

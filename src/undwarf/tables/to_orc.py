@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from undwarf.elf.headers import EM_X86_64, SHF_ALLOC
+from undwarf.elf.headers import EM_X86_64, SHF_ALLOC, SHT_PROGBITS
 from undwarf.errors import UsageError
 from undwarf.tables.from_orc import OrcSource, OrcTable
 from undwarf.tables.orc.entries import HEADERS, X86_LAYOUTS, Entry, Kind, Layout, decode, encode, entry_of
@@ -25,8 +25,6 @@ VERSIONS = ("4", "3", "2", "1")
 
 SIZED = ("4",)
 """All have the same size."""
-
-_SHT_PROGBITS = 1
 
 
 def sections_of(table: OrcTable, layout: Layout, address: int) -> tuple[bytes, bytes]:
@@ -82,18 +80,18 @@ def write(table: "UnwindTable", elf: "ElfFile", version: str) -> Written:
     sections = [
         NewSection(
             ".orc_unwind_ip",
-            _SHT_PROGBITS,
+            SHT_PROGBITS,
             SHF_ALLOC,
             4,
             4 * count,
             lambda places: _slots(addresses, places[".orc_unwind_ip"]),
         ),
-        NewSection(".orc_unwind", _SHT_PROGBITS, SHF_ALLOC, 2, len(entries), lambda _places: entries),
+        NewSection(".orc_unwind", SHT_PROGBITS, SHF_ALLOC, 2, len(entries), lambda _places: entries),
     ]
     header = next((one for one, known in HEADERS.items() if known is layout and version not in "12"), None)
     if header is not None:
         text = header
-        sections.insert(0, NewSection(".orc_header", _SHT_PROGBITS, SHF_ALLOC, 4, len(text), lambda _places: text))
+        sections.insert(0, NewSection(".orc_header", SHT_PROGBITS, SHF_ALLOC, 4, len(text), lambda _places: text))
     return Written(sections if count else [], len(table), rows, {reason: n for reason, n in lost.items() if n})
 
 

@@ -359,8 +359,8 @@ class Flow:
         return padding[:1] in _PADDING and only_padding(padding, after)
 
     def _is_last(self, at: int) -> bool:
-        """Whether a `hlt` follows without any jump between, which nothing reaches: with a frame pointer of zero that is
-        how code calls that was not called itself (System V ABI, 3.4.1)."""
+        """Whether straight-line code up to a `hlt` follows an operation: with a frame pointer of zero, that is how code
+        calls which was not called itself (System V ABI, 3.4.1)."""
         for one in self.operations[at : at + 16]:
             if one[1] == do.HALT:
                 return True

@@ -9,7 +9,7 @@ from struct import iter_unpack
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import PF_X, SHF_EXECINSTR
+from undwarf.elf.headers import PF_X, SHF_EXECINSTR, SHT_PROGBITS
 from undwarf.limits import Limits
 from undwarf.tables.code.decoding import IDLE, only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
@@ -18,7 +18,6 @@ from undwarf.tables.stubs.sections import NAMES as STUB_SECTIONS
 
 __all__ = ["FunctionRanges", "find_functions"]
 
-_SHT_PROGBITS = 1
 _FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
 _ADDRESSES = (1 << 64) - 1
@@ -90,7 +89,7 @@ def find_functions(
     starts: set[int] = set()
     stubs: list[tuple[int, int]] = []
     for section in elf.sections:
-        if section.flags & SHF_EXECINSTR and section.type == _SHT_PROGBITS and section.size:
+        if section.flags & SHF_EXECINSTR and section.type == SHT_PROGBITS and section.size:
             held = elf.section_data(section)
             if held is None or not len(held):
                 continue

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from undwarf.elf.headers import ET_EXEC
+from undwarf.elf.headers import ET_EXEC, SHT_PROGBITS
 from undwarf.limits import Limits
 from undwarf.tables.code.function_ranges import FunctionRanges
 from undwarf.tables.code.reference_columns import between, has
@@ -19,10 +19,9 @@ from undwarf.tables.code.references import CodeReferences
 if TYPE_CHECKING:
     from undwarf.tables.code.program_analysis import ProgramAnalysis
 
-__all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts", "circles"]
+__all__ = ["FUNCTION", "PART", "UNKNOWN", "Parts", "components"]
 
-FUNCTION, PIECE, UNKNOWN = 1, 2, 3
-_SHT_PROGBITS = 1
+FUNCTION, PART, UNKNOWN = 1, 2, 3
 _MOST = 16
 """Functions that one part may belong to."""
 
@@ -63,7 +62,7 @@ class Parts:
         return start & 15 == 0 or self._program.code(start, start + 4) == b"\xf3\x0f\x1e\xfa"
 
     def kind(self, number: int) -> int:
-        """FUNCTION, PIECE, or UNKNOWN."""
+        """FUNCTION, PART, or UNKNOWN."""
         if not self._kinds[number]:
             self._kinds[number] = self._kind_of(number)
         return self._kinds[number]
@@ -84,11 +83,11 @@ class Parts:
         if not self.may_be(number):
             return FUNCTION
         if start in self._functions.names:
-            return PIECE
+            return PART
         # A part is entered with the frame of the function on the stack, a function without.
         flows = [self._program.flow(owner) for owner in self.owners(number)]
         if any((start, end) in flow.entered_with_frame for flow in flows):
-            return PIECE
+            return PART
         if any((start, end) in (*flow.tail_calls, *flow.pieces) for flow in flows) or self.looks_called(number):
             return FUNCTION
         return UNKNOWN
@@ -105,18 +104,18 @@ class Parts:
         if depends is None:
             self._owners[number] = []
             return
-        for circle in circles(depends):
-            if circle[0] not in self._owners:
-                self._decide(circle)
+        for component in components(depends):
+            if component[0] not in self._owners:
+                self._decide(component)
 
-    def _decide(self, circle: list[int]) -> None:
+    def _decide(self, component: list[int]) -> None:
         """Find the owners of ranges that depend on each other; those of all others that they depend on are known. A
         function that jumps into one of them may reach all, and so may functions among them."""
-        inside = set(circle)
-        found = dict.fromkeys(owner for one in sorted(circle) for owner in self._owners_outside(one, inside))
-        for one in sorted(circle, key=lambda one: (*self._weight(one), -one), reverse=True):
+        inside = set(component)
+        found = dict.fromkeys(owner for one in sorted(component) for owner in self._owners_outside(one, inside))
+        for one in sorted(component, key=lambda one: (*self._weight(one), -one), reverse=True):
             self._owners[one] = [owner for owner in found if owner != one][:_MOST]
-            if len(circle) > 1 and self.kind(one) == FUNCTION:
+            if len(component) > 1 and self.kind(one) == FUNCTION:
                 found[one] = None
 
     def _dependencies(self, number: int) -> dict[int, list[int]] | None:
@@ -137,16 +136,16 @@ class Parts:
             waiting += found[one]
         return found
 
-    def _owners_outside(self, number: int, circle: set[int]) -> Iterable[int]:
+    def _owners_outside(self, number: int, component: set[int]) -> Iterable[int]:
         """The functions that jump into a range, and the owners of parts that do; not those of its own cycle."""
         named = self._named_owners(number)
         if named:
             return named
         found: list[int] = []
         for source in self._sources(number):
-            if source not in circle:
+            if source not in component:
                 kind = self.kind(source)
-                found += [source] if kind == FUNCTION else self.owners(source) if kind == PIECE else []
+                found += [source] if kind == FUNCTION else self.owners(source) if kind == PART else []
         return found
 
     def _named_owners(self, number: int) -> list[int]:
@@ -226,14 +225,14 @@ class Parts:
         if elf.kind == ET_EXEC:
             starts = set(self._functions.starts)
             for section in elf.sections:
-                if (section.type == _SHT_PROGBITS and section.flags & 6 == 2) or section.flags & 7 == 3:
+                if (section.type == SHT_PROGBITS and section.flags & 6 == 2) or section.flags & 7 == 3:
                     data = elf.section_data(section)
                     if data is not None and len(data) <= self._limits.code_bytes:
                         found |= starts.intersection(data[: len(data) & -8].cast("Q"))
         return found
 
 
-def circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
+def components(depends: dict[int, list[int]]) -> Iterable[list[int]]:
     """The strongly connected components of a graph, each after those it depends on (Tarjan 1972, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -255,11 +254,11 @@ def circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
                     before = path[-1][0]
                     low[before] = min(low[before], low[one])
                 if low[one] == index[one]:
-                    circle = [open_ones.pop()]
-                    while circle[-1] != one:
-                        circle.append(open_ones.pop())
-                    is_open.difference_update(circle)
-                    yield circle
+                    component = [open_ones.pop()]
+                    while component[-1] != one:
+                        component.append(open_ones.pop())
+                    is_open.difference_update(component)
+                    yield component
             elif following not in index:
                 index[following] = low[following] = len(index)
                 open_ones.append(following)

@@ -11,7 +11,7 @@ from undwarf.tables.code.flow import Flow
 from undwarf.tables.code.function_ranges import FunctionRanges, find_functions
 from undwarf.tables.code.jump_tables import Pointers, read_offsets, read_words
 from undwarf.tables.code.noreturn_names import is_noreturn
-from undwarf.tables.code.parts import FUNCTION, PIECE, Parts
+from undwarf.tables.code.parts import FUNCTION, PART, Parts
 from undwarf.tables.code.rows import agreed, completed
 from undwarf.tables.code.stack_state import RuleWords, State
 
@@ -196,7 +196,7 @@ class ProgramAnalysis:
             return [(start, None)]
         self._parts.forget_owners()
         kind = self._parts.kind(number)
-        if kind == PIECE:
+        if kind == PART:
             flows = [flow for owner in self._parts.owners(number) if (start, end) in (flow := self.flow(owner)).pieces]
             if not any(start in flow.states for flow in flows) and self._parts.looks_called(number):
                 # A function that others jump into.
@@ -218,7 +218,7 @@ class ProgramAnalysis:
 
     def state_at(self, number: int, address: int) -> Iterator[State]:
         """The states at one address of a range, in the flows that go through it."""
-        for owner in self._parts.owners(number) if self._parts.kind(number) == PIECE else [number]:
+        for owner in self._parts.owners(number) if self._parts.kind(number) == PART else [number]:
             state = self.flow(owner).state_at(address)
             if state is not None:
                 yield state
