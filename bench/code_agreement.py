@@ -17,7 +17,7 @@ from iced_x86 import Decoder
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
-from undwarf.tables.code.binary import Binary
+from undwarf.tables.code.program_analysis import ProgramAnalysis
 from undwarf.tables.code.stack_state import is_call_frame
 from undwarf.tables.from_code import source
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
@@ -123,7 +123,7 @@ def compare(path: str, options: argparse.Namespace) -> "tuple[Counter[str], floa
     return found, seconds, examples
 
 
-def same_place(binary: Binary, at: int, a: "list[int]", b: "list[int]") -> bool:
+def same_place(binary: ProgramAnalysis, at: int, a: "list[int]", b: "list[int]") -> bool:
     """Whether the call frame address that `.eh_frame` states is the same by the state the analysis has there."""
     number = binary.functions.at(at)
     if number is None:

@@ -12,6 +12,7 @@ from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
 from undwarf.tables.disk.cache import Key, read, write
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
+from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_set import RuleSet
 
 LIMITS = Limits(cfi_steps=2000, cfi_rows=500, remember_depth=8, fdes=5000, rules=3000)
@@ -57,7 +58,8 @@ def one_input(data: bytes) -> None:
         entries, rules, source=1, registers=34 if shape & 4 else 17, signing=bool(shape & 4), limits=LIMITS
     )
     numbers = range(len(entries.starts)) if entries.entry is None else entries.entry
-    rows = [programs.rows(n, entries.starts[i], entries.ends[i]) for i, n in enumerate(numbers)]
+    compiled = RowTable(programs, rules.lock, entries.total)
+    rows = [compiled.rows(n, entries.starts[i], entries.ends[i]) for i, n in enumerate(numbers)]
     check(entries.starts, entries.ends, rows, rules, machine)
 
 

@@ -19,8 +19,8 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.errors import UndwarfError
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.code.parts import circles
-from undwarf.tables.code.returning import is_known
+from undwarf.tables.code.noreturn_names import is_noreturn
+from undwarf.tables.code.parts import components
 from undwarf.tables.from_code import CodeSource, source
 from undwarf.tables.function_starts import searched_functions
 from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
@@ -155,7 +155,7 @@ PROGRAMS = {
     "frames": (FRAMES, "c"),
     "exceptions": (EXCEPTIONS, "cpp"),
 }
-WAYS = {
+COMPILERS = {
     "gcc": ("gcc", "-O2"),
     "gcc-O0": ("gcc", "-O0"),
     "gcc-no-pie-stripped": ("gcc", "-O2", "-fno-pie", "-no-pie", "-s"),
@@ -217,10 +217,10 @@ def compare(path: Path, debug: bool = False) -> Iterator[tuple[int, str, object,
             yield one.ip, str(one), essence(words, one.ip), got
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("how", COMPILERS)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_agrees_with_the_compiler_at_every_instruction(program: str, way: str, tmp_path: Path) -> None:
-    compiler, *flags = WAYS[way]
+def test_agrees_with_the_compiler_at_every_instruction(program: str, how: str, tmp_path: Path) -> None:
+    compiler, *flags = COMPILERS[how]
     path = build(tmp_path, *PROGRAMS[program], compiler, *flags)
     everything = list(compare(path))
     different = [(hex(at), *rest) for at, *rest in everything if rest[1] != rest[2]]
@@ -357,7 +357,7 @@ def test_limits(assembled: tuple[Path, dict[str, int]], limits: Limits) -> None:
 
 EXPORTS = """
 long (*volatile kept)(long);
-static __attribute__((noinline)) long hidden(long n) { char room[512]; kept = 0; return n + (long)room; }
+static __attribute__((noinline)) long hidden(long n) { char buffer[512]; kept = 0; return n + (long)buffer; }
 long first(long n) { long (*stage)(long) = hidden; __asm__("" : "+r"(stage)); return stage(n); }
 """ + "\n".join(f"long f{n}(long n) {{ long (*to)(long) = kept; return to(n) * {n}; }}" for n in range(12))
 
@@ -536,7 +536,7 @@ third_part:
     jmp back
     .section .note.GNU-stack, "", @progbits
 """
-"""Parts of a function jump into each other in a circle; functions lie between them."""
+"""Parts of a function jump into each other in a cycle; functions are between them."""
 
 PARTS = ("first_part", "second_part", "third_part")
 
@@ -615,12 +615,12 @@ def test_a_function_gone_through_is_freed_at_once(circle: tuple[Path, dict[str, 
 
 def test_a_long_chain_of_parts_is_followed_without_recursion() -> None:
     depends = {number: [number + 1] for number in range(5000)} | {5000: []}
-    assert list(circles(depends)) == [[number] for number in range(5000, -1, -1)]
+    assert list(components(depends)) == [[number] for number in range(5000, -1, -1)]
 
 
 def test_ranges_in_a_circle_are_found_together() -> None:
     depends = {1: [2], 2: [3], 3: [1, 4], 4: [5], 5: [4], 6: [1]}
-    assert [sorted(circle) for circle in circles(depends)] == [[4, 5], [1, 2, 3], [6]]
+    assert [sorted(circle) for circle in components(depends)] == [[4, 5], [1, 2, 3], [6]]
 
 
 UNDESCRIBED = r"""
@@ -734,10 +734,10 @@ def test_code_that_is_too_large_is_not_searched(tmp_path: Path) -> None:
 
 def test_damaged_programs_are_survived(tmp_path: Path) -> None:
     path = build(tmp_path, SWITCH, "c", "gcc", "-O2", "-s", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
-    whole = path.read_bytes()
+    original = path.read_bytes()
     chance = random.Random(7)
     for _ in range(150):
-        data = bytearray(whole)
+        data = bytearray(original)
         for _ in range(chance.randrange(1, 60)):
             data[chance.randrange(64, len(data))] = chance.randrange(256)
         try:
@@ -783,4 +783,4 @@ def test_stubs_that_are_said_to_be_huge_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_sanitizers_reports_end_the_program_unless_they_are_asked_not_to(name: str, ends: bool) -> None:
-    assert is_known(name) is ends
+    assert is_noreturn(name) is ends

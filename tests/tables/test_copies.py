@@ -6,7 +6,8 @@ from tests.support.elf_builder import Elf, Section, Segment, Symbol
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT
-from undwarf.tables.from_copies import PAGE, READ_BYTES, CopiesInMemory, CopySource, table_of_copies, template_of
+from undwarf.tables.from_copies import PAGE, READ_BYTES, CopySource, table_in_memory, table_of_copies, template_of
+from undwarf.tables.model import UnwindTable
 from undwarf.tables.rule_set import RuleSet
 
 PLAIN = b"\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3"
@@ -66,9 +67,9 @@ class Memory:
         return self.data[at : end - self.start] if 0 <= at < len(self.data) else b""
 
 
-def in_memory(memory: Memory, defects: Defects | None = None, copies: int = DEFAULT.copies) -> CopiesInMemory:
+def in_memory(memory: Memory, defects: Defects | None = None, copies: int = DEFAULT.copies) -> UnwindTable:
     limits = DEFAULT._replace(copies=copies)
-    return CopiesInMemory(PLAIN, memory.read, RuleSet(), limits, defects if defects is not None else Defects())
+    return table_in_memory(PLAIN, memory.read, RuleSet(), limits, defects if defects is not None else Defects())
 
 
 @pytest.mark.parametrize("first", [BASE, BASE + 3 * PAGE - 16, BASE + READ_BYTES - 8 + 32 * 5])

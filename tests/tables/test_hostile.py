@@ -49,7 +49,7 @@ def test_every_byte_changed(damage: bytes) -> None:
 def everything(section: Section) -> Compiled:
     """All functions compiled, all numbers read; without a bound this would outlast the tests' time limit."""
     found = Compiled(section)
-    found.programs.compile_all()
+    found.table.compile_all()
     for i in range(len(found.entries.starts)):
         found.numbers(i)
     return found
@@ -58,7 +58,7 @@ def everything(section: Section) -> Compiled:
 def test_endless_advances_end() -> None:
     section = Section()
     section.fde(section.cie(), CODE, 0x100000, b"\x40" * 500_000)
-    assert everything(section).programs.damaged == 1
+    assert everything(section).table.damaged == 1
 
 
 def test_many_rows_end() -> None:
@@ -72,7 +72,7 @@ def test_many_rows_end() -> None:
 def test_deep_states_end() -> None:
     section = Section()
     section.fde(section.cie(), CODE, 0x100000, b"\x0a" * 100_000)
-    assert everything(section).programs.damaged == 1
+    assert everything(section).table.damaged == 1
 
 
 def test_a_huge_cie_shared_by_many_functions_ends() -> None:

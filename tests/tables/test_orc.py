@@ -288,7 +288,7 @@ def test_a_module_is_relocated_and_sorted():
     elf = file_of(data)
     places = {elf.sections[index].name: at for index, at in code_addresses(elf).items()}
     assert (wrong, places) == ([], {".text": 0, ".exit.text": 0x40, ".init.text": 0x1000})
-    # The end of .text is the start of .exit.text: what only ends gives way.
+    # The end of .text is the start of .exit.text: an entry that only ends code goes first.
     assert [at(table, one).cfa for one in (0, 0x3F, 0x40, 0x5F, 0x1000)] == [
         "rsp+8", "rsp+16", "rsp+16", "rsp+16", "rsp+8",
     ]  # fmt: skip

@@ -129,7 +129,7 @@ def test_adjacent_rows_that_say_the_same_are_one() -> None:
 
 
 def test_a_repeated_setting_does_not_hide_a_restored_state() -> None:
-    # gcc writes this where a block ends early: restore_state, then what the restored state says already.
+    # gcc writes this where a block ends early: restore_state, then a rule that the restored state has already.
     program = REMEMBER + advance(1) + PUSH_RBP + advance(4) + RESTORE_STATE + b"\x0e\x08" + advance(4) + PUSH_RBP
     assert rows(program) == [
         AT_START,
@@ -234,13 +234,13 @@ def test_damage_leaves_a_hole_and_is_counted(instruction: bytes) -> None:
     section.fde(section.cie(), CODE, 0x100, advance(4) + instruction, pad=False)
     found = Compiled(section)
     assert rules_of(found.rows()) == HOLE_AFTER_4
-    assert found.programs.damaged == 1
+    assert found.table.damaged == 1
 
 
 def test_a_cie_that_cannot_be_run_makes_holes_of_its_functions() -> None:
     found = compiled(PUSH_RBP, initial=b"\x3f")
     assert rules_of(found.rows()) == [(0, "hole", {})]
-    assert found.programs.damaged == 1
+    assert found.table.damaged == 1
 
 
 def test_set_loc_backwards_is_damage() -> None:
@@ -282,7 +282,7 @@ def test_the_work_for_one_section_is_bounded() -> None:
     last = [found.rows(i)[0][1] for i in range(300)]
     assert last[1] is not None
     assert last[299] is None
-    assert found.programs.damaged > 0
+    assert found.table.damaged > 0
 
 
 def test_the_rules_of_a_run_are_bounded() -> None:
@@ -312,7 +312,7 @@ def test_rows_handed_out_stay_true_when_more_are_made() -> None:
         section.fde(cie, CODE + 16 * i, 16, advance(4) + b"\x0e" + uleb(16 + 8 * i))
     found = Compiled(section)
     entries = found.entries
-    kept = [found.programs.rows(i, entries.starts[i], entries.ends[i]) for i in range(400)]
+    kept = [found.table.rows(i, entries.starts[i], entries.ends[i]) for i in range(400)]
     for i, (addresses, rules) in enumerate(kept):
         assert list(addresses) == [CODE + 16 * i, CODE + 16 * i + 4]
         assert found.rules.words(rules[1])[2] == 16 + 8 * i
@@ -324,7 +324,7 @@ def test_compiling_all_at_once_gives_the_same() -> None:
     for i in range(50):
         section.fde(cie, CODE + 16 * i, 16, advance(1 + i % 7) + b"\x0e" + uleb(16 + 8 * (i % 9)))
     one, other = Compiled(section), Compiled(section)
-    assert other.programs.compile_all() == sum(len(one.numbers(i)) for i in range(50))
+    assert other.table.compile_all() == sum(len(one.numbers(i)) for i in range(50))
     assert [one.rows(i) for i in range(50)] == [other.rows(i) for i in range(50)]
 
 

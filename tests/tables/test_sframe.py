@@ -17,9 +17,10 @@ from tests.support.tables.sframe_compare import compare
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables.from_sframe import SFrameSource, source_of_section
+from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import NO_RULE, Rule, UnwindTable, describe
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.section_source import SectionSource
 from undwarf.tables.sframe.header import read_header
 
 MASK, SIGNAL, KEY_B = 16, 128, 32
@@ -37,7 +38,7 @@ class Read:
         def read(address: int, size: int) -> memoryview | None:
             return memoryview(code[:size]) if code else None
 
-        self.source: SFrameSource | None = source_of_section(
+        self.source: SectionSource | None = source_of_section(
             memoryview(section.build() if data is None else data),
             section.address,
             machine=self.machine,
@@ -107,7 +108,7 @@ def test_starts_that_count_from_the_field_without_saying_so(version: int) -> Non
     section = SFrame(version, flags=5, functions=[Function(0x1000 + 64 * i, 64, [(0, SP, (8,))]) for i in range(63)])
     data = bytearray(section.build())
     data[3] = 1
-    # From the section's start on, one of them lies before all code.
+    # Relative to the section's start, one of them is before all code.
     assert [row[0] for row in Read(section, bytes(data)).words()] == [0x1000 + 64 * i for i in range(63)]
 
 
@@ -280,7 +281,7 @@ def test_a_late_first_row_leaves_a_hole() -> None:
         [(0, SP, (8,)), (9, SP, (16,))],
         [(0, SP, (8, 0, 0, 0))],
     ],
-    ids=["twice", "descending", "behind the function", "four words"],
+    ids=["twice", "descending", "past the function", "four words"],
 )
 def test_damaged_rows_make_the_function_a_hole(rows: list[tuple[int, int, tuple[int, ...]]]) -> None:
     read = Read(SFrame(functions=[Function(0x1000, 9, rows), Function(0x1010, 9, [(0, SP, (8,))])]))

@@ -20,9 +20,9 @@ JUMP, PUSH, BACK = "ff25e29f1c00", "6800000000", "e9e0ffffff"
     [
         # GNU ld, static: jumps alone
         (f"{JUMP}6690" * 3, [(0, 8)]),
-        # behind endbr64, with a bnd prefix
+        # after endbr64, with a bnd prefix
         (f"f30f1efaf2{JUMP}0f1f440000" * 2, [(0, 8)]),
-        # lazy: the header, then a jump that first leads to the push behind it
+        # lazy: the header, then a jump that first goes to the push after it
         (
             f"ff35e22f0000{JUMP}0f1f4000" + f"{JUMP}{PUSH}{BACK}" * 2,
             [(0, 16), (6, 24), (12, 8), (27, 16), (32, 8), (43, 16)],

@@ -275,7 +275,7 @@ def test_without_a_build_id_the_file_itself_is_the_key(tmp_path: Path) -> None:
     later = key_of(ElfFile.open(path))
     assert later is not None
     assert later.name != key.name
-    # Bytes without a file behind them, as of a container's archive, have no key.
+    # Bytes that are not from a file, as of a container's archive, have no key.
     assert key_of(ElfFile.from_bytes(path.read_bytes())) is None
 
 

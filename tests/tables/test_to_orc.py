@@ -115,8 +115,8 @@ def program(tmp_path_factory):
     return ElfFile.open(directory / "p")
 
 
-def said(table: UnwindTable) -> list[tuple[int, int, "Entry | None"]]:
-    """What a table says of what ORC follows, stretch by stretch; None where it says nothing that ORC can say."""
+def tracked(table: UnwindTable) -> list[tuple[int, int, "Entry | None"]]:
+    """The rules of a table for what ORC tracks, by range; None where ORC cannot express the rule."""
     found: list[list] = []
     functions = table.functions
     for function in range(len(functions.starts)):
@@ -139,8 +139,8 @@ def test_a_programs_table_comes_back(program, version):
     table.complete()
     made = write("orc", table, program, version)
     again = UnwindTable.from_elf(ElfFile.from_bytes(section_file(program, made.sections)), "orc")
-    # A rule whose code ends the file has nothing that says so but the entry behind it.
-    assert said(again) == said(table)
+    # A rule whose code ends the file ends by the entry after it.
+    assert tracked(again) == tracked(table)
     assert made.rows > 20
     assert set(made.left_out) <= {
         "call frame address by an expression",
@@ -153,7 +153,7 @@ def test_a_copy_carries_the_sections(program):
     table.complete()
     copy = ElfFile.from_bytes(carrying(program, write("orc", table, program).sections))
     again = UnwindTable.from_elf(copy, "orc")
-    assert said(again) == said(table)
+    assert tracked(again) == tracked(table)
     assert again.functions.only.table.layout is LAYOUT_4
 
 
@@ -172,7 +172,7 @@ def test_neighbours_that_say_the_same_are_one_entry(program):
 def test_the_outermost_frame_is_the_end(program):
     table = UnwindTable.from_elf(program, "cfi")
     table.complete()
-    ends = [entry for _start, _end, entry in said(table) if entry.kind is Kind.END]
+    ends = [entry for _start, _end, entry in tracked(table) if entry.kind is Kind.END]
     assert ends
     assert LAYOUT_1.end_bit == 10
 

@@ -207,11 +207,11 @@ def test_only_the_source_asked_for(build: Callable[..., Path]) -> None:
 
 
 def test_the_separate_debug_file_is_asked_last_and_once(build: Callable[..., Path], tmp_path: Path) -> None:
-    whole = build(PROGRAM, *NO_EH_FRAME)
-    at = symbols(whole)
+    full = build(PROGRAM, *NO_EH_FRAME)
+    at = symbols(full)
     stripped, debug = tmp_path / "stripped", tmp_path / "stripped.debug"
-    subprocess.run(["objcopy", "--only-keep-debug", str(whole), str(debug)], check=True)
-    subprocess.run(["objcopy", "--strip-debug", str(whole), str(stripped)], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", str(full), str(debug)], check=True)
+    subprocess.run(["objcopy", "--strip-debug", str(full), str(stripped)], check=True)
     asked = []
 
     def find() -> ElfFile:
@@ -236,9 +236,9 @@ def test_a_missing_debug_file_is_no_error(build: Callable[..., Path]) -> None:
 def test_tables_of_a_run_share_rules(build: Callable[..., Path]) -> None:
     path = build(PROGRAM, "-O2")
     one = UnwindTable.from_elf(path)
-    one.compile_all()
+    one.complete()
     count = len(one.rules)
-    UnwindTable.from_elf(path, rules=one.rules).compile_all()
+    UnwindTable.from_elf(path, rules=one.rules).complete()
     assert len(one.rules) == count
 
 
@@ -267,10 +267,10 @@ def without_section_headers(data: bytes) -> bytes:
 
 def test_without_section_headers(build: Callable[..., Path]) -> None:
     data = build(PROGRAM, "-O2").read_bytes()
-    whole = UnwindTable.from_elf(ElfFile.from_bytes(data))
+    full = UnwindTable.from_elf(ElfFile.from_bytes(data))
     bare = UnwindTable.from_elf(ElfFile.from_bytes(without_section_headers(data)))
-    assert list(bare.starts) == list(whole.starts)
-    assert [row[:2] for row in bare] == [row[:2] for row in whole]
+    assert list(bare.starts) == list(full.starts)
+    assert [row[:2] for row in bare] == [row[:2] for row in full]
 
 
 def header_at(elf: ElfFile) -> int:
@@ -293,11 +293,11 @@ def header_at(elf: ElfFile) -> int:
 )
 def test_the_header_is_not_needed_where_there_are_sections(build: Callable[..., Path], damage: bytes) -> None:
     path = build(PROGRAM, "-O2")
-    whole = UnwindTable.from_elf(path)
+    full = UnwindTable.from_elf(path)
     data = bytearray(path.read_bytes())
     at = header_at(ElfFile.open(path))
     data[at : at + len(damage)] = damage
-    assert list(UnwindTable.from_elf(ElfFile.from_bytes(bytes(data))).starts) == list(whole.starts)
+    assert list(UnwindTable.from_elf(ElfFile.from_bytes(bytes(data))).starts) == list(full.starts)
 
 
 def image(section: Section, *, header: bytes = b"", header_address: int = 0x580000) -> ElfFile:
@@ -412,20 +412,20 @@ def debug_image(section: Section) -> ElfFile:
     return ElfFile.from_bytes(ident + rest + body + sections)
 
 
-def same_rules(quick: UnwindTable, whole: UnwindTable) -> None:
-    """Both say the same at every address where one of them begins something new."""
-    addresses = {address for address, _, _ in whole} | {end for _, end, _ in whole}
+def same_rules(quick: UnwindTable, full: UnwindTable) -> None:
+    """Both have the same rule at every address where a row of one of them begins."""
+    addresses = {address for address, _, _ in full} | {end for _, end, _ in full}
     addresses |= {address for address, _, _ in quick}
     for address in addresses:
-        assert quick.rule_at(address) == whole.rule_at(address), hex(address)
+        assert quick.rule_at(address) == full.rule_at(address), hex(address)
 
 
 def test_the_search_table_gives_the_same_rules(build: Callable[..., Path]) -> None:
     path = build(PROGRAM, "-O2", "-static")
-    quick, whole = UnwindTable.from_elf(path, quick=True), UnwindTable.from_elf(path)
-    assert list(quick.starts) == list(whole.starts)
+    quick, full = UnwindTable.from_elf(path, quick=True), UnwindTable.from_elf(path)
+    assert list(quick.starts) == list(full.starts)
     assert quick.version == 1
-    same_rules(quick, whole)
+    same_rules(quick, full)
 
 
 def test_the_search_table_leaves_room_for_debug_frame(build: Callable[..., Path]) -> None:
@@ -474,16 +474,16 @@ def test_a_search_table_that_is_wrong_gives_way_to_the_section(wrong: list[tuple
     section, *entries = two_functions()
     offsets = [(CODE + start, entries[entry] if entry in (0, 1) else entry) for start, entry in wrong]
     data = image(section, header=search_table(section, offsets))
-    quick, whole = UnwindTable.from_elf(data, quick=True), UnwindTable.from_elf(data)
-    rules = [(quick.rule_at(CODE + at), whole.rule_at(CODE + at)) for at in (0x10, 0x11, 0x14, 0x2F, 0x80, 0x8F)]
+    quick, full = UnwindTable.from_elf(data, quick=True), UnwindTable.from_elf(data)
+    rules = [(quick.rule_at(CODE + at), full.rule_at(CODE + at)) for at in (0x10, 0x11, 0x14, 0x2F, 0x80, 0x8F)]
     assert all(one == other and one is not None for one, other in rules)
 
 
 def test_without_a_search_table_the_section_is_read(build: Callable[..., Path]) -> None:
     path = build(PROGRAM, "-O2", "-Wl,--no-eh-frame-hdr")
-    quick, whole = UnwindTable.from_elf(path, quick=True), UnwindTable.from_elf(path)
+    quick, full = UnwindTable.from_elf(path, quick=True), UnwindTable.from_elf(path)
     assert len(quick) > 0
-    assert list(quick.ends) == list(whole.ends)
+    assert list(quick.ends) == list(full.ends)
 
 
 def test_function_numbers_stay_valid_for_who_keeps_the_functions(build: Callable[..., Path]) -> None:

@@ -12,7 +12,8 @@ from undwarf.images.symfs_paths import confined
 from undwarf.limits import Limits
 from undwarf.live.process_memory import memory_of
 from undwarf.symbols.kernel_symbols import read_text
-from undwarf.tables.from_copies import CopiesInMemory, template_of
+from undwarf.tables.from_copies import table_in_memory, template_of
+from undwarf.tables.model import UnwindTable
 from undwarf.tables.rule_set import RuleSet
 
 
@@ -29,7 +30,7 @@ class LiveCopies:
         self._defects = defects
         self._templates: dict[tuple[int, int, int], bytes | None] = {}
 
-    def table(self, image: int, rules: RuleSet) -> "CopiesInMemory | None":
+    def table(self, image: int, rules: RuleSet) -> UnwindTable | None:
         """The table of an image; None where its process has no file with a template."""
         if image >= len(self._known):
             self._known = self._pids()
@@ -43,7 +44,7 @@ class LiveCopies:
         def read(start: int, end: int) -> bytes:
             return memory_of(pid, start, end)
 
-        return CopiesInMemory(template, read, rules, self._limits, self._defects, f"process {pid}")
+        return table_in_memory(template, read, rules, self._limits, self._defects, f"process {pid}")
 
     def _template(self, path: str) -> bytes | None:
         try:

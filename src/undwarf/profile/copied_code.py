@@ -58,12 +58,12 @@ class CopiedCode:
         pid = self._known[image]
         if pid is None or (self._read is None and not has_map(self._store.finder, pid)):
             return None
-        from undwarf.tables.from_copies import CopiesInMemory, table_of_copies
+        from undwarf.tables.from_copies import table_in_memory, table_of_copies
 
         subject = f"process {pid}"
         for template in self._templates_of(pid):
             if self._read is not None:
-                return CopiesInMemory(template, self._read, rules, self._limits, self._defects, subject)
+                return table_in_memory(template, self._read, rules, self._limits, self._defects, subject)
             starts = places_in_map(self._store.finder, pid, PREFIX, len(template), self._limits)
             if starts:
                 return table_of_copies(template, starts, rules, self._limits, self._defects, subject)

@@ -13,13 +13,13 @@ from undwarf.column import zeros
 
 
 def disjoint(starts: Any, ends: Any) -> tuple[memoryview, memoryview, memoryview]:
-    """Sorted, disjoint ranges that cover what these cover, and for each the number of the one it is a part of.
+    """Sorted, disjoint ranges that cover the same addresses, and for each the index of the range it is a part of.
 
     Where ranges overlap, the one that starts last wins; of those that start together the longest; of equals the first.
     """
     order = ascending(starts)
-    whole = _gather(starts, ends, order)
-    return whole if whole is not None else _flatten(starts, ends, order)
+    gathered = _gather(starts, ends, order)
+    return gathered if gathered is not None else _flatten(starts, ends, order)
 
 
 @cython.locals(
@@ -39,7 +39,7 @@ def disjoint(starts: Any, ends: Any) -> tuple[memoryview, memoryview, memoryview
     ordered=cython.bint,
 )
 def ascending(keys: Any) -> Any:
-    """The ranges' numbers by ascending start, or those of other numbers (radix sort, stable)."""
+    """The indices of ranges by ascending start, or of other numbers (radix sort, stable)."""
     n = keys.shape[0]
     a = zeros("I", n)
     ordered = True
@@ -123,7 +123,7 @@ def _gather(starts: Any, ends: Any, order: Any) -> tuple[memoryview, memoryview,
     upto=cython.ulonglong,
 )
 def _flatten(starts: Any, ends: Any, order: Any) -> tuple[memoryview, memoryview, memoryview]:
-    """Overlapping ranges cut into pieces, at most two for each; ``stack`` holds what is open, the innermost on top."""
+    """Overlapping ranges cut into pieces, at most two for each; ``stack`` holds the open ones, the innermost on top."""
     n = starts.shape[0]
     new_starts = zeros("Q", 2 * n)
     new_ends = zeros("Q", 2 * n)
@@ -134,7 +134,7 @@ def _flatten(starts: Any, ends: Any, order: Any) -> tuple[memoryview, memoryview
     at = 0
     i = 0
     while i < n or depth > 0:
-        # the next start, or the end of all addresses
+        # The next start, or the end of all addresses.
         start = ALL_ONES
         one = -1
         if i < n:
@@ -185,10 +185,10 @@ def _flatten(starts: Any, ends: Any, order: Any) -> tuple[memoryview, memoryview
 def fill_holes(
     starts: Any, ends: Any, where: Any, more_starts: Any, more_ends: Any, source: int
 ) -> tuple[memoryview, memoryview, memoryview, int]:
-    """Sorted disjoint ranges, and what further ones cover beside them.
+    """Sorted disjoint ranges, and the parts of further ones that they do not cover.
 
-    ``where`` tells for each range (number of its source) << 32 | its number there; ``source`` is the number of the
-    further ones. Gives (starts, ends, where, how many pieces were added).
+    ``where`` has for each range (index of its source) << 32 | its index there; ``source`` is the index of the further
+    ones' source. Gives (starts, ends, where, how many pieces were added).
     """
     n = starts.shape[0]
     m = more_starts.shape[0]

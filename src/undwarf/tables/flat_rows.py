@@ -1,20 +1,20 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The rows of a whole file as two columns: ascending addresses (Q), and the rule from each address on (I).
 
-Besides numbers of rules there are two marks: 0xffffffff where there is no rule, whatever is asked, and 0xfffffffe where
-the columns do not know. Neighbours have different rules. The first row is at address 0.
+Besides numbers of rules there are two marks: NO_RULE where there is none in any source, and UNKNOWN. Neighbours have
+different rules. The first row is at address 0.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.tables.words import NO_RULE, UNKNOWN
+from cython.cimports.undwarf.tables.rule_format import NO_RULE, UNKNOWN
 
 from undwarf.column import zeros
 
 Part = tuple[int, Any, Any]
-"""The rows of one function: the address behind it, their addresses and their rules."""
+"""The rows of one function: its end, their addresses and their rules."""
 
 
 @cython.final
@@ -22,23 +22,23 @@ Part = tuple[int, Any, Any]
 class _Columns:
     """Columns that grow at their end."""
 
-    made = cython.declare(object, visibility="readonly")
-    made_rules = cython.declare(object, visibility="readonly")
+    address_column = cython.declare(object, visibility="readonly")
+    rule_column = cython.declare(object, visibility="readonly")
     addresses = cython.declare("unsigned long long[::1]")
     rules = cython.declare("unsigned int[::1]")
     count = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
-    def __init__(self, room: int) -> None:
-        self.made = zeros("Q", room)
-        self.made_rules = zeros("I", room)
-        self.addresses = self.made
-        self.rules = self.made_rules
+    def __init__(self, capacity: int) -> None:
+        self.address_column = zeros("Q", capacity)
+        self.rule_column = zeros("I", capacity)
+        self.addresses = self.address_column
+        self.rules = self.rule_column
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def push(self, address: cython.ulonglong, rule: cython.uint) -> cython.int:
-        """From here on ``rule`` holds. An address that does not ascend takes the place of the last one."""
+        """Let ``rule`` apply from an address on. An address that does not ascend replaces the last one."""
         while self.count and self.addresses[self.count - 1] >= address:
             self.count -= 1
         if self.count == 0 or self.rules[self.count - 1] != rule:
@@ -48,9 +48,9 @@ class _Columns:
         return 0
 
     def columns(self) -> tuple[memoryview, memoryview]:
-        """What there is."""
+        """The rows so far."""
         count: cython.Py_ssize_t = self.count
-        return memoryview(self.made)[:count], memoryview(self.made_rules)[:count]
+        return memoryview(self.address_column)[:count], memoryview(self.rule_column)[:count]
 
 
 @cython.locals(
@@ -63,12 +63,11 @@ class _Columns:
     hole=cython.uint,
 )
 def gather(parts: "Sequence[Part]", holes: bool) -> tuple[memoryview, memoryview]:
-    """Columns of the rows of ascending functions. What lies between them is not known, nor are the holes in them
-    unless ``holes``."""
-    room: cython.Py_ssize_t = 1
+    """Columns of the rows of ascending functions; UNKNOWN between them, and in their holes unless ``holes``."""
+    capacity: cython.Py_ssize_t = 1
     for part in parts:
-        room += 1 + len(part[2])
-    out = _Columns(room)
+        capacity += 1 + len(part[2])
+    out = _Columns(capacity)
     hole = NO_RULE if holes else UNKNOWN
     out.push(0, UNKNOWN)
     for part in parts:
@@ -90,7 +89,7 @@ def gather(parts: "Sequence[Part]", holes: bool) -> tuple[memoryview, memoryview
     i=cython.Py_ssize_t,
 )
 def outside(all_starts: Any, all_ends: Any) -> tuple[memoryview, memoryview]:
-    """Columns that know but one thing: there is no rule outside these sorted, disjoint ranges."""
+    """Columns with NO_RULE outside of sorted, disjoint ranges, and UNKNOWN inside."""
     starts = all_starts
     ends = all_ends
     out = _Columns(2 + 2 * starts.shape[0])
@@ -116,7 +115,7 @@ def outside(all_starts: Any, all_ends: Any) -> tuple[memoryview, memoryview]:
     here=cython.ulonglong,
 )
 def overlay(upper: "tuple[Any, Any]", lower: "tuple[Any, Any]") -> tuple[memoryview, memoryview]:
-    """What the upper columns say, and what the lower ones say where those do not know. Both begin at address 0."""
+    """The upper columns, and the lower ones where those are UNKNOWN. Both begin at address 0."""
     addresses = upper[0]
     rules = upper[1]
     other_addresses = lower[0]

@@ -4,90 +4,41 @@ from functools import cache
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_386, EM_AARCH64, EM_X86_64, ET_REL, PF_X, PT_LOAD
 from undwarf.elf.machine_names import machine_of_file
 from undwarf.limits import Limits
-from undwarf.tables.cfi import entries as scanning
 from undwarf.tables.cfi.eh_frame_hdr import EhFrameHeader, find_header
 from undwarf.tables.cfi.entries import Entries
+from undwarf.tables.cfi.entry_kinds import ScanEnd
 from undwarf.tables.cfi.program import Programs
+from undwarf.tables.row_table import RowTable
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.section_source import SectionSource
 from undwarf.tables.sources import Provider, Request
 
-EH_FRAME = 1
-DEBUG_FRAME = 2
-
-_PT_LOAD = 1
-_PF_X = 1
-_ET_REL = 1
-_EM_386, _EM_X86_64, _EM_AARCH64 = 3, 62, 183
-
-SUPPORTED = frozenset(((_EM_386, "little"), (_EM_X86_64, "little"), (_EM_AARCH64, "little")))
+SUPPORTED = frozenset(((EM_386, "little"), (EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order. Of others there are registers that rules have no number for, and byte orders."""
 
 
-class CfiSource:
-    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses.
-
-    ``indexed`` marks one that was made of a search table: its ranges go on to the next function, with a hole at the end
-    of their rows, and the full source, which comes next, is to replace it.
-    """
-
-    def __init__(self, entries: Entries, programs: Programs, subject: str, defects: Defects) -> None:
-        self.starts: memoryview = entries.starts
-        self.ends: memoryview = entries.ends
-        self.indexed: bool = entries.indexed
-        self._entry: memoryview | None = entries.entry
-        self._programs = programs
-        self._subject = subject
-        self._defects = defects
-        self.damaged = 0
-        """Programs met so far that could not be understood."""
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one range's rows, compiled at the first call, from ``start`` to ``end``."""
-        entry = piece if self._entry is None else self._entry[piece]
-        found: tuple[memoryview, memoryview] = self._programs.rows(entry, start, end)
-        if self._programs.damaged != self.damaged:
-            self._count_damage()
-        return found
-
-    def compile_all(self) -> int:
-        """Compile all functions at once; the number of rows."""
-        total = int(self._programs.compile_all())
-        self._count_damage()
-        return total
-
-    def flatten(self) -> tuple[memoryview, memoryview]:
-        """All rows as columns (:mod:`undwarf.tables.flat_rows`); no other source is to follow."""
-        found: tuple[memoryview, memoryview] = self._programs.flatten(self.starts, self.ends, self._entry)
-        self._count_damage()
-        return found
-
-    def _count_damage(self) -> None:
-        damaged = self._programs.damaged
-        if damaged != self.damaged:
-            self._defects.add("damaged call frame program", self._subject, damaged - self.damaged)
-            self.damaged = damaged
-
-
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions, best first; a file is read when it is asked.
+    """Providers of functions, best first.
 
     ``quick`` begins with the search table of `.eh_frame`, as gcc's unwinder does at run time. All of `.eh_frame` is
-    then read only where the table has proved wrong, or to see which holes another source is to fill.
+    then read only if the table proves wrong, or to find holes that another source is to fill.
     """
     elf, rules, limits, defects = request.elf, request.rules, request.limits, request.defects
     found: list[Provider] = []
     separate = cache(request.debug_elf)
-    by_table: list[CfiSource] = []
+    by_table: list[SectionSource] = []
 
-    def indexed() -> CfiSource | None:
+    def indexed() -> SectionSource | None:
         source = _indexed(elf, rules, limits, defects)
         if source is not None:
             by_table.append(source)
         return source
 
-    def whole() -> CfiSource | None:
+    def whole_section() -> SectionSource | None:
         if by_table and not by_table[0].damaged and not request.followed and not has_debug_frame():
             return None
         return eh_frame(elf, rules, limits, defects)
@@ -98,10 +49,10 @@ def providers(request: Request) -> list[Provider]:
         other = separate()
         return any(one is not None and one.section(".debug_frame") is not None for one in (elf, other))
 
-    def from_main_file() -> CfiSource | None:
+    def from_main_file() -> SectionSource | None:
         return _from_debug_frame(elf, elf, rules, limits, defects)
 
-    def from_debug_file() -> CfiSource | None:
+    def from_debug_file() -> SectionSource | None:
         other = separate()
         return _from_debug_frame(other, elf, rules, limits, defects) if other is not None else None
 
@@ -109,19 +60,19 @@ def providers(request: Request) -> list[Provider]:
         if kind == "debug-frame":
             found += [from_main_file, from_debug_file]
         else:
-            # The quick pass is replaced by the whole section, so that nothing may come before it.
-            found += [indexed, whole] if request.quick and not found else [whole]
+            # The whole section replaces the quick pass, so that nothing may come before it.
+            found += [indexed, whole_section] if request.quick and not found else [whole_section]
     return found
 
 
 def _code(elf: ElfFile) -> list[tuple[int, int]]:
-    return [(segment.address, segment.address + segment.memory_size) for segment in elf.loads if segment.flags & _PF_X]
+    return [(segment.address, segment.address + segment.memory_size) for segment in elf.loads if segment.flags & PF_X]
 
 
 def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
     if (elf.machine, elf.byte_order) not in SUPPORTED:
         defects.add("unwind table not read", elf.path, detail=f"{name} for {machine_of_file(elf)}")
-    elif elf.kind == _ET_REL:
+    elif elf.kind == ET_REL:
         defects.add("unwind table not read", elf.path, detail=f"{name} of a relocatable file")
     else:
         return True
@@ -130,7 +81,7 @@ def _readable(elf: ElfFile, name: str, defects: Defects) -> bool:
 
 def _source(
     entries: Entries, number: int, main: ElfFile, subject: str, rules: RuleSet, limits: Limits, defects: Defects
-) -> CfiSource | None:
+) -> SectionSource | None:
     if not entries.indexed:
         entries.arrange()
     if entries.damaged:
@@ -139,21 +90,30 @@ def _source(
         defects.add("call frame entry without code", subject, entries.dropped)
     if not len(entries.starts):
         return None
-    is_arm = main.machine == _EM_AARCH64
+    is_arm = main.machine == EM_AARCH64
     programs = Programs(entries, rules, source=number, registers=34 if is_arm else 17, signing=is_arm, limits=limits)
-    return CfiSource(entries, programs, subject, defects)
+    return SectionSource(
+        entries.starts,
+        entries.ends,
+        entries.entry,
+        RowTable(programs, rules.lock, entries.total),
+        damage="damaged call frame program",
+        subject=subject,
+        defects=defects,
+        indexed=entries.indexed,
+    )
 
 
 def _scan(entries: Entries, header: EhFrameHeader | None, *, bounded: bool, subject: str, defects: Defects) -> None:
     """Find all entries: in sequence, past zero words if the section's end is known or the header's table has more, and
     by that table past damage."""
     status = entries.scan(bounded)
-    count = header.count if header is not None else 0
-    while status == scanning.ZERO and entries.total + entries.dropped + entries.damaged < count:
+    count = header.functions if header is not None else 0
+    while status == ScanEnd.ZERO and entries.total + entries.dropped + entries.damaged < count:
         status = entries.scan(False)
-    if status == scanning.FULL:
+    if status == ScanEnd.FULL:
         defects.add("too many call frame entries", subject)
-    elif status == scanning.DAMAGE and header is not None and entries.total + entries.dropped < count:
+    elif status == ScanEnd.DAMAGE and header is not None and entries.total + entries.dropped < count:
         ahead = {entry - entries.address for entry in header.entries()}
         entries.take(sorted(offset for offset in ahead if offset > entries.at))
 
@@ -166,10 +126,10 @@ def _eh_frame(elf: ElfFile, header: EhFrameHeader | None) -> tuple[memoryview, i
         if data is not None and len(data):
             return data, section.address, True
     if header is not None and header.eh_frame:
-        # No section headers: it goes on to the end of its segment at most.
+        # No section headers: it ends with its segment at the latest.
         address = header.eh_frame
         for load in elf.segments:
-            if load.type == _PT_LOAD and load.address <= address < load.address + load.file_size:
+            if load.type == PT_LOAD and load.address <= address < load.address + load.file_size:
                 data = elf.read(address, load.address + load.file_size - address, writable=True)
                 return (data, address, False) if data is not None else None
     return None
@@ -180,20 +140,20 @@ def _entries(elf: ElfFile, data: memoryview, address: int, limits: Limits) -> En
     return Entries(data, address, debug=False, word=word, code=_code(elf), max_entries=limits.fdes)
 
 
-def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
+def _indexed(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> SectionSource | None:
     header = find_header(elf)
     found = _eh_frame(elf, header)
     if header is None or found is None or not header.is_usual or not _readable(elf, ".eh_frame", Defects()):
         return None
     data, address, _ = found
     entries = _entries(elf, data, address, limits)
-    if not entries.index(header.data, header.table, header.count, header.address):
+    if not entries.index(header.data, header.table, header.functions, header.address):
         return None
-    return _source(entries, EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
+    return _source(entries, RuleSource.EH_FRAME, elf, f"{elf.path} .eh_frame", rules, limits, defects)
 
 
-def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> CfiSource | None:
-    """All functions of the section; None where there are none."""
+def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> SectionSource | None:
+    """All functions of the section; None if there are none."""
     header = find_header(elf)
     found = _eh_frame(elf, header)
     if found is None or not _readable(elf, ".eh_frame", defects):
@@ -202,7 +162,7 @@ def eh_frame(elf: ElfFile, rules: RuleSet, limits: Limits, defects: Defects) -> 
     subject = f"{elf.path} .eh_frame"
     entries = _entries(elf, data, address, limits)
     _scan(entries, header, bounded=bounded, subject=subject, defects=defects)
-    return _source(entries, EH_FRAME, elf, subject, rules, limits, defects)
+    return _source(entries, RuleSource.EH_FRAME, elf, subject, rules, limits, defects)
 
 
 def _symbols(elf: ElfFile) -> list[int]:
@@ -213,8 +173,8 @@ def _symbols(elf: ElfFile) -> list[int]:
 
 def _from_debug_frame(
     elf: ElfFile, main: ElfFile, rules: RuleSet, limits: Limits, defects: Defects
-) -> CfiSource | None:
-    """``elf`` has the section; ``main``, the file that runs, says where code is."""
+) -> SectionSource | None:
+    """``elf`` has the section; ``main``, the file that runs, has the code."""
     data = elf.section_data(".debug_frame")
     if data is None or not len(data) or not _readable(elf, ".debug_frame", defects):
         return None
@@ -224,4 +184,4 @@ def _from_debug_frame(
     short = entries.short_cies()
     if short:
         entries.lengthen(short, _symbols(elf))
-    return _source(entries, DEBUG_FRAME, main, subject, rules, limits, defects)
+    return _source(entries, RuleSource.DEBUG_FRAME, main, subject, rules, limits, defects)

@@ -7,48 +7,50 @@ from weakref import WeakKeyDictionary
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL, SHF_EXECINSTR
+from undwarf.elf.headers import EM_AARCH64, EM_X86_64, ET_REL, SHF_EXECINSTR
 from undwarf.limits import Limits
 from undwarf.tables import haskell_stacks
 from undwarf.tables.address_ranges import fill_holes
 from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.from_cfi import eh_frame
 from undwarf.tables.python_rows import PairRows, columns, cut
+from undwarf.tables.registers import RIP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import aarch64, signals_x86_64, x86_64
-from undwarf.tables.words import NO_RULE
 
 if TYPE_CHECKING:
-    from undwarf.tables.code.binary import Binary
-    from undwarf.tables.code.functions import Functions
+    from undwarf.tables.code.function_ranges import FunctionRanges
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
     from undwarf.tables.code.stack_state import RuleWords
 
-__all__ = ["CODE", "CodeSource", "code_functions", "providers", "source"]
+__all__ = ["CodeSource", "code_functions", "providers", "source"]
 
-CODE = 5
-_X86_64, _AARCH64 = 62, 183
-SUPPORTED = frozenset(((_X86_64, "little"), (_AARCH64, "little")))
+SUPPORTED = frozenset(((EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order."""
-_RETURN_ADDRESS = 16
 _LONGEST_PADDING = 64
 _ALIGNED = 16
-_open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, Functions]]" = WeakKeyDictionary()
-"""The functions in what `.eh_frame` leaves open, found for rules with these limits: names need them too."""
+_open_functions: "WeakKeyDictionary[ElfFile, tuple[Limits, FunctionRanges]]" = WeakKeyDictionary()
+"""Functions in code that `.eh_frame` does not describe, found for rules with these limits; symbolization needs them,
+too."""
 
 
 class CodeSource:
     """The functions of a program: ``starts`` and ``ends`` are sorted, disjoint ranges of ELF virtual addresses. A
-    function is analysed when its rows are first asked for."""
+    function is analysed when its rows are first looked up; with ``on_demand``, which is for code that earlier sources
+    leave open, only then."""
 
     indexed = False
 
-    def __init__(self, binary: "Binary", rules: RuleSet, defects: Defects) -> None:
+    def __init__(self, binary: "ProgramAnalysis", rules: RuleSet, defects: Defects, *, on_demand: bool) -> None:
         self.binary = binary
         self.starts = binary.functions.starts
         self.ends = binary.functions.ends
         self._rules = rules
         self._defects = defects
+        self._on_demand = on_demand
         self._refused = 0
         self._numbers: dict[RuleWords, int] = {}
         self._rows = PairRows(len(self.starts))
@@ -61,55 +63,43 @@ class CodeSource:
             cfa, registers = rule
             words = {register: (kind, value, base) for register, kind, value, base in registers}
             try:
-                number = self._rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE)
+                number = self._rules.add(cfa, words, column=RIP, source=RuleSource.CODE)
             except OverflowError:
                 number = NO_RULE
             self._numbers[rule] = number
         return number
 
-    def _made(self, piece: int) -> list[tuple[int, int]]:
-        made = self._rows.get(piece)
-        if made is None:
-            made = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
-            self._rows.put(piece, made)
-            self.binary.elf.release()
-            refused = len(self.binary.refused) - self._refused
-            if refused:
-                self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
-                self._refused += refused
-        return made
+    def _analysed(self, piece: int) -> list[tuple[int, int]]:
+        rows = [(at, self._number(rule)) for at, rule in self.binary.rows(piece)]
+        self.binary.elf.release()
+        refused = len(self.binary.refused) - self._refused
+        if refused:
+            self._defects.add("code not analysed", self.binary.elf.path, refused, "it is over a limit")
+            self._refused += refused
+        return rows
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one range's rows from ``start`` to ``end``; NO_RULE where nothing is known."""
         padding = end - start < _LONGEST_PADDING and start > self.starts[piece] and self.binary.is_padding(start, end)
-        return columns(cut([] if padding else self._made(piece), start, end))
+        return columns(cut([] if padding else self._rows.of(piece, self._analysed), start, end))
 
     def compile_all(self) -> int:
-        """Analyse all functions; the number of rows."""
-        return sum(len(self._made(piece)) for piece in range(len(self.starts)))
-
-
-class HoleSource(CodeSource):
-    """As CodeSource behind other sources: only what they leave open is analysed."""
-
-    def compile_all(self) -> int:
-        """The number of rows made so far; further ones when they are asked for."""
-        return self._rows.total
+        """Analyse all functions, unless ``on_demand``; the number of rows."""
+        return self._rows.total if self._on_demand else self._rows.compute_all(self._analysed)
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions: those of a linked x86-64 program; its linkage tables alone where these are all
-    that is worth it, and of an AArch64 one."""
-    if request.elf.machine == _AARCH64:
+    """Providers of functions: those of a linked x86-64 program; only its linkage tables if the others are not worth it,
+    and of an AArch64 one."""
+    if request.elf.machine == EM_AARCH64:
         return [lambda: aarch64.stubs(request.elf, request.rules)]
-    if request.elf.machine != _X86_64:
+    if request.elf.machine != EM_X86_64:
         return [lambda: source(request)]
     found: list[Provider] = []
     is_open = request.walking and not request.first and has_functions(request.elf)
     if not is_open or len(request.elf.data) <= request.limits.code_searched_bytes:
-        # What signal handlers return to looks like any function to those who follow code. C libraries have it, and none
-        # is large.
-        found.append(lambda: signals_x86_64.signal_returns(request.elf, request.rules, CODE))
+        # The code that signal handlers return to looks like any function. C libraries have it, and none is large.
+        found.append(lambda: signals_x86_64.signal_returns(request.elf, request.rules, RuleSource.CODE))
     is_haskell = not request.first and haskell_stacks.is_haskell(request.elf)
     if is_open or is_haskell:
         found.append(lambda: x86_64.stubs(request.elf, request.rules))
@@ -124,55 +114,56 @@ def providers(request: Request) -> list[Provider]:
 
 
 def source(request: Request) -> CodeSource | None:
-    """The functions of a program; None where its machine is another one. Where functions start is also known from
-    `.eh_frame`, and where exceptions arrive, but no rule is taken from it."""
+    """The functions of a program; None for other machines. `.eh_frame` gives starts of functions and landing pads, but
+    no rules."""
     elf, limits = request.elf, request.limits
     if not _is_analysable(elf):
         return None
-    # Only here: few programs need it, and the decoder takes a tenth of all loading.
-    from undwarf.tables.code.binary import Binary
+    # Imported here: few programs need it, and the decoder takes a tenth of all loading.
     from undwarf.tables.code.exceptions import LandingPads
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
 
-    behind = request.quick or not request.first
+    is_later = request.quick or not request.first
     entries = _entries(elf)
     separate = request.debug_elf() if elf.section(".symtab") is None else None
-    # Where much more than stubs is left open, it is whole functions, compiled without unwind information or stripped.
+    # Much more than stubs: whole functions, compiled without unwind information or stripped.
     much = bool(entries) and _left_open(elf, entries) > limits.code_open_bytes
-    binary = Binary(
+    binary = ProgramAnalysis(
         elf,
         limits,
         others=[separate] if separate is not None else [],
         known=entries,
         pads=LandingPads(elf, limits, entries),
-        most=limits.code_total_bytes if behind else None,
-        holes=behind and bool(entries) and not much,
+        most=limits.code_total_bytes if is_later else None,
+        holes=is_later and bool(entries) and not much,
         search=much,
     )
     if not len(binary.functions.starts):
         return None
-    made = CodeSource if request.first else HoleSource
-    return made(binary, request.rules, request.defects)
+    return CodeSource(binary, request.rules, request.defects, on_demand=not request.first)
 
 
 def _open_source(request: Request) -> CodeSource | None:
-    """The functions in what `.eh_frame` of a large program leaves open: assembly, mostly. The rest is not looked at, so
-    that the cost follows that code's size and the functions that are asked for."""
+    """The functions in code that `.eh_frame` of a large program does not describe: assembly, mostly. Other code is
+    ignored, so that the cost follows the size of that code and the functions that are looked up."""
     elf, limits = request.elf, request.limits
     ranges = _open_ranges(elf, limits) if _is_analysable(elf) else []
     if not ranges:
         return None
-    from undwarf.tables.code.binary import Binary
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
 
     separate = request.debug_elf() if elf.section(".symtab") is None else None
     others = [separate] if separate is not None else []
-    binary = Binary(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
+    binary = ProgramAnalysis(elf, limits, others=others, most=limits.code_total_bytes, only=ranges)
     _open_functions[elf] = limits, binary.functions
-    return HoleSource(binary, request.rules, request.defects) if len(binary.functions.starts) else None
+    if not len(binary.functions.starts):
+        return None
+    return CodeSource(binary, request.rules, request.defects, on_demand=True)
 
 
 def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
-    """Sorted ranges of code that no entry of `.eh_frame` describes, but for padding; as many of the first ones as are
-    below ``limits.code_searched_bytes`` together."""
+    """Sorted ranges of code that no entry of `.eh_frame` describes, without padding; the first ones, of
+    ``limits.code_searched_bytes`` together."""
     from undwarf.tables.code.decoding import only_padding
     from undwarf.tables.code.reference_columns import of_kind
 
@@ -182,7 +173,7 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
         return []
     code = array("Q", [start for start, _ in places]), array("Q", [end for _, end in places])
     starts, ends, where, _ = fill_holes(described.starts, described.ends, zeros("Q", len(described.starts)), *code, 1)
-    # The number of the source that a range is of is the upper half of `where`, here 0 or 1.
+    # The upper half of `where` is the index of a range's source, here 0 or 1.
     open_starts, open_ends = of_kind(bytes(where.cast("B")[4::8]), starts, ends, 1)
     begins = set(code[0])
     large = [
@@ -201,16 +192,16 @@ def _open_ranges(elf: ElfFile, limits: Limits) -> list[tuple[int, int]]:
 
 
 def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[memoryview, memoryview]:
-    """(starts Q, ends Q) of functions in the code of a linked x86-64 program that its `.eh_frame` leaves open; where
-    that has no search table, of those that any code refers to and those that start at ``known`` addresses. Empty for
-    other machines. No function is analysed."""
+    """(starts Q, ends Q) of functions in the code of a linked x86-64 program that its `.eh_frame` does not describe;
+    without a search table, of those that code refers to and those that start at ``known`` addresses. Empty for other
+    machines. No function is analysed."""
     if not _is_analysable(elf):
         return zeros("Q", 0), zeros("Q", 0)
-    from undwarf.tables.code.functions import find_functions
+    from undwarf.tables.code.function_ranges import find_functions
 
-    kept = _open_functions.get(elf)
-    if kept is not None and kept[0] == limits:
-        found = kept[1]
+    cached = _open_functions.get(elf)
+    if cached is not None and cached[0] == limits:
+        found = cached[1]
     elif has_functions(elf):
         found = find_functions(elf, (), limits, only=_open_ranges(elf, limits))
     else:
@@ -219,30 +210,30 @@ def code_functions(elf: ElfFile, known: memoryview, limits: Limits) -> tuple[mem
 
 
 def _is_analysable(elf: ElfFile) -> bool:
-    return elf.machine == _X86_64 and elf.is_64 and elf.kind != ET_REL and elf.byte_order == "little"
+    return elf.machine == EM_X86_64 and elf.is_64 and elf.kind != ET_REL and elf.byte_order == "little"
 
 
 def is_worth(elf: ElfFile) -> bool:
-    """Whether to look at a program's code for what other sources leave open."""
-    return elf.machine in (_X86_64, _AARCH64)
+    """Whether to analyse a program's code where other sources leave it open."""
+    return elf.machine in (EM_X86_64, EM_AARCH64)
 
 
 def has_stubs_only(elf: ElfFile) -> bool:
-    """Whether behind other sources only the linkage tables of a program are looked at."""
-    return bool(elf.machine == _AARCH64)
+    """Whether after other sources only the linkage tables of a program are analysed."""
+    return bool(elf.machine == EM_AARCH64)
 
 
 def has_functions(elf: ElfFile) -> bool:
-    """Whether the search table of `.eh_frame` has any."""
+    """Whether the search table of `.eh_frame` has any function."""
     header = find_header(elf)
-    return header is not None and bool(header.is_usual and header.count > 0)
+    return header is not None and bool(header.is_usual and header.functions > 0)
 
 
 def _left_open(elf: ElfFile, entries: dict[int, int]) -> int:
-    """How many bytes of code no entry of `.eh_frame` describes, but for padding."""
+    """The bytes of code that no entry of `.eh_frame` describes, without padding."""
     code = sum(section.size for section in elf.sections if section.flags & SHF_EXECINSTR)
     for entry in entries.values():
-        # Behind length and CIE stand start and size, as a rule in 32 bits each.
+        # After length and CIE come start and size, usually of 32 bits each.
         word = elf.read(entry + 12, 4)
         size = int.from_bytes(word, "little") if word is not None else 0
         code -= (size + _ALIGNED - 1) & -_ALIGNED
@@ -250,11 +241,11 @@ def _left_open(elf: ElfFile, entries: dict[int, int]) -> int:
 
 
 def _entries(elf: ElfFile) -> dict[int, int]:
-    """For each function start in the search table of `.eh_frame` where its entry is."""
+    """The address of each function's entry, by its start in the search table of `.eh_frame`."""
     header = find_header(elf)
     if header is None or not header.is_usual:
         return {}
-    size = min(header.count * 8, (len(header.data) - header.table) & -8)
+    size = min(header.functions * 8, (len(header.data) - header.table) & -8)
     words = header.data[header.table : header.table + size].cast("i")
     base = header.address
     return {base + start: base + entry for start, entry in zip(words[::2], words[1::2], strict=True)}

@@ -1,33 +1,31 @@
 """Unwind rules of code that a runtime copies into anonymous memory, from the template in its file.
 
 CPython since 3.12 has a function of a dozen bytes between two symbols of its own. With ``-X perf`` and ``-X perf_jit``
-each Python function gets a copy, through which the interpreter is called, so that the copy's address tells which
-function it is. All copies have the template's instructions, whose rules :mod:`undwarf.tables.code` finds: no section
-describes them. Source: Python/asm_trampoline.S, Python/perf_trampoline.c.
+each Python function gets a copy, through which the interpreter is called, so that the copy's address identifies the
+function. :mod:`undwarf.tables.code` computes the rules of the template, which no section describes. Source:
+Python/asm_trampoline.S, Python/perf_trampoline.c.
 
-A rule holds only where the return address follows a call: that this address is in a copy is known from a map that
-may be of another program.
+A rule applies only if the return address follows a call: that this address is in a copy is known from a map that may be
+of another program.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from struct import iter_unpack
 
-from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.model import Functions, UnwindTable
-from undwarf.tables.python_rows import columns, cut
-from undwarf.tables.rule_kinds import FLAG_UNPROVEN
+from undwarf.tables.python_rows import columns, cut, range_columns
+from undwarf.tables.registers import RIP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import FLAG_UNPROVEN, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.words import NO_RULE
 
-__all__ = ["CopiesInMemory", "CopySource", "table_of_copies", "template_of"]
+__all__ = ["CopySource", "table_in_memory", "table_of_copies", "template_of"]
 
-CODE = 5
-_RETURN_ADDRESS = 16
 _BEGIN, _END = b"_Py_trampoline_func_start", b"_Py_trampoline_func_end"
 _TABLES = ((".dynsym", ".dynstr"), (".symtab", ".strtab"))
 
@@ -35,14 +33,14 @@ _TOO_MANY = "too many copies of code"
 
 PAGE = 4096
 READ_BYTES = 16 * PAGE
-"""Of memory that is searched for copies at once: what CPython maps for them."""
+"""Bytes of memory that are searched for copies at once: what CPython maps for them."""
 
 Read = Callable[[int, int], bytes]
-"""Memory of a process: from an address on, up to another one at most, as far as it can be read."""
+"""Reads the memory of a process from an address to an end, as far as possible."""
 
 
 def template_of(elf: ElfFile, limits: Limits = DEFAULT) -> bytes | None:
-    """The code that a file's program copies; None where it has none, or for a machine whose copies keep frame pointers
+    """The code that a file's program copies; None if there is none, or for a machine whose copies have frame pointers
     anyway (AArch64)."""
     if elf.machine != EM_X86_64 or not elf.is_64 or elf.byte_order != "little":
         return None
@@ -55,7 +53,7 @@ def template_of(elf: ElfFile, limits: Limits = DEFAULT) -> bytes | None:
 
 
 def _values(elf: ElfFile, symbols: str, strings: str, wanted: Iterable[bytes]) -> dict[bytes, int]:
-    """The values of those of the wanted symbols that a table defines."""
+    """The values of wanted symbols that a table defines."""
     names = elf.section_data(strings)
     if names is None:
         return {}
@@ -75,14 +73,11 @@ class CopySource:
     indexed = False
 
     def __init__(self, size: int, starts: Iterable[int], rows: list[tuple[int, int]]) -> None:
-        kept: list[int] = []
+        taken: list[int] = []
         for start in starts:
-            if (not kept or start >= kept[-1] + size) and start + size <= 1 << 64:
-                kept.append(start)
-        self.starts: memoryview = zeros("Q", len(kept))
-        self.ends: memoryview = zeros("Q", len(kept))
-        for i, start in enumerate(kept):
-            self.starts[i], self.ends[i] = start, start + size
+            if (not taken or start >= taken[-1] + size) and start + size <= 1 << 64:
+                taken.append(start)
+        self.starts, self.ends = range_columns([(start, start + size) for start in taken])
         self._rows = rows
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
@@ -91,13 +86,13 @@ class CopySource:
         return columns(cut([(first + at, rule) for at, rule in self._rows], start, end))
 
     def compile_all(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.starts) * len(self._rows)
 
 
 def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> list[tuple[int, int]]:
-    """(offset, rule number) of a template's instructions; NO_RULE where nothing is known."""
-    # Only here: few programs need it, and the decoder takes a tenth of all loading.
+    """(offset, rule number) of a template's instructions; NO_RULE where the rule is unknown."""
+    # Imported here: few programs need it, and the decoder takes a tenth of all loading.
     from undwarf.tables.code.snippet import rules_of
 
     found = []
@@ -107,7 +102,7 @@ def template_rows(template: bytes, rules: RuleSet, limits: Limits = DEFAULT) -> 
             cfa, registers = rule
             words = {register: (kind, value, base) for register, kind, value, base in registers}
             with suppress(OverflowError):
-                number = rules.add(cfa, words, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_UNPROVEN)
+                number = rules.add(cfa, words, column=RIP, source=RuleSource.CODE, flags=FLAG_UNPROVEN)
         found.append((at, number))
     return found
 
@@ -120,67 +115,48 @@ def table_of_copies(
     defects: Defects | None = None,
     subject: str = "",
 ) -> UnwindTable:
-    """The table of copies at known addresses (``starts``, ascending), by these. The first ``limits.copies`` are taken;
-    that there are more is counted in ``defects``, with ``subject``."""
+    """The table of copies at known addresses (``starts``, ascending). The first ``limits.copies`` are taken; that there
+    are more is counted in ``defects``, with ``subject``."""
     if len(starts) > limits.copies and defects is not None:
         defects.add(_TOO_MANY, subject, detail=f"limit {limits.copies}")
     source = CopySource(len(template), starts[: limits.copies], template_rows(template, rules, limits))
     return UnwindTable(rules, [lambda: source], EM_X86_64)
 
 
-class CopiesInMemory(UnwindTable):
-    """The table of copies in the memory of a running process, which is searched for them where an address is asked that
-    lies in none so far. At most ``limits.copies`` are known; further ones are counted in ``defects``."""
+def table_in_memory(
+    template: bytes, read: Read, rules: RuleSet, limits: Limits, defects: Defects, subject: str = ""
+) -> UnwindTable:
+    """The table of copies in the memory of a running process, which is searched around each address that is in none so
+    far. At most ``limits.copies`` are known; that there are more is counted in ``defects``."""
+    rows: list[tuple[int, int]] = []
+    size = len(template)
 
-    def __init__(
-        self, template: bytes, read: Read, rules: RuleSet, limits: Limits, defects: Defects, subject: str = ""
-    ) -> None:
-        super().__init__(rules, [], EM_X86_64)
-        self._subject = subject
-        self._template = template
-        self._read = read
-        self._limits = limits
-        self._defects = defects
-        self._rows: list[tuple[int, int]] | None = None
+    def search(address: int, known: Functions) -> CopySource | None:
+        found = _copies_around(address, template, read)
+        if not any(start <= address < start + size for start in found):
+            return None
+        if len(known.starts) + len(found) > limits.copies:
+            defects.add(_TOO_MANY, subject, detail=f"limit {limits.copies}")
+            return None
+        if not rows:
+            rows.extend(template_rows(template, rules, limits))
+        # Known copies stay: threads may be inside.
+        new = [one for one in found if known.at(one) is None and known.at(one + size - 1) is None]
+        return CopySource(size, sorted({*known.starts, *new}), rows)
 
-    @property
-    def exhausted(self) -> bool:
-        """Never: there may be more copies at any time."""
-        return False
+    return UnwindTable(rules, [], EM_X86_64, search=search)
 
-    def more(self, address: int) -> bool:
-        """Search the memory around an address; whether a copy there has a rule for it."""
-        with self.rules.lock:
-            if self.functions.at(address) is None:
-                found = self._search(address)
-                if not any(start <= address < start + len(self._template) for start in found):
-                    return False
-                if len(self) + len(found) > self._limits.copies:
-                    self._defects.add(_TOO_MANY, self._subject, detail=f"limit {self._limits.copies}")
-                    return False
-                self._add(found)
-        return self._made_rule(address) != NO_RULE
 
-    def _search(self, address: int) -> list[int]:
-        """Where copies begin in what is mapped around an address: the block that holds it, or its page on."""
-        size = len(self._template)
-        for start in (address // READ_BYTES * READ_BYTES - PAGE, address // PAGE * PAGE - PAGE, address // PAGE * PAGE):
-            memory = self._read(start, start + READ_BYTES + 2 * PAGE) if start >= 0 else b""
-            found = []
-            at = memory.find(self._template)
-            while at >= 0:
-                found.append(start + at)
-                at = memory.find(self._template, at + size)
-            if len(memory) > address - start:
-                return found
-        return []
-
-    def _add(self, found: list[int]) -> None:
-        if self._rows is None:
-            self._rows = template_rows(self._template, self.rules, self._limits)
-        size = len(self._template)
-        # What is known stays: threads may stand in it.
-        new = [one for one in found if self.functions.at(one) is None and self.functions.at(one + size - 1) is None]
-        source = CopySource(size, sorted({*self.functions.starts, *new}), self._rows)
-        self.functions = Functions(source.starts, source.ends, None, (source,))
-        self.version += 1
+def _copies_around(address: int, template: bytes, read: Read) -> list[int]:
+    """Where copies begin in what is mapped around an address: in its block, else from its page on."""
+    page = address // PAGE * PAGE
+    for start in (address // READ_BYTES * READ_BYTES - PAGE, page - PAGE, page):
+        memory = read(start, start + READ_BYTES + 2 * PAGE) if start >= 0 else b""
+        found = []
+        at = memory.find(template)
+        while at >= 0:
+            found.append(start + at)
+            at = memory.find(template, at + len(template))
+        if len(memory) > address - start:
+            return found
+    return []

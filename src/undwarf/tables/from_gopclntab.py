@@ -1,8 +1,7 @@
 """Unwind information from Go's function table (pclntab), which has the stack depth at each instruction.
 
-Go's own unwinder needs no more: a caller's registers are not kept across calls. The linker makes what `.debug_frame` of
-a program of Go says from the same table (cmd/link/internal/ld/dwarf.go), so that both are equal; this one is there in
-stripped programs, too.
+Go's own unwinder needs no more: calls preserve no registers. The linker writes `.debug_frame` of a program of Go from
+the same table (cmd/link/internal/ld/dwarf.go), so that both are equal; stripped programs have this one, too.
 """
 
 from bisect import bisect_right
@@ -11,32 +10,38 @@ from functools import cached_property, partial
 
 from undwarf.elf import ElfFile
 from undwarf.elf.go_functions import GoFunctions
-from undwarf.elf.headers import EM_AARCH64
+from undwarf.elf.headers import EM_AARCH64, EM_X86_64
 from undwarf.tables import go_stack_switches
 from undwarf.tables.python_rows import PairRows, columns, cut
-from undwarf.tables.rule_kinds import AT_CFA, CFA_DEREF, CFA_EXPRESSION, CFA_REGISTER, IS_EXPRESSION, UNDEFINED
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import (
+    AT_CFA,
+    CFA_DEREF,
+    CFA_EXPRESSION,
+    CFA_REGISTER,
+    IS_EXPRESSION,
+    UNDEFINED,
+    RuleSource,
+)
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request
 from undwarf.tables.stubs import signals_x86_64
-from undwarf.tables.words import NO_RULE
 
-GOPCLNTAB = 6
-
-_X86_64 = 62
-SUPPORTED = frozenset(((_X86_64, "little"), (EM_AARCH64, "little")))
+SUPPORTED = frozenset(((EM_X86_64, "little"), (EM_AARCH64, "little")))
 """ELF machines with their byte order."""
 _MAX_DEPTH = (1 << 31) - 16
 _LEAST_DEPTH = -64
-"""Assembly that takes its return address off the stack for a while goes below zero."""
+"""Assembly that pops its return address for a while goes below zero."""
 
 
 _FROM_C = "runtime.cgocallback"
-"""Called by C, it goes on on the goroutine's stack, below a return address that is where a function begins or later."""
+"""Called by C, it continues on the goroutine's stack, below a return address that is where a function begins or
+later."""
 _SIGNAL_RETURN = "runtime.sigreturn"
 _OUTERMOST = ("runtime.goexit", "runtime.rt0_go")
 """Functions whose frames have no return address."""
 _INTERRUPTED = "runtime.asyncPreempt"
-"""Called by nobody: a signal has put it below an instruction, its return address."""
+"""Not called: a signal handler pushes its frame below an interrupted instruction, its return address."""
 _MOST_CODE = 4096
 
 
@@ -58,32 +63,28 @@ class GoSource:
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
         """(addresses, rule numbers) of one function's rows from ``start`` to ``end``; NO_RULE marks a hole."""
-        found = cut(self._made(piece), start, end)
-        # Neighbours of different depths have one rule where neither can be: none.
+        found = cut(self._rows.of(piece, self._rows_of), start, end)
+        # Neighbours of different depths have the same rule where neither has one.
         return columns([row for i, row in enumerate(found) if i == 0 or row[1] != found[i - 1][1]])
 
     def compile_all(self) -> int:
-        """Make all functions' rows; how many there are."""
-        return sum(len(self._made(piece)) for piece in range(len(self.starts)))
+        """Compute all functions' rows; the number of rows."""
+        return self._rows.compute_all(self._rows_of)
 
-    def _made(self, piece: int) -> list[tuple[int, int]]:
-        made = self._rows.get(piece)
-        if made is None:
-            made = self._of_x86_64(piece) if self._machine == _X86_64 else self._of_others(piece)
-            self._rows.put(piece, made)
-        return made
+    def _rows_of(self, piece: int) -> list[tuple[int, int]]:
+        return self._of_x86_64(piece) if self._machine == EM_X86_64 else self._of_others(piece)
 
     def _of_others(self, piece: int) -> list[tuple[int, int]]:
         outermost = self._functions.is_outermost(piece)
         return [(at, self._number(depth, outermost)) for at, depth in self._functions.depths(piece)]
 
     def _of_x86_64(self, piece: int) -> list[tuple[int, int]]:
-        """Here threads of C call Go's outermost functions, too; some that change stacks have more to say."""
+        """With the rules for threads of C, which call outermost functions, and for functions that switch stacks."""
         name = self._functions.name(piece)
         depths = self._functions.depths(piece)
         rows = [(at, self._number(depth, name in _OUTERMOST, name in (_FROM_C, _INTERRUPTED))) for at, depth in depths]
-        for stretch in go_stack_switches.stretches(name, self._code(piece), self._system):
-            rows = self._with_stretch(piece, stretch, depths, rows)
+        for switched in go_stack_switches.switched_ranges(name, self._code(piece), self._system):
+            rows = self._on_other_stack(piece, switched, depths, rows)
         if name == go_stack_switches.NEW_STACK:
             targets = [self._functions.named(one) for one in go_stack_switches.PREEMPTING]
             for back in self._returns(piece, targets):
@@ -95,30 +96,34 @@ class GoSource:
                 if back in range(self.starts[piece], self.ends[piece]):
                     rows = self._with_call(piece, back, depths, rows, partial(self._of_worker, back))
         if name.startswith(_SIGNAL_RETURN) and self._begins_as(piece, signals_x86_64.RETURN):
-            rows = [(self.starts[piece], signals_x86_64.add_rule(self._rules, GOPCLNTAB))]
+            rows = [(self.starts[piece], signals_x86_64.add_rule(self._rules, RuleSource.GOPCLNTAB))]
         # Callers are looked up by the byte before the return address, which is where that function begins.
         if piece + 1 < len(self.starts) and self._begins_as(piece + 1, signals_x86_64.RETURN):
             rows = [row for row in rows if row[0] < self.ends[piece] - 1]
-            rows.append((self.ends[piece] - 1, signals_x86_64.add_rule(self._rules, GOPCLNTAB)))
+            rows.append((self.ends[piece] - 1, signals_x86_64.add_rule(self._rules, RuleSource.GOPCLNTAB)))
         return rows
 
     def _begins_as(self, piece: int, code: bytes) -> bool:
         found = self._elf.read(self.starts[piece], len(code))
         return found is not None and found == code
 
-    def _with_stretch(
-        self, piece: int, stretch: go_stack_switches.Stretch, depths: list[tuple[int, int]], rows: list[tuple[int, int]]
+    def _on_other_stack(
+        self,
+        piece: int,
+        switched: go_stack_switches.SwitchedRange,
+        depths: list[tuple[int, int]],
+        rows: list[tuple[int, int]],
     ) -> list[tuple[int, int]]:
-        """The rows of a function that changes stacks, with what holds while it is on the other one."""
-        low, high = self.starts[piece] + stretch.low, self.starts[piece] + stretch.high
+        """The rows of a function that switches stacks, with those for its code on the other stack."""
+        low, high = self.starts[piece] + switched.low, self.starts[piece] + switched.high
         at = bisect_right(depths, min(high, self.ends[piece] - 1), key=lambda one: one[0]) - 1
-        size = max(depths[at][1] if at >= 0 and stretch.high < len(self._code(piece)) else -8, -8) + 8
-        expression = stretch.expression(size)
-        if stretch.word is not None:
-            rule = self._add_rule((CFA_DEREF, 7, stretch.word, size))
+        size = max(depths[at][1] if at >= 0 and switched.high < len(self._code(piece)) else -8, -8) + 8
+        expression = switched.expression(size)
+        if switched.word is not None:
+            rule = self._add_rule((CFA_DEREF, 7, switched.word, size))
         elif expression:
             number = self._rules.expressions.add(expression)
-            place = self._caller_if_marked(stretch.mark, next(iter(self._above_worker), 0)) if stretch.mark else {}
+            place = self._caller_if_marked(switched.mark, next(iter(self._above_worker), 0)) if switched.mark else {}
             rule = NO_RULE
             if number >= 0 and place is not None:
                 rule = self._add_rule((CFA_EXPRESSION, 0, 0, number), place or None)
@@ -134,7 +139,7 @@ class GoSource:
         rows: list[tuple[int, int]],
         rule_of: Callable[[int], int],
     ) -> list[tuple[int, int]]:
-        """The rows of a function with another rule, by the depth of the stack, for a call that returns to ``back``."""
+        """The rows of a function with another rule, by the stack depth, for a call that returns to ``back``."""
         # Callers are looked up by the byte before the return address.
         at = bisect_right(depths, back - 1, key=lambda one: one[0]) - 1
         if at < 0 or self._number(depths[at][1], False) == NO_RULE:
@@ -142,19 +147,20 @@ class GoSource:
         return self._between(rows, back - 1, back, self.ends[piece], rule_of(depths[at][1]))
 
     def _marked(self, mark: int, depth: int) -> int:
-        """The rule for a depth of the stack, of a frame that marks itself to its callers."""
+        """The rule for a stack depth, of a frame that marks itself to its callers."""
         number = self._rules.expressions.add(go_stack_switches.mark(mark))
         if number < 0 or self._number(depth, False) == NO_RULE:
             return NO_RULE
         return self._add_rule((CFA_REGISTER, 7, depth + 8, 0), {14: (IS_EXPRESSION, number, 0), 16: (AT_CFA, -8, 0)})
 
     def _of_worker(self, back: int, depth: int) -> int:
-        """The rule for a depth of the stack, of a frame of the collector's worker that goes on at ``back``."""
+        """The rule for a stack depth, of a frame of the collector's worker that continues at ``back``."""
         place = self._caller_if_marked(go_stack_switches.WORKING, back)
         return self._add_rule((CFA_REGISTER, 7, depth + 8, 0), place) if place is not None else NO_RULE
 
     def _caller_if_marked(self, mark: int, back: int) -> "dict[int, tuple[int, int, int]] | None":
-        """Where the return address of a frame that goes on at ``back`` is; None where there is no expression for it."""
+        """The rule of the return address of a frame that continues at ``back``; None if there is no expression for
+        it."""
         above = self._above_worker
         ahead = None
         if mark == go_stack_switches.WORKING:
@@ -165,15 +171,15 @@ class GoSource:
         return {16: (IS_EXPRESSION, number, 0)} if number >= 0 else None
 
     def _returns(self, piece: int, targets: "list[int | None]") -> list[int]:
-        """Where a function's calls of others (by number) return to."""
+        """The return addresses of a function's calls of others (by number)."""
         start = self.starts[piece]
         places = {self.starts[number] - start for number in targets if number is not None}
         return [start + back for back in go_stack_switches.returns(self._code(piece), places)]
 
     @cached_property
     def _above_worker(self) -> list[int]:
-        """Return addresses above functions that the collector's worker has called on the thread's stack, each of which
-        is the only one: that of such a call, of the worker's, and so on; none where it is not as expected."""
+        """The return addresses above functions that the collector's worker calls on the thread's stack: that of such a
+        call, of the worker, and so on, each of which is unique; none if they are not."""
         named = self._functions.named
         system, worker, outermost = (
             named(go_stack_switches.TO_SYSTEM),
@@ -222,7 +228,7 @@ class GoSource:
 
     def _add(self, depth: int, outermost: bool, signal: bool) -> int:
         if self._machine == EM_AARCH64:
-            # The return address is kept at the lowest word of a frame, and in x30 before there is one.
+            # The return address is in the lowest word of a frame, and in x30 before there is one.
             register, column, size = 31, 30, depth
             place = {30: (AT_CFA, -depth, 0)} if depth > 0 else {}
         else:
@@ -241,19 +247,19 @@ class GoSource:
     ) -> int:
         place = {16: (AT_CFA, -8, 0)} if place is None else place
         try:
-            return self._rules.add(cfa, place, column=column, source=GOPCLNTAB, signal=signal)
+            return self._rules.add(cfa, place, column=column, source=RuleSource.GOPCLNTAB, signal=signal)
         except OverflowError:
             return NO_RULE
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions: the file's table."""
+    """Providers of functions: the file's table."""
 
-    def whole() -> GoSource | None:
+    def source() -> GoSource | None:
         elf = request.elf
         if (elf.machine, elf.byte_order) not in SUPPORTED or not elf.is_64:
             return None
         functions = GoFunctions.of(elf)
         return GoSource(functions, elf, request.rules) if functions is not None else None
 
-    return [whole]
+    return [source]

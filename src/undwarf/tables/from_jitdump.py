@@ -1,48 +1,48 @@
-"""Unwind rules of just-in-time compiled code, from the `.eh_frame` that a jitdump file has for each function."""
+"""Unwind rules of just-in-time compiled code, from the `.eh_frame` of each function in a jitdump file."""
 
-from undwarf.column import zeros
+from array import array
+
 from undwarf.defects import Defects
 from undwarf.images.jitdump import JitDump
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
-from undwarf.tables.from_cfi import EH_FRAME, CfiSource
 from undwarf.tables.model import NO_RULE, UnwindTable
+from undwarf.tables.python_rows import range_columns
+from undwarf.tables.row_table import RowTable
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 
 Rows = tuple["memoryview[int]", "memoryview[int]"]
 
 
-class JitSource(CfiSource):
+class JitSource:
     """The functions of a dump that have unwind information; addresses are offsets in the file.
 
-    Each function's entries are read when it is first hit: a dump has tens of thousands.
+    Each function's entries are read when it is first looked up: a dump has tens of thousands.
     """
+
+    indexed = False
 
     def __init__(self, dump: JitDump, rules: RuleSet, limits: Limits, defects: Defects) -> None:
         self._numbers = [number for number in range(len(dump.codes)) if dump.unwinding(number) is not None]
-        self.starts = zeros("Q", len(self._numbers))
-        self.ends = zeros("Q", len(self._numbers))
-        for i, number in enumerate(self._numbers):
-            code = dump.codes[number]
-            self.starts[i], self.ends[i] = code.offset, code.offset + code.size
-        self.indexed = False
-        self.damaged = 0
+        codes = [dump.codes[number] for number in self._numbers]
+        self.starts, self.ends = range_columns([(code.offset, code.offset + code.size) for code in codes])
         self._dump = dump
         self._rules = rules
         self._limits = limits
         self._defects = defects
-        self._made: dict[int, Rows] = {}
+        self._known: dict[int, Rows] = {}
 
     def rows(self, piece: int, start: int, end: int) -> Rows:
-        """(addresses, rule numbers) of one function's rows, made at the first call; NO_RULE marks a hole."""
-        made = self._made.get(piece)
-        if made is None:
-            made = self._made[piece] = self._rows(self._numbers[piece], start, end)
-        return made
+        """(addresses, rule numbers) of one function's rows, computed at the first call; NO_RULE marks a hole."""
+        rows = self._known.get(piece)
+        if rows is None:
+            rows = self._known[piece] = self._rows(self._numbers[piece], start, end)
+        return rows
 
     def compile_all(self) -> int:
-        """Make all functions' rows; how many there are."""
+        """Compute all functions' rows; the number of rows."""
         return sum(
             len(self.rows(i, start, end)[0]) for i, (start, end) in enumerate(zip(self.starts, self.ends, strict=True))
         )
@@ -50,15 +50,15 @@ class JitSource(CfiSource):
     def _entries(self, data: memoryview, address: int, start: int, end: int) -> Entries:
         """The entries for the code from ``start`` to ``end``.
 
-        A runtime may misjudge how far behind its code perf puts them (CPython counts on 16 bytes of code, where it has
-        8 without CET). A single entry of just the code's length describes the code all the same.
+        A runtime may misjudge how far after its code perf puts them (CPython assumes 16 bytes of code, where it has 8
+        without CET). A single entry of exactly the code's length describes the code all the same.
         """
 
         def scan(address: int, code: tuple[int, int]) -> Entries:
-            made = Entries(data, address, debug=False, word=8, code=[code], max_entries=self._limits.fdes)
-            made.scan(True)
-            made.arrange()
-            return made
+            found = Entries(data, address, debug=False, word=8, code=[code], max_entries=self._limits.fdes)
+            found.scan(True)
+            found.arrange()
+            return found
 
         entries = scan(address, (start, end))
         if not len(entries.starts):
@@ -75,7 +75,10 @@ class JitSource(CfiSource):
         if found is not None:
             entries = self._entries(*found, start, end)
             damaged = entries.damaged
-            programs = Programs(entries, self._rules, source=EH_FRAME, registers=17, signing=False, limits=self._limits)
+            programs = Programs(
+                entries, self._rules, source=RuleSource.EH_FRAME, registers=17, signing=False, limits=self._limits
+            )
+            table = RowTable(programs, self._rules.lock, entries.total)
             for piece in range(len(entries.starts)):
                 low, high = max(at, entries.starts[piece]), min(end, entries.ends[piece])
                 if low >= high:
@@ -83,31 +86,27 @@ class JitSource(CfiSource):
                 if low > at:
                     addresses.append(at)
                     rules.append(NO_RULE)
-                rows = programs.rows(entries.entry[piece], low, high)
+                rows = table.rows(entries.entry[piece], low, high)
                 addresses += rows[0]
                 rules += rows[1]
                 at = high
-            damaged += programs.damaged
+            damaged += table.damaged
             if damaged:
-                self.damaged += damaged
                 self._defects.add("damaged unwind information in a jitdump", self._dump.path, damaged)
         if at < end:
             addresses.append(at)
             rules.append(NO_RULE)
-        made = zeros("Q", len(addresses)), zeros("I", len(addresses))
-        for i, (one, rule) in enumerate(zip(addresses, rules, strict=True)):
-            made[0][i], made[1][i] = one, rule
-        return made
+        return memoryview(array("Q", addresses)), memoryview(array("I", rules))
 
 
 def table_of_jitdump(
     dump: JitDump, rules: RuleSet, limits: Limits = DEFAULT, defects: Defects | None = None
 ) -> UnwindTable:
-    """The unwind table of a dump's code. Only little-endian files have rules here, as elsewhere."""
+    """The unwind table of a dump's code; empty for big-endian files."""
     found = Defects() if defects is None else defects
 
-    def source() -> CfiSource | None:
-        made = JitSource(dump, rules, limits, found) if dump.byte_order == "little" else None
-        return made if made is not None and len(made.starts) else None
+    def source() -> JitSource | None:
+        functions = JitSource(dump, rules, limits, found) if dump.byte_order == "little" else None
+        return functions if functions is not None and len(functions.starts) else None
 
     return UnwindTable(rules, [source], dump.machine)

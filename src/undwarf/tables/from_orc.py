@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
+from undwarf.elf.headers import EM_LOONGARCH, EM_X86_64, ET_REL, PF_X, SHF_ALLOC, SHF_EXECINSTR, SHT_RELA
 from undwarf.elf.machine_names import machine_of_file
 from undwarf.elf.section_layout import code_addresses
+from undwarf.integer_constants import ALL_ONES
 from undwarf.limits import Limits
 from undwarf.tables import address_ranges
 from undwarf.tables.orc import entries as orc_entries
@@ -21,24 +22,21 @@ from undwarf.tables.orc.entries import (
     LAYOUT_3,
     LAYOUT_4,
     LAYOUT_LOONGARCH,
-    LOONGARCH,
-    X86_64,
     Kind,
     Layout,
 )
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Request, Source
-from undwarf.tables.words import NO_RULE
 
-NOWHERE = 0xFFFFFFFFFFFFFFFF
-
-DISTANCES = {X86_64: 2, LOONGARCH: 99}
+DISTANCES = {EM_X86_64: 2, EM_LOONGARCH: 99}
 """The relocation of a slot: R_X86_64_PC32, R_LARCH_32_PCREL."""
 SUPPORTED = frozenset((machine, "little") for machine in DISTANCES)
 """ELF machines with their byte order."""
 
 CLEAR = 20
-"""How many times as many entries one layout must explain as it leaves unexplained, where no header tells it."""
+"""The factor by which entries that a layout explains must outnumber others, where no header names the layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class OrcTable:
     """The entries of a file as its sections have them, in the kernel's order.
 
     ``addresses`` (Q) ascend; ``numbers`` (I) are entries among the ``distinct`` ones (Q, little-endian numbers), which
-    :func:`undwarf.tables.orc.entries.decode` reads. 0xffffffff is an entry past the limit of distinct ones.
+    :func:`undwarf.tables.orc.entries.decode` reads. NOTHING is an entry past the limit of distinct ones.
     """
 
     layout: Layout
@@ -59,9 +57,9 @@ class OrcTable:
 
 
 class OrcSource:
-    """The code that has rules: ``starts`` and ``ends`` are the stretches between entries that know nothing.
+    """The code that has rules: ``starts`` and ``ends`` are the ranges between entries of unknown frames.
 
-    ``table`` has all entries. ``rules_of`` has a rule for each distinct one, 0xffffffff for none.
+    ``table`` has all entries. ``rules_of`` has a rule for each distinct one, NO_RULE for none.
     """
 
     indexed = False
@@ -69,11 +67,11 @@ class OrcSource:
     def __init__(self, table: OrcTable, rules: RuleSet, end: int, subject: str, defects: Defects) -> None:
         self.table = table
         self.rules_of = _rules(table, rules, subject, defects)
-        found = reader.stretches(table.addresses, table.numbers, self.rules_of, end)
+        found = reader.covered_ranges(table.addresses, table.numbers, self.rules_of, end)
         self.starts, self.ends, self._first, self._addresses, self._rules = found
 
     def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one stretch's rows between ``start`` and ``end``."""
+        """(addresses, rule numbers) of one range's rows between ``start`` and ``end``."""
         first, last = self._first[piece], self._first[piece + 1]
         if start != self.starts[piece] or end != self.ends[piece]:
             first = max(first, bisect_right(self._addresses, start, first, last) - 1)
@@ -87,22 +85,22 @@ class OrcSource:
         return addresses, self._rules[first:last]
 
     def compile_all(self) -> int:
-        """How many rows there are; all are made."""
+        """The number of rows, all of which are computed."""
         return len(self._addresses)
 
 
 def providers(request: Request) -> list[Provider]:
     """The sections, where the file has them."""
 
-    def whole() -> Source | None:
+    def source() -> Source | None:
         table = read_orc(request.elf, request.limits, request.defects)
         if table is None or not len(table):
             return None
         end = _code_end(request.elf, table.addresses[len(table) - 1])
-        source = OrcSource(table, request.rules, end, f"{request.elf.path} .orc_unwind", request.defects)
-        return source if len(source.starts) else None
+        functions = OrcSource(table, request.rules, end, f"{request.elf.path} .orc_unwind", request.defects)
+        return functions if len(functions.starts) else None
 
-    return [whole]
+    return [source]
 
 
 def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
@@ -119,7 +117,7 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
     if elf.byte_order != "little" or not elf.is_64 or elf.machine not in DISTANCES:
         defects.add("unwind table not read", elf.path, detail=f"ORC for {machine_of_file(elf)}")
         return None
-    size = 8 if elf.machine == LOONGARCH else 6
+    size = 8 if elf.machine == EM_LOONGARCH else 6
     count = min(len(slots) // 4, len(entries) // size)
     if len(slots) != 4 * count or len(entries) != size * count:
         defects.add("ORC sections of unequal length", subject)
@@ -144,8 +142,8 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
             entry = orc_entries.decode(layout, value)
             weak[i] = entry is None or entry.kind is Kind.UNDEFINED
         addresses, numbers = reader.arranged(addresses, numbers, address_ranges.ascending(addresses), weak)
-        # Slots that nothing fills have the highest address.
-        known = bisect_left(addresses, NOWHERE)
+        # Slots without a relocation have the highest address.
+        known = bisect_left(addresses, ALL_ONES)
         if count - known > damaged:
             defects.add("ORC entry without an address", subject, count - known - damaged)
         addresses, numbers = addresses[:known], numbers[:known]
@@ -153,10 +151,10 @@ def read_orc(elf: ElfFile, limits: Limits, defects: Defects) -> OrcTable | None:
 
 
 def _relocated(elf: ElfFile, section: int, count: int) -> tuple[memoryview, int]:
-    """The addresses that a module's slots mean, all ones where that is not known, and how many relocations are bad."""
+    """The addresses of a module's slots, all ones if unknown, and how many relocations are bad."""
     places = zeros("Q", len(elf.sections))
     for i in range(len(places)):
-        places[i] = NOWHERE
+        places[i] = ALL_ONES
     for index, address in code_addresses(elf).items():
         places[index] = address
     relocations, symbols = next(iter(_relocations(elf, section)), (memoryview(b""), memoryview(b"")))
@@ -173,7 +171,7 @@ def _relocations(elf: ElfFile, section: int) -> Iterable[tuple[memoryview, memor
 
 
 def _code_end(elf: ElfFile, address: int) -> int:
-    """Where the code that holds an address ends; the address itself where none is known to."""
+    """The end of the code that holds an address; the address itself if there is none."""
     if elf.kind == ET_REL:
         sizes = {section.index: section.size for section in elf.sections}
         parts = [(start, start + sizes[index]) for index, start in code_addresses(elf).items()]
@@ -181,17 +179,17 @@ def _code_end(elf: ElfFile, address: int) -> int:
         wanted = SHF_ALLOC | SHF_EXECINSTR
         parts = [(one.address, one.address + one.size) for one in elf.sections if one.flags & wanted == wanted]
         parts += [(one.address, one.address + one.memory_size) for one in elf.loads if one.flags & PF_X]
-    return min(next((end for start, end in parts if start <= address < end), address), NOWHERE)
+    return min(next((end for start, end in parts if start <= address < end), address), ALL_ONES)
 
 
 def _layout(elf: ElfFile, numbers: memoryview, distinct: memoryview, subject: str, defects: Defects) -> Layout | None:
-    """The layout that the header tells, else the one that explains the entries; None where neither does."""
+    """The layout by the header, else the one that explains the entries; None if there is neither."""
     header = elf.section_data(".orc_header")
     known = HEADERS.get(bytes(header)) if header is not None and len(header) == 20 else None
     if known is not None and known.machine == elf.machine:
         return known
     if header is not None:
-        # A layout that we do not know yet, or a distribution's own: what the entries look like decides.
+        # A newer layout, or a distribution's own: the entries decide.
         defects.add("unknown ORC header", subject, detail=bytes(header[:20]).hex())
     counts = reader.counted(numbers, len(distinct))
     found = guess_layout(elf.machine, list(zip(distinct, counts, strict=True)))
@@ -201,12 +199,12 @@ def _layout(elf: ElfFile, numbers: memoryview, distinct: memoryview, subject: st
 
 
 def guess_layout(machine: int, entries: list[tuple[int, int]]) -> Layout | None:
-    """The layout of entries, given as (value, how often it is there), by what nearly every function begins with.
+    """The layout of entries, given as (value, count), by the entry that nearly every function begins with.
 
-    That is a call frame address of rsp+8 and an unchanged frame pointer, which no two layouts say alike, but for the
-    first two; these differ in a bit for interrupted callers. None where no layout explains nearly all entries.
+    That is a call frame address of rsp+8 and an unchanged frame pointer. Its encoding differs between layouts, except
+    for the first two; these differ in a bit for interrupted callers. None if no layout explains nearly all entries.
     """
-    if machine == LOONGARCH:
+    if machine == EM_LOONGARCH:
         candidates: list[Layout] = [LAYOUT_LOONGARCH]
     else:
         plain = {0x0005: LAYOUT_1, 0x0205: LAYOUT_3, 0x0203: LAYOUT_4}
@@ -229,8 +227,8 @@ def guess_layout(machine: int, entries: list[tuple[int, int]]) -> Layout | None:
 
 
 def _is_second(flags: int) -> bool:
-    """Whether flags are those of the second layout and not of the first: its last frames have bit 11, and bit 10, the
-    first one's for last frames, marks interrupted callers."""
+    """Whether flags are of the second layout and not of the first: its outermost frames have bit 11, and bit 10, which
+    the first one sets for outermost frames, marks interrupted callers."""
     return bool(flags >> 11 & 1) or (bool(flags >> 10 & 1) and flags & 15 != 0)
 
 
@@ -253,7 +251,7 @@ def _rules(table: OrcTable, rules: RuleSet, subject: str, defects: Defects) -> m
                 words.cfa,
                 words.registers,
                 column=words.column,
-                source=orc_entries.SOURCE,
+                source=RuleSource.ORC,
                 signal=words.signal,
                 flags=words.flags,
             )

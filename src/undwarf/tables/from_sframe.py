@@ -4,52 +4,18 @@ from collections.abc import Callable, Sequence
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_REL, PF_X
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.address_ranges import disjoint
+from undwarf.tables.row_table import RowTable
+from undwarf.tables.rule_kinds import RuleSource
 from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.section_source import SectionSource
 from undwarf.tables.sframe.header import ABIS, AMD64, MASK, PT_GNU_SFRAME, read_header
-from undwarf.tables.sframe.reader import Functions
+from undwarf.tables.sframe.reader import SFrameFunctions
 from undwarf.tables.sources import Provider, Request
 
-SFRAME = 3
-
-_ET_REL = 1
-_PF_X = 1
-
 Reader = Callable[[int, int], memoryview | None]
-
-
-class SFrameSource:
-    """The functions of one section: ``starts`` and ``ends`` are sorted, disjoint ranges of addresses."""
-
-    indexed = False
-
-    def __init__(self, functions: Functions, subject: str, defects: Defects) -> None:
-        self.starts: memoryview
-        self.ends: memoryview
-        self.starts, self.ends, self._entry = disjoint(functions.starts, functions.ends)
-        self._functions = functions
-        self._subject = subject
-        self._defects = defects
-        self._damaged = 0
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one range's rows from ``start`` to ``end``."""
-        found: tuple[memoryview, memoryview] = self._functions.rows(self._entry[piece], start, end)
-        self._note()
-        return found
-
-    def compile_all(self) -> int:
-        """Make the rows of all functions; how many there are."""
-        made = int(self._functions.compile_all())
-        self._note()
-        return made
-
-    def _note(self) -> None:
-        damaged = self._functions.damaged
-        if damaged != self._damaged:
-            self._defects.add("damaged SFrame function", self._subject, damaged - self._damaged)
-            self._damaged = damaged
 
 
 SUPPORTED = frozenset(ABIS)
@@ -57,16 +23,13 @@ SUPPORTED = frozenset(ABIS)
 
 
 def providers(request: Request) -> list[Provider]:
-    """What can be asked for functions: the file's section."""
+    """Providers of functions: the file's section."""
 
-    def whole() -> SFrameSource | None:
-        return _from_elf(request)
-
-    return [whole]
+    return [lambda: _from_elf(request)]
 
 
 def find_section(elf: ElfFile) -> tuple[memoryview, int] | None:
-    """Bytes and address of an ELF file's section, found by its program header where there are no section headers."""
+    """Bytes and address of an ELF file's section, by its program header if there are no section headers."""
     section = elf.section(".sframe")
     if section is not None:
         data = elf.section_data(section)
@@ -80,12 +43,12 @@ def find_section(elf: ElfFile) -> tuple[memoryview, int] | None:
     return None
 
 
-def _from_elf(request: Request) -> SFrameSource | None:
+def _from_elf(request: Request) -> SectionSource | None:
     elf, defects = request.elf, request.defects
     found = find_section(elf)
     if found is None:
         return None
-    if elf.kind == _ET_REL:
+    if elf.kind == ET_REL:
         defects.add("unwind table not read", elf.path, detail=".sframe of a relocatable file")
         return None
     return source_of_section(
@@ -93,7 +56,7 @@ def _from_elf(request: Request) -> SFrameSource | None:
         machine=elf.machine,
         byte_order=elf.byte_order,
         rules=request.rules,
-        code=[(one.address, one.address + one.memory_size) for one in elf.loads if one.flags & _PF_X],
+        code=[(one.address, one.address + one.memory_size) for one in elf.loads if one.flags & PF_X],
         read=lambda address, size: elf.read(address, size, writable=True),
         subject=f"{elf.path} .sframe",
         limits=request.limits,
@@ -113,9 +76,9 @@ def source_of_section(
     subject: str = ".sframe",
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
-) -> SFrameSource | None:
-    """The functions of a section's bytes, which are loaded at ``address``; None, and a defect, where they are none of
-    this machine. ``code``: (address, address behind) of executable memory. ``read(address, size)`` gives code."""
+) -> SectionSource | None:
+    """The functions of a section's bytes, loaded at ``address``; None, and a defect, if they are not of this machine.
+    ``code``: (start, end) of executable memory. ``read(address, size)`` gives code."""
     found = defects if defects is not None else Defects()
     header = read_header(data)
     if isinstance(header, str):
@@ -124,19 +87,27 @@ def source_of_section(
     if ABIS.get((machine, byte_order)) != header.abi:
         found.add("unreadable SFrame section", subject, detail=f"ABI {header.abi} is not that of the file")
         return None
-    functions = Functions(data, address, header, rules, source=SFRAME, code=list(code), limits=limits)
+    functions = SFrameFunctions(data, address, header, rules, source=RuleSource.SFRAME, code=list(code), limits=limits)
     if functions.dropped:
         found.add("SFrame function without code or rows", subject, functions.dropped)
     if header.abi == AMD64 and read is not None:
         _correct_stubs(functions, read)
-    return SFrameSource(functions, subject, found) if len(functions.starts) else None
+    if not len(functions.starts):
+        return None
+    return SectionSource(
+        *disjoint(functions.starts, functions.ends),
+        RowTable(functions, rules.lock, len(functions.starts)),
+        damage="damaged SFrame function",
+        subject=subject,
+        defects=found,
+    )
 
 
-def _correct_stubs(functions: Functions, read: Reader) -> None:
+def _correct_stubs(functions: SFrameFunctions, read: Reader) -> None:
     """Lower the call frame address of linkage stubs that begin with their jump.
 
-    ld to 2.47 states for `.plt.got`, which pushes nothing, what holds in `.plt` after a push: eight bytes too many
-    (binutils, bfd/elfxx-x86.c). Rows that repeat are for stubs only, so that there are few to look at.
+    ld to 2.47 writes for `.plt.got`, which pushes nothing, the rule of `.plt` after a push: eight bytes too many
+    (binutils, bfd/elfxx-x86.c). Only stubs have rows that repeat, so that there are few to check.
     """
     for number, info in enumerate(functions.infos):
         if info & MASK and functions.blocks[number]:
@@ -146,5 +117,5 @@ def _correct_stubs(functions: Functions, read: Reader) -> None:
 
 
 def _begins_with_jump(code: bytes) -> bool:
-    """Whether code is an indirect jump, maybe behind an endbr64 and a bnd."""
+    """Whether code is an indirect jump, maybe after an endbr64 and a bnd."""
     return code.removeprefix(b"\xf3\x0f\x1e\xfa").removeprefix(b"\xf2").startswith(b"\xff\x25")

@@ -1,8 +1,8 @@
 """The start addresses of functions without symbols, from unwind information, else from code.
 
 A stripped program still describes each function for unwinding (one FDE of `.eh_frame` a function, an SFrame function
-entry), because exceptions and backtraces need it at run time. Those ranges are exact. Code that none of them covers is
-searched for what is called and referred to.
+entry), because exceptions and backtraces need it at run time. Those ranges are exact. Other code is searched for the
+targets of its calls and for addresses that it takes.
 """
 
 from undwarf.elf import ElfFile
@@ -18,7 +18,7 @@ _DESCRIBED = ("eh-frame", "debug-frame", "sframe")
 
 def described_functions(elf: ElfFile, limits: Limits = DEFAULT) -> Ranges:
     """(starts, ends) of the functions that unwind information describes: two columns of Q, ELF virtual addresses,
-    sorted and disjoint. Empty where the file has none, or where it cannot be read."""
+    sorted and disjoint. Empty if the file has none, or if it cannot be read."""
     table = UnwindTable.from_elf(elf, _DESCRIBED, limits=limits)
     table.consult_all()
     return table.starts, table.ends

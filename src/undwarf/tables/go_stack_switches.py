@@ -1,9 +1,10 @@
 """Functions of Go's runtime that switch stacks on x86-64, and the rules that continue on the other stack.
 
-Goroutines have stacks of their own; the scheduler, the collector and C run on that of the system's thread. The table of
-functions says nothing of these changes, but the code that undoes one says where the other stack was left, and is read
-for the places of that in Go's structures, which differ between versions. Sources: runtime/asm_amd64.s,
-runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgocall``, ``clone``) of Go.
+Goroutines have stacks of their own; the scheduler, the collector and C run on that of the system's thread. The function
+table does not describe these switches. The code that switches back loads the other stack pointer from where it was
+saved; it is searched for the offsets of that in Go's structures, which differ between versions. Sources:
+runtime/asm_amd64.s, runtime/sys_linux_amd64.s (``systemstack``, ``mcall``, ``morestack``, ``asmcgocall``, ``clone``) of
+Go.
 """
 
 import re
@@ -19,9 +20,9 @@ TO_C = frozenset({"runtime.asmcgocall", "runtime.asmcgocall_no_g", "runtime.call
 TO_SYSTEM = "runtime.systemstack"
 """Calls a function of Go on the thread's stack."""
 MORE = "runtime.morestack"
-"""Goes on on the thread's stack to make a goroutine's larger, for the function that called it."""
+"""Switches to the thread's stack to enlarge that of the goroutine, for the function that called it."""
 NEW_STACK = "runtime.newstack"
-"""What :data:`MORE` calls: makes the stack larger, or calls one of :data:`PREEMPTING`."""
+"""Called by :data:`MORE`: enlarges the stack, or calls one of :data:`PREEMPTING`."""
 PREEMPTING = ("runtime.gopreempt_m", "runtime.goschedImpl", "runtime.preemptPark")
 """Take the goroutine off the thread, which then looks for other work; they never return (runtime/stack.go)."""
 WORKER, WORKER_STARTED = "runtime.gcBgMarkWorker", "runtime.gcBgMarkStartWorkers.gowrap1"
@@ -33,7 +34,7 @@ NEVER_BACK = {
     "runtime.switchToCrashStack0": rb"\x48\x89\xdc",
     "gogo": rb"\x48\x8b(?:\x23|\x63[\x00-\x7f])",
 }
-"""Functions behind whose change of stacks nothing is left of what called them, and the instruction that changes."""
+"""Functions that switch to a stack without a frame of their callers, and the instruction that switches."""
 
 _TO_CALLER = re.compile(
     # mov g(%rsp),%rdi; mov high(%rdi),%rsi; sub depth(%rsp),%rsi; ...; mov %rsi,%rsp
@@ -46,8 +47,8 @@ _TO_CALLER = re.compile(
     rb"|\x48\x8b\x24\x24",
     re.DOTALL,
 )
-"""From C back to the caller's stack: by how deep that was below the end of the goroutine's, which may have moved
-meanwhile; where C was called on the thread's stack already, by its place."""
+"""From C back to the caller's stack: by its distance from the end of the goroutine's stack, which may have moved
+meanwhile; if C was called from the thread's stack, by its address."""
 _MOVE = 3
 """Bytes of the last instruction of these."""
 _KEEP = b"\x48\x89\xe2"
@@ -56,21 +57,21 @@ _BEFORE_C = re.compile(
     # mov sp(%rsi),%rsp, where C is not called on the same stack; sub size,%rsp; and $-16,%rsp
     rb"(?P<change>(?:\x48\x8b\x66[\x00-\x7f])?)\x48\x83\xec[\x00-\x7f]\x48\x83\xe4\xf0"
 )
-"""How C is about to be called: the caller's stack pointer is in rdx until then."""
+"""The switch before a call of C: until then the caller's stack pointer is in rdx."""
 _KEPT = re.compile(
     # mov %rsp,%register; ...; and $-16,%rsp; ...; mov %register,%rsp, of rbx, r12 to r15
     rb"(?:\x48\x89\xe3|\x49\x89(?P<high>[\xe4-\xe7])).{0,160}?\x48\x83\xe4\xf0.{0,160}?"
     rb"(?:\x48\x89\xdc|\x4c\x89[\xe4\xec\xf4\xfc])",
     re.DOTALL,
 )
-"""A call of C for which the caller's stack pointer is kept in a register that C gives back (of the vDSO for the
-time and random numbers, of sanitizers)."""
+"""A call of C during which the caller's stack pointer is in a callee-saved register (of the vDSO for the time and
+random numbers, of sanitizers)."""
 CALL_OF_FUNCTION = b"\xff\xd7"
 """call *%rdi, in :data:`TO_SYSTEM`"""
 _ALIGN = b"\x48\x83\xe4\xf0"
 """and $-16,%rsp"""
 _TO_KEPT = {None: (3, b"\x48\x89\xdc")} | {0xE4 + i: (12 + i, bytes((0x4C, 0x89, 0xE4 + 8 * i))) for i in range(4)}
-"""By the last byte of how it is kept (None: in rbx): the register, and the instruction that takes it back."""
+"""By the last byte of the move there (None: to rbx): the register, and the instruction that moves it back."""
 _SWITCH = re.compile(rb"\x48\x8b[\x60-\x63\x65-\x67][\x00-\x7f]|\x48\x89[\xc4\xcc\xd4\xdc\xec\xf4\xfc]")
 """mov place(%register),%rsp, or mov %register,%rsp"""
 _CURRENT = re.compile(
@@ -80,21 +81,21 @@ _CURRENT = re.compile(
     rb"(?:\x64\x48\x89(?:\x04\x25.{4}|[\x00-\x03\x06\x07]))?\x48\x8b\x60(?P<sp>[\x00-\x7f])",
     re.DOTALL,
 )
-"""From the thread's goroutine to the one it runs for, and where that left its stack."""
+"""From the thread's goroutine to the one it runs for, and to the saved stack pointer of that."""
 
 _CALL = re.compile(rb"\xe8")
 _RDX, _RSP, _R14, _RIP = 1, 7, 14, 16
 """Go keeps the running goroutine in r14."""
 
 
-class Stretch(NamedTuple):
+class SwitchedRange(NamedTuple):
     """Code from ``low`` to ``high`` (offsets in a function) that runs on another stack than its caller.
 
-    The stack pointer is as the table says for ``high`` where ``word`` leads: to the word so many bytes above the stack
-    pointer; or ``goroutine``: (where on the stack it is, the end of its stack in it, where on the stack the distance
-    from there is); or ``current``: (the thread in the goroutine in r14, the one it runs for in that, the stack pointer
-    in that); or ``register``: the number of the register that holds it. ``hidden``: nothing says where it is. With none
-    of them nobody is called from here.
+    The stack pointer that the table describes at ``high`` is: with ``word``, in the word so many bytes above the stack
+    pointer; with ``goroutine``: (where on the stack the goroutine is, the end of its stack in it, where on the stack
+    the distance from that end is); with ``current``: (the thread in the goroutine in r14, the one it runs for in that,
+    the stack pointer in that); with ``register``, in the register of that number. ``hidden``: it cannot be found.
+    Without any of them the code has no caller.
     """
 
     low: int
@@ -105,7 +106,7 @@ class Stretch(NamedTuple):
     register: int | None = None
     hidden: bool = False
     mark: int = 0
-    """Where r14 has this value, the caller is not where the stack says (:data:`PREEMPTED`, :data:`WORKING`)."""
+    """If r14 has this value, the caller is not the one on the stack (:data:`PREEMPTED`, :data:`WORKING`)."""
 
     def expression(self, size: int) -> bytes:
         """The call frame address, ``size`` bytes above that stack pointer; empty where no expression is needed."""
@@ -127,7 +128,7 @@ class Stretch(NamedTuple):
         thread, current, sp = self.current
         place = _register(_R14, thread) + _plus(current) + bytes((DUP, DEREF, DUP))
         found = _word_at(sp) + _plus(size)
-        # A thread that runs for nobody has 0 there: as good a return address as any that ends a stack.
+        # A thread without a goroutine has 0 there, which is a return address that ends a stack.
         none = bytes((DROP,)) + _plus(8) + bytes((SKIP,)) + struct.pack("<h", len(found))
         return place + bytes((BRA,)) + struct.pack("<h", len(none)) + none + found
 
@@ -150,18 +151,19 @@ def caller_if_marked(value: int, ahead: int | None) -> bytes:
 
 
 def returns(code: bytes, targets: Collection[int]) -> list[int]:
-    """Where calls of ``targets`` return to (offsets, as those, from where the code begins)."""
+    """The return addresses of calls of ``targets`` (offsets, as those, from the start of the code)."""
     calls = (found.start() + 5 for found in _CALL.finditer(code) if found.start() + 5 <= len(code))
     return [back for back in calls if back + int.from_bytes(code[back - 4 : back], "little", signed=True) in targets]
 
 
-def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
-    """Where a function's stack is not what the table says, ascending. ``system`` is the code of :data:`TO_SYSTEM`."""
+def switched_ranges(name: str, code: bytes, system: bytes) -> list[SwitchedRange]:
+    """The ranges of a function on another stack than in the table, ascending. ``system`` is the code of
+    :data:`TO_SYSTEM`."""
     if name in TO_C:
         return list(_around_c(code))
     if name in NEVER_BACK:
         found = re.search(NEVER_BACK[name], code)
-        return [Stretch(found.end(), len(code))] if found is not None else []
+        return [SwitchedRange(found.end(), len(code))] if found is not None else []
     if name not in (TO_SYSTEM, MORE):
         return list(_kept(code))
     switch = _SWITCH.search(code)
@@ -170,37 +172,37 @@ def stretches(name: str, code: bytes, system: bytes) -> list[Stretch]:
     current = _CURRENT.search(system)
     mark_here = PREEMPTED if name == MORE else WORKING
     if current is None:
-        return [Stretch(switch.end(), len(code), hidden=True, mark=mark_here)]
+        return [SwitchedRange(switch.end(), len(code), hidden=True, mark=mark_here)]
     places = current["m"][0], int.from_bytes(current["current"], "little"), current["sp"][0]
     high = current.end() if name == TO_SYSTEM else len(code)
-    return [Stretch(switch.end(), high, current=places, mark=mark_here)] if switch.end() < high else []
+    return [SwitchedRange(switch.end(), high, current=places, mark=mark_here)] if switch.end() < high else []
 
 
-def _around_c(code: bytes) -> Iterator[Stretch]:
-    """Where a function that calls C has the thread's stack: before the call, and from its return on."""
+def _around_c(code: bytes) -> Iterator[SwitchedRange]:
+    """The ranges on the thread's stack in a function that calls C: before the call, and from its return on."""
     low = 0
     for found in _TO_CALLER.finditer(code):
-        # A call stands before it, and callers are looked up by the byte before the return address.
+        # A call is before it, and callers are looked up by the byte before the return address.
         back = max(found.start() - 1, low)
         before = _BEFORE_C.search(code, low, back)
         if before is not None and _KEEP in code[: before.start()]:
-            yield Stretch(before.end("change"), back, register=_RDX)
+            yield SwitchedRange(before.end("change"), back, register=_RDX)
         low = found.end() - _MOVE + 1
         if found["g"] is None:
-            yield Stretch(back, low, word=(found["place"] or found["other"] or b"\0")[0])
+            yield SwitchedRange(back, low, word=(found["place"] or found["other"] or b"\0")[0])
         else:
             depth = found["depth"][0] if found["depth"] else 0
-            yield Stretch(back, low, goroutine=(found["g"][0], found["high"][0], depth))
+            yield SwitchedRange(back, low, goroutine=(found["g"][0], found["high"][0], depth))
 
 
-def _kept(code: bytes) -> Iterator[Stretch]:
-    """Where a function keeps its stack pointer in a register while C has the thread's stack."""
+def _kept(code: bytes) -> Iterator[SwitchedRange]:
+    """The ranges in which a function keeps its stack pointer in a register while C has the thread's stack."""
     if _ALIGN not in code:
         return
     for found in _KEPT.finditer(code):
         register, back = _TO_KEPT[found["high"][0] if found["high"] else None]
         if found.group().endswith(back):
-            yield Stretch(found.start() + _MOVE, found.end() - _MOVE + 1, register=register)
+            yield SwitchedRange(found.start() + _MOVE, found.end() - _MOVE + 1, register=register)
 
 
 def _if_marked(value: int, then: bytes, other: bytes) -> bytes:
@@ -220,7 +222,7 @@ def _register(number: int, offset: int) -> bytes:
 
 
 def _word_at(offset: int) -> bytes:
-    """The word behind what is on the stack of the expression."""
+    """The word at an offset from the address on the stack of the expression."""
     return _plus(offset) + bytes((DEREF,))
 
 

@@ -1,32 +1,28 @@
-"""Unwind rules of code that GHC compiles on x86-64: how a stack continues on the C stack.
+"""Unwind rules of code that GHC compiles on x86-64, to continue on the C stack.
 
-The Haskell stack is in the heap; rbp points to it. The stack pointer stays where `StgRun` of the run time left it
-when it jumped into Haskell code, below what C's functions may take and below the registers that `StgRun` saved, so
-that its caller, the scheduler, is at one distance from all Haskell code. Only calls of C move the stack pointer, by
-what they add back right behind the call. Sources: StgCRun.c and includes/rts/Constants.h of GHC
-(RESERVED_C_STACK_BYTES, STG_RUN_STACK_FRAME_SIZE), GHC's CmmToAsm/X86/CodeGen.hs (genCCall64).
+The Haskell stack is in the heap; rbp points to it. The stack pointer stays where `StgRun` of the runtime left it when
+it jumped into Haskell code, below a reserve for functions of C and below the registers that `StgRun` saved, so that its
+caller, the scheduler, is at one distance from all Haskell code. Only calls of C move the stack pointer, by an amount
+that is added back right after the call. Sources: StgCRun.c and includes/rts/Constants.h of GHC (RESERVED_C_STACK_BYTES,
+STG_RUN_STACK_FRAME_SIZE), GHC's CmmToAsm/X86/CodeGen.hs (genCCall64).
 """
 
 import re
 import struct
 from itertools import pairwise
 
-from undwarf.column import zeros
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import ET_REL, PT_DYNAMIC, SHF_EXECINSTR
-from undwarf.tables.python_rows import PairRows, columns, cut
-from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL
+from undwarf.elf.headers import EM_X86_64, ET_REL, PT_DYNAMIC, SHF_EXECINSTR
+from undwarf.tables.python_rows import PairSource
+from undwarf.tables.registers import RIP, RSP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, FLAG_HASKELL, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.words import NO_RULE
 
-CODE = 5
-
-_X86_64 = 62
-_RSP, _RETURN_ADDRESS = 7, 16
 _RESERVED = 16384
-"""Bytes that functions of C called from Haskell may take without asking."""
-_SAVED = {3: -56, 6: -48, 12: -40, 13: -32, 14: -24, 15: -16, _RETURN_ADDRESS: -8}
-"""Where `StgRun` saves DWARF's registers, from the call frame address on."""
+"""Bytes of stack reserved for functions of C that Haskell calls."""
+_SAVED = {3: -56, 6: -48, 12: -40, 13: -32, 14: -24, 15: -16, RIP: -8}
+"""Offsets of the registers that `StgRun` saves, by DWARF number, from the call frame address."""
 _FRAME = _RESERVED + 56
 """Bytes from the stack pointer in Haskell code to the call frame address of `StgRun`."""
 
@@ -35,31 +31,31 @@ _LIBRARY = b"libHS"
 """How the names of GHC's libraries begin."""
 _MOST_DYNAMIC = 1 << 16
 _STG_RUN = b"\x11\x03\x80\x70\x11\x06\xff\x6f\x11\x0c\xfe\x6f\x11\x0d\xfd\x6f\x11\x0e\xfc\x6f\x11\x0f\xfb\x6f"
-"""What `.eh_frame` has of `StgRun` alone: DW_CFA_offset_extended_sf of the six registers, 16,384 bytes up and more."""
+"""Unique to `StgRun` in `.eh_frame`: DW_CFA_offset_extended_sf of the six registers, 16,384 bytes up and more."""
 _MOST_DESCRIBED = 1 << 20
-"""Bytes of `.eh_frame` that are searched: GHC describes no code of Haskell there, so programs of Haskell have few."""
+"""Bytes of `.eh_frame` that are searched: it describes no code of GHC, so that it is small in programs of Haskell."""
 
 _ENTERED = b"\x48\x83\xec\x30\x48\x89\xe0\x48\x81\xec\x00\x40\x00\x00"
 """How `StgRun` begins: sub $48,%rsp; mov %rsp,%rax; sub $16384,%rsp."""
 CALL, CALL_LENGTH = b"\xe8", 5
 
 _BLOCK = 1 << 14
-"""Bytes of code whose calls are looked for at once."""
+"""Bytes of code that are searched for calls at once."""
 _LONGEST = 256
-"""Bytes from where the stack pointer moves down for a call to where it is back."""
+"""Most bytes between the instructions that move the stack pointer down for a call and back."""
 _ENTRY = 64
 _CALL = re.compile(
     rb"(?:\xe8.{4}|\xff\x15.{4}|\x41?\xff[\xd0-\xd7])\x48(?:\x83\xc4(?P<byte>[\x08-\x78])|\x81\xc4(?P<long>.{3}\0))",
     re.DOTALL,
 )
-"""A call of C, and `add $bytes,%rsp` behind it."""
+"""A call of C, and `add $bytes,%rsp` after it."""
 _DOWN = b"\x48\x83\xec"
 """sub $bytes,%rsp"""
 
 
 def is_haskell(elf: ElfFile) -> bool:
     """Whether a linked program or library has code of GHC: it is or needs one of GHC's libraries, or has `StgRun`."""
-    if elf.machine != _X86_64 or not elf.is_64 or elf.byte_order != "little" or elf.kind == ET_REL:
+    if elf.machine != EM_X86_64 or not elf.is_64 or elf.byte_order != "little" or elf.kind == ET_REL:
         return False
     return _links_haskell(elf) or _has_stg_run(elf)
 
@@ -94,18 +90,18 @@ def _has_stg_run(elf: ElfFile) -> bool:
 
 
 def add_rule(rules: RuleSet, below: int = 0) -> int:
-    """The number of the rule of Haskell code whose stack pointer is ``below`` bytes under where it stays; 0xffffffff
-    where the set is full. It holds where the return address follows a call of `StgRun`."""
+    """The number of the rule of Haskell code with the stack pointer ``below`` bytes under its usual place; NO_RULE if
+    the set is full. It applies only if the return address follows a call of `StgRun`."""
     saved = {register: (AT_CFA, place, 0) for register, place in _SAVED.items()}
-    cfa = (CFA_REGISTER, _RSP, _FRAME + below, 0)
+    cfa = (CFA_REGISTER, RSP, _FRAME + below, 0)
     try:
-        return rules.add(cfa, saved, column=_RETURN_ADDRESS, source=CODE, flags=FLAG_HASKELL)
+        return rules.add(cfa, saved, column=RIP, source=RuleSource.CODE, flags=FLAG_HASKELL)
     except OverflowError:
         return NO_RULE
 
 
 def depths(code: bytes) -> list[tuple[int, int]]:
-    """(offset, bytes that the stack pointer is below where it stays) of code, ascending; -1 where that is not known."""
+    """(offset, bytes that the stack pointer is below its usual place) of code, ascending; -1 if unknown."""
     found = [(0, 0)]
     done = 0
     for call in _CALL.finditer(code):
@@ -122,57 +118,31 @@ def depths(code: bytes) -> list[tuple[int, int]]:
     return found
 
 
-class HaskellSource:
-    """The code of a file with code of GHC that nothing else describes: ``starts`` and ``ends`` of its parts."""
+def source(elf: ElfFile, rules: RuleSet) -> PairSource | None:
+    """The code of a file compiled by GHC, in blocks; None if there is none. Nothing else describes it."""
+    if not is_haskell(elf):
+        return None
+    ranges: list[tuple[int, int]] = []
+    sections: dict[int, tuple[int, int]] = {}
+    end = 0
+    for section in sorted(elf.sections, key=lambda one: one.address):
+        low, high = max(section.address, end), section.address + min(section.size, len(elf.data))
+        if section.flags & SHF_EXECINSTR and section.name.startswith(".text") and low < high:
+            # Nothing calls a program's first instructions, and they belong to no function around them.
+            bounds = {*range(low, high, _BLOCK), elf.entry, elf.entry + _ENTRY, high}
+            blocks = list(pairwise(sorted(bound for bound in bounds if low <= bound <= high)))
+            ranges += blocks
+            sections |= {start: (low, high) for start, _ in blocks}
+            end = high
 
-    indexed = False
-
-    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
-        self._elf = elf
-        self._rules = rules
-        parts: list[tuple[int, int, int, int]] = []
-        at = 0
-        for section in sorted(elf.sections, key=lambda one: one.address):
-            low, high = max(section.address, at), section.address + min(section.size, len(elf.data))
-            if section.flags & SHF_EXECINSTR and section.name.startswith(".text") and low < high:
-                # Nothing calls a program's first instructions, and they belong to no function around them.
-                ends = {*range(low, high, _BLOCK), elf.entry, elf.entry + _ENTRY, high}
-                inside = sorted(end for end in ends if low <= end <= high)
-                parts += [(start, end, low, high) for start, end in pairwise(inside)]
-                at = high
-        self._parts = parts
-        self.starts: memoryview = zeros("Q", len(parts))
-        self.ends: memoryview = zeros("Q", len(parts))
-        for i, (start, end, _low, _high) in enumerate(parts):
-            self.starts[i], self.ends[i] = start, end
-        self._rows = PairRows(len(parts))
-
-    def rows(self, piece: int, start: int, end: int) -> tuple[memoryview, memoryview]:
-        """(addresses, rule numbers) of one part's rows from ``start`` to ``end``; NO_RULE marks a hole."""
-        made = self._rows.get(piece)
-        if made is None:
-            made = self._made(*self._parts[piece])
-            self._rows.put(piece, made)
-        return columns(cut(made, start, end))
-
-    def compile_all(self) -> int:
-        """The number of rows made so far; further ones when they are asked for."""
-        return self._rows.total
-
-    def _made(self, start: int, end: int, low: int, high: int) -> list[tuple[int, int]]:
-        if start == self._elf.entry:
-            return [(start, NO_RULE)]
-        # Calls at the part's ends begin and end in its neighbours.
-        low, high = max(low, start - _LONGEST), min(high, end + _LONGEST)
-        code = bytes(self._elf.read(low, high - low) or b"")
+    def rows_of(start: int, end: int) -> list[tuple[int, int]]:
+        # Calls at a block's ends begin and end in its neighbours.
+        low, high = max(sections[start][0], start - _LONGEST), min(sections[start][1], end + _LONGEST)
+        code = bytes(elf.read(low, high - low) or b"") if start != elf.entry else b""
         if not code:
             return [(start, NO_RULE)]
         found = depths(code)
-        number = {below: add_rule(self._rules, below) if below >= 0 else NO_RULE for below in {one for _, one in found}}
-        return [(low + at, number[below]) for at, below in found]
+        rule = {below: add_rule(rules, below) if below >= 0 else NO_RULE for below in {one for _, one in found}}
+        return [(low + at, rule[below]) for at, below in found]
 
-
-def source(elf: ElfFile, rules: RuleSet) -> HaskellSource | None:
-    """That of a file, None if it has no code of GHC."""
-    found = HaskellSource(elf, rules) if is_haskell(elf) else None
-    return found if found is not None and len(found.starts) else None
+    return PairSource(ranges, rows_of, on_demand=True) if ranges else None

@@ -1,11 +1,9 @@
 """Unwind tables: `pc -> rule`, one table for each binary, all sharing one set of rules.
 
-A rule is 80 numbers of 32 bits: `tables/rule.pxd` names them, :mod:`undwarf.tables.rule_kinds` has its kinds and flags.
-The return address comes first of the registers. One without an entry is unchanged; the stack pointer is then the call
-frame address.
+`tables/rule.pxd` describes rules, :mod:`undwarf.tables.rule_kinds` has their kinds and flags. The return address comes
+first of the registers. A register without an entry is unchanged; the stack pointer is then the call frame address.
 
-Where functions and rules come from is a list of sources: :mod:`undwarf.tables.sources` says what one has to offer and
-how a new kind is added.
+Functions and rules come from a list of sources: :mod:`undwarf.tables.sources` describes them, and how a kind is added.
 """
 
 import os
@@ -17,39 +15,31 @@ from typing import NamedTuple
 from undwarf.column import zeros
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_X86_64
 from undwarf.limits import DEFAULT, Limits
-from undwarf.tables import flat_rows, registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
+from undwarf.tables import flat_rows
 from undwarf.tables import rule_kinds as kinds
 from undwarf.tables.address_ranges import fill_holes
 from undwarf.tables.disk.packed_rows import PackedRows
+from undwarf.tables.registers import ARCHITECTURES
+from undwarf.tables.rule_format import NO_RULE, UNKNOWN
 from undwarf.tables.rule_set import RuleSet
 from undwarf.tables.sources import Provider, Source, parse_order, providers
-from undwarf.tables.words import NO_RULE, UNKNOWN
 
 __all__ = ["NO_RULE", "Rule", "RuleSet", "UnwindTable", "describe"]
 
 Columns = tuple[memoryview, memoryview]
 """Rows of a file (:mod:`undwarf.tables.flat_rows`)."""
 
-SOURCES = {1: "eh_frame", 2: "debug_frame", 3: "sframe", 4: "orc", 5: "code", 6: "gopclntab"}
-
-_NAMES: dict[int, tuple[str, ...]] = {
-    22: registers_s390x.NAMES,
-    62: registers_x86_64.NAMES,
-    183: registers_aarch64.NAMES,
-    258: registers_loongarch.NAMES,
-}
-"""Register names by ELF machine; those of others are numbered."""
-
-_X86_64 = 62
+_SOURCES: dict[int, str] = {source: source.name.lower() for source in kinds.RuleSource}
 
 
 class Rule(NamedTuple):
-    """One rule in words people read: ``cfa`` like ``rsp+8``, registers like ``cfa-16``.
+    """One rule as text: ``cfa`` like ``rsp+8``, registers like ``cfa-16``.
 
-    ``registers`` has those that have a rule, the return address as ``ra``. ``signal`` marks a signal handler's caller,
-    whose program counter is exact; ``outermost`` the end of the stack; ``signed`` an AArch64 return address with a
-    pointer authentication code; ``source`` the section the rule comes from.
+    ``registers`` has those that have a rule, the return address as ``ra``. ``signal`` marks a signal frame, in whose
+    caller the program counter is exact; ``outermost`` the end of the stack; ``signed`` an AArch64 return address with a
+    pointer authentication code; ``source`` is the section that the rule comes from.
     """
 
     cfa: str
@@ -61,14 +51,14 @@ class Rule(NamedTuple):
 
     @property
     def return_address(self) -> str:
-        """Where the return address is."""
+        """The return address's rule."""
         return "undefined" if self.outermost else self.registers.get("ra", "same")
 
 
-def describe(rules: RuleSet, number: int, machine: int = _X86_64) -> Rule:
-    """A rule of the set in words; ``machine`` (ELF's number) says what its registers are called."""
+def describe(rules: RuleSet, number: int, machine: int = EM_X86_64) -> Rule:
+    """A rule of the set as text; ``machine`` (ELF's number) determines the names of registers."""
     words = rules.words(number)
-    names = _NAMES.get(machine, ())
+    names = ARCHITECTURES[machine].names if machine in ARCHITECTURES else ()
     kind, register, offset, extra, flags, source, count, column = words[:8]
 
     def name(register: int) -> str:
@@ -96,16 +86,16 @@ def describe(rules: RuleSet, number: int, machine: int = _X86_64) -> Rule:
         signal=bool(flags & kinds.FLAG_SIGNAL),
         outermost=bool(flags & kinds.FLAG_OUTERMOST),
         signed=bool(flags & kinds.FLAG_SIGNED),
-        source=SOURCES.get(source, "unknown"),
+        source=_SOURCES.get(source, "unknown"),
     )
 
 
 class Functions:
-    """The functions a table knows at one time: it never changes, so that their numbers stay valid.
+    """The functions that a table knows at one time. They never change, so that their numbers stay valid.
 
-    ``starts`` and ``ends`` are their ranges as ELF virtual addresses, sorted and disjoint. ``where`` tells for each
-    (number of its source) << 32 | its number there; None with one source. ``asked`` are those whose rows were asked
-    for, ``order`` the same in the order in which they were.
+    ``starts`` and ``ends`` are their ranges as ELF virtual addresses, sorted and disjoint. ``where`` has for each
+    (index of its source) << 32 | its index there; None with one source. ``asked`` are those whose rows were looked up,
+    ``order`` the same in the order of their look-up.
     """
 
     __slots__ = ("_sources", "asked", "ends", "order", "starts", "where")
@@ -125,7 +115,7 @@ class Functions:
         self._sources = sources
 
     def at(self, address: int) -> int | None:
-        """The number of the function that covers an address."""
+        """The number of the function that covers an address, None if no source consulted so far has one."""
         number = bisect_right(self.starts, address) - 1
         return number if number >= 0 and address < self.ends[number] else None
 
@@ -137,22 +127,22 @@ class Functions:
         return self.passing_rows(function)
 
     def passing_rows(self, function: int) -> tuple[memoryview, memoryview]:
-        """The same for one who goes through all functions: that it was asked for is not noted."""
+        """The same for iteration over all functions: it does not count as a look-up."""
         where = function if self.where is None else self.where[function]
         source = self._sources[where >> 32]
         return source.rows(where & 0xFFFFFFFF, self.starts[function], self.ends[function])
 
     @property
     def only(self) -> Source | None:
-        """The source that all functions are of; None where there are several."""
+        """The source of all functions; None if there are several."""
         return self._sources[0] if len(self._sources) == 1 else None
 
     def joined(self, source: Source) -> "Functions":
-        """These, and what a further source knows beside them; the same object if that is nothing."""
+        """These, and the functions that a further source has beside them; the same object if it has none."""
         if len(self._sources) == 1 and self._sources[0].indexed and getattr(source, "apart", False):
             return self._with_cuts(source)
         if not self._sources or self._sources[0].indexed:
-            # What a search table said gives way to the section itself.
+            # The section itself replaces its search table.
             return Functions(source.starts, source.ends, None, (source,))._asked_as(self)
         where = self.where
         if where is None:
@@ -161,8 +151,8 @@ class Functions:
         return Functions(*found[:3], (*self._sources, source))._asked_as(self) if found[3] else self
 
     def _with_cuts(self, source: Source) -> "Functions":
-        """Ranges of a search table go on to the next function: what lies apart is cut out of them, unless a function
-        begins there."""
+        """Ranges of a search table extend to the next function: ranges that are apart are cut out of them, unless a
+        function begins there."""
         apart = [
             piece
             for piece, (start, end) in enumerate(zip(source.starts, source.ends, strict=True))
@@ -175,28 +165,28 @@ class Functions:
         return Functions(*found[:3], (*self._sources, source))._asked_as(self) if apart else self
 
     def _asked_as(self, other: "Functions") -> "Functions":
-        """These, where those have been asked for that have been there."""
+        """These, with those looked up that were looked up in ``other``."""
         found = (self.at(other.starts[function]) for function in other.asked)
         self.asked.update(function for function in found if function is not None)
         self.order = sorted(self.asked)
         return self
 
     def compile_all(self) -> int:
-        """Make all rows at once; how many there are."""
+        """Compute all rows; the number of rows."""
         return sum(source.compile_all() for source in self._sources)
 
     def columns(self, wanted: "Iterable[int]", *, settled: bool) -> Columns:
-        """The rows of some functions. ``settled``: where there is no rule, there is none in any other source."""
+        """The rows of some functions. ``settled``: no other source has a rule where there is none."""
         parts = [(self.ends[function], *self.passing_rows(function)) for function in sorted(wanted)]
         found = flat_rows.gather(parts, settled)
         return flat_rows.overlay(found, flat_rows.outside(self.starts, self.ends)) if settled else found
 
     def all_columns(self) -> Columns:
-        """The rows of all functions, made at once; no other source is to follow."""
+        """The rows of all functions, for a table without further sources."""
         if len(self._sources) == 1 and self.where is None:
-            whole = getattr(self._sources[0], "flatten", None)
-            if whole is not None:
-                found: Columns = whole()
+            flatten = getattr(self._sources[0], "flatten", None)
+            if flatten is not None:
+                found: Columns = flatten()
                 return found
         return self.columns(range(len(self.starts)), settled=True)
 
@@ -204,26 +194,27 @@ class Functions:
 class UnwindTable:
     """The unwind table of one binary.
 
-    ``functions`` are those known so far; ``starts``, ``ends`` and :meth:`rows` are theirs. Rows are made at a
-    function's first use. ``version`` grows when a further source adds functions, which gives functions new numbers:
-    threads that keep numbers keep the :class:`Functions` they are of.
+    ``functions`` are those known so far; ``starts``, ``ends`` and :meth:`rows` are theirs. Rows are computed when a
+    function is first looked up. ``version`` grows when functions are added and get new numbers: threads that keep
+    numbers keep the :class:`Functions` of these.
 
-    ``flat``, where it is not None, are columns of the file's rows (:mod:`undwarf.tables.flat_rows`). A walk searches
-    these without asking for single functions, and looks in those where the columns leave something open. Whatever no
-    function covers either it asks :meth:`more` for.
+    ``flat``, if not None, are columns of the file's rows (:mod:`undwarf.tables.flat_rows`). A walk searches these
+    first, then functions where the columns are UNKNOWN, and calls :meth:`more` for what no function covers.
 
-    ``kept`` are rows of an earlier run; sources are then asked for what these leave open. ``holds`` tells whether their
-    holes still are holes; it is asked at the first one that is met. ``built`` counts the sources that were read.
+    ``kept`` are rows of an earlier run; sources are consulted for what these leave open. ``holds`` returns whether
+    their holes are still holes; it is called at the first one. ``built`` counts the sources that were read. ``search``,
+    called with an address that no source covers and the functions so far, may return a source that replaces them.
     """
 
     def __init__(
         self,
         rules: RuleSet,
         providers: list[Provider],
-        machine: int = _X86_64,
+        machine: int = EM_X86_64,
         *,
         kept: PackedRows | None = None,
         holds: "Callable[[], bool] | None" = None,
+        search: "Callable[[int, Functions], Source | None] | None" = None,
     ) -> None:
         self.rules = rules
         self.machine = machine
@@ -233,6 +224,7 @@ class UnwindTable:
         self.functions = Functions(zeros("Q", 0), zeros("Q", 0), None, ())
         self.kept = kept
         self._holds = holds
+        self._search = search
         self._providers = providers
         while kept is None and not len(self) and self._next():
             pass
@@ -253,13 +245,13 @@ class UnwindTable:
     ) -> "UnwindTable":
         """The table of a binary, from its `.eh_frame` and, for what that leaves open, `.debug_frame`.
 
-        ``source`` names other sources, in the order they are asked (``"cfi,sframe"``; :mod:`undwarf.tables.sources`
-        has the names); each fills what those before it leave open. ``debug_elf`` finds the separate debug file; it is
-        called when an address is met that the binary itself does not know. Bad data is counted in ``defects``. Raises
-        ElfError if the file cannot be read and UsageError for an unknown source.
+        ``source`` names other sources, in order (``"cfi,sframe"``; :mod:`undwarf.tables.sources` has the names); each
+        fills what those before it leave open. ``debug_elf`` finds the separate debug file; it is called for addresses
+        that the binary itself does not describe. Bad data is counted in ``defects``. Raises ElfError if the file cannot
+        be read and UsageError for an unknown source.
 
         ``quick`` starts with the search table of `.eh_frame` alone, for callers that look up few functions of many:
-        ranges then go on to the next function, with a hole at the end of their rows, and whoever meets a hole asks
+        ranges then extend to the next function, with a hole at the end of their rows, and holes have to be passed to
         :meth:`more`. ``kept`` and ``holds`` are those of the class.
         """
         order = parse_order(source)
@@ -271,21 +263,29 @@ class UnwindTable:
         return cls(known, asked, main.machine, kept=kept, holds=holds)
 
     def _next(self) -> bool:
-        """Merge in what the next source knows of addresses that have no function yet; False when none is left."""
+        """Add the functions of the next source at addresses that have none yet; False if no source is left."""
         with self.rules.lock:
             if not self._providers:
                 return False
-            made = self._providers.pop(0)()
-            if made is not None:
+            source = self._providers.pop(0)()
+            if source is not None:
                 self.built += 1
-                joined = self.functions.joined(made)
+                joined = self.functions.joined(source)
                 if joined is not self.functions:
                     self.functions = joined
                     self.version += 1
             return True
 
+    def _find(self, search: "Callable[[int, Functions], Source | None]", address: int) -> None:
+        """Search for a function at an address where none is known."""
+        with self.rules.lock:
+            source = search(address, self.functions) if self.functions.at(address) is None else None
+            if source is not None:
+                self.functions = Functions(source.starts, source.ends, None, (source,))
+                self.version += 1
+
     def _forget(self) -> None:
-        """Go on without the rows of an earlier run."""
+        """Drop the rows of an earlier run."""
         with self.rules.lock:
             self.flat = self.kept = None
             self.version += 1
@@ -293,7 +293,7 @@ class UnwindTable:
     @property
     def exhausted(self) -> bool:
         """Whether all sources have been consulted."""
-        return not self._providers
+        return not self._providers and self._search is None
 
     @property
     def starts(self) -> memoryview:
@@ -302,21 +302,23 @@ class UnwindTable:
 
     @property
     def ends(self) -> memoryview:
-        """The address behind each function."""
+        """The end of each function."""
         return self.functions.ends
 
     def more(self, address: int) -> bool:
-        """Ask the sources not consulted yet for a rule at this address; whether there is one now."""
+        """Consult further sources for a rule at this address; whether there is one now."""
         while True:
             kept = self._kept_rule(address)
             if kept == NO_RULE:
                 if self._holds is None or self._holds():
                     return False
                 self._forget()
-            elif kept != UNKNOWN or self._made_rule(address) != NO_RULE:
+            elif kept != UNKNOWN or self._computed_rule(address) != NO_RULE:
                 return True
             if not self._next():
-                return self._made_rule(address) != NO_RULE
+                if self._search is not None:
+                    self._find(self._search, address)
+                return self._computed_rule(address) != NO_RULE
 
     def function_at(self, address: int) -> int | None:
         """The number of the function that covers an address, None if no source consulted so far knows one."""
@@ -327,42 +329,39 @@ class UnwindTable:
         return self.functions.rows(function)
 
     def consult_all(self) -> int:
-        """Consult all sources, so that all functions are known; how many there are. Rows are made when asked for."""
+        """Consult all sources, so that all functions are known; the number of functions. Rows are computed on
+        look-up."""
         while self._next():
             pass
         return len(self)
 
     def complete(self) -> int:
-        """Consult all sources and make all rows; how many functions there are."""
+        """Consult all sources and compute all rows; the number of functions."""
         while True:
             with self.rules.lock:
-                # What damage is met here decides what the next source has to do.
+                # The next source may depend on the damage that is found here.
                 self.functions.compile_all()
             if not self._next():
                 return len(self)
 
     def known(self) -> Columns:
-        """The rows of the functions that were asked for, and those kept; where all sources have been consulted, also
-        that there are none outside of functions."""
+        """The rows of the functions that were looked up, and those of an earlier run; where all sources have been
+        consulted, also that there are none outside of functions."""
         found = self.functions.columns(self.functions.asked, settled=self.exhausted)
         return flat_rows.overlay(found, self.flat) if self.flat is not None else found
 
-    def compile_all(self) -> int:
-        """Make all rows of the sources consulted so far at once; how many there are."""
-        return self.functions.compile_all()
-
     def rule_at(self, address: int) -> Rule | None:
-        """The rule for an ELF virtual address, or None where there is none."""
+        """The rule for an ELF virtual address, None if there is none."""
         return describe(self.rules, self._rule(address), self.machine) if self.more(address) else None
 
     def _rule(self, address: int) -> int:
         kept = self._kept_rule(address)
-        return kept if kept != UNKNOWN else self._made_rule(address)
+        return kept if kept != UNKNOWN else self._computed_rule(address)
 
     def _kept_rule(self, address: int) -> int:
         return int(self.kept.rule_at(address)) if self.kept is not None else UNKNOWN
 
-    def _made_rule(self, address: int) -> int:
+    def _computed_rule(self, address: int) -> int:
         functions = self.functions
         function = functions.at(address)
         if function is None:
@@ -372,7 +371,7 @@ class UnwindTable:
         return rule
 
     def __len__(self) -> int:
-        """How many functions are known so far."""
+        """The number of functions known so far."""
         return len(self.starts)
 
     def __iter__(self) -> Iterator[tuple[int, int, Rule | None]]:

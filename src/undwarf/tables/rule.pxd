@@ -1,6 +1,6 @@
 cimport cython
 
-from undwarf.tables.words cimport ENTRIES, STRIDE
+from undwarf.tables.rule_format cimport ENTRIES, STRIDE
 
 # A rule as it is in rule sets and files: 80 words (STRIDE). `undwarf.tables.rule_kinds` has its kinds and flags.
 

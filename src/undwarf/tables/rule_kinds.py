@@ -1,5 +1,7 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Kinds of call frame addresses and of registers in rules (`tables/rule.pxd`), and flags of rules."""
+"""Kinds of call frame addresses and of saved registers in rules (`tables/rule.pxd`), flags, and sources of rules."""
+
+from enum import IntEnum
 
 # How the call frame address is found.
 CFA_UNDEFINED = 0
@@ -27,7 +29,7 @@ EXPRESSION = 6
 IS_EXPRESSION = 7
 """Is the value of expression ``value``."""
 REGISTER_PLUS = 8
-"""In no rule, but in what SFrame says: an offset added, for which a rule needs an expression."""
+"""Only in keys of SFrame: the register plus an offset, which takes an expression in a rule."""
 
 # Flags.
 FLAG_SIGNAL = 1
@@ -36,10 +38,21 @@ FLAG_OUTERMOST = 2
 FLAG_SIGNED = 4
 """The return address is signed."""
 FLAG_EXPRESSION = 8
-"""It has an expression."""
+"""Of rules with an expression."""
 FLAG_UNPROVEN = 16
-"""It holds only if the return address follows a call."""
+"""It applies only if the return address follows a call."""
 FLAG_INTERRUPTED = 32
 """Interrupted code of x86-64: above the return address is the code segment; its lowest two bits are 0 in the kernel."""
 FLAG_HASKELL = 64
-"""Of Haskell code: holds only if the return address follows a call of ``StgRun``."""
+"""Of Haskell code: it applies only if the return address follows a call of ``StgRun``."""
+
+
+class RuleSource(IntEnum):
+    """What a rule was read from; :class:`undwarf.unwind.provenance.Provenance` begins with the same numbers."""
+
+    EH_FRAME = 1
+    DEBUG_FRAME = 2
+    SFRAME = 3
+    ORC = 4
+    CODE = 5
+    GOPCLNTAB = 6

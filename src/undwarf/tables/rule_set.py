@@ -1,8 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The set of distinct rules that the rows of all tables share.
-
-The words of a rule are described in :mod:`undwarf.tables.model`.
-"""
+"""The set of distinct rules that the rows of all tables share."""
 
 import os
 import threading
@@ -10,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, HIGH_HALF, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, HIGH_HALF, LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import NewRule, NewSaved
-from cython.cimports.undwarf.tables.words import ENTRIES, SIGNED, STATE, STRIDE
+from cython.cimports.undwarf.tables.rule_format import ENTRIES, NO_RULE, REGISTERS, SIGNED, STATE, STRIDE
 
 from undwarf.column import doubled, zeros
 from undwarf.limits import DEFAULT, Limits
@@ -23,10 +20,10 @@ from undwarf.tables.cfi.expressions import Expressions
 @cython.final
 @cython.cclass
 class RuleSet:
-    """The distinct rules of all tables of a run, and the expressions that a few of them need.
+    """The distinct rules of all tables of a run, and the expressions of a few of them.
 
-    ``rules`` has 80 words a rule and ``count`` rules. Buffers are replaced as the set grows; what an old one holds
-    stays true. Whoever makes rows holds ``lock``, so that tables can be used from several threads.
+    ``rules`` has the words of ``count`` rules. Buffers are replaced as the set grows; an old one stays valid. ``lock``
+    is held while rows are computed, so that tables can be used from several threads.
     """
 
     factors: Any
@@ -44,7 +41,7 @@ class RuleSet:
         self._slots = zeros("Q", 256)
         self.expressions = Expressions()
         self.rules = memoryview(self._words)
-        # Random, so that no file can be made whose rules all fall into one slot.
+        # Random, so that no file can be crafted whose rules all share a slot.
         seeds = os.urandom(8 * STATE)
         for i in range(STATE):
             self.factors[i] = int.from_bytes(seeds[8 * i : 8 * i + 8], "little") | 1
@@ -60,28 +57,28 @@ class RuleSet:
 
     @property
     def states(self) -> memoryview:
-        """What the rules are made of, 40 words (Q) each; :mod:`undwarf.tables.disk.packed_rows` writes and reads
+        """The states of the rules, 40 words (Q) each, as :mod:`undwarf.tables.disk.packed_rules` reads and writes
         them."""
         return memoryview(self._states)
 
     @cython.locals(given="const unsigned long long[::1]", numbers="unsigned int[::1]", rule=cython.longlong)
     def take(self, states: memoryview) -> memoryview:
-        """The numbers (I) of rules given as states; 0xffffffff where the set is full."""
+        """The numbers (I) of rules given as states; NO_RULE if the set is full."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = len(states) // STATE
         given = states
-        made = zeros("I", n)
-        numbers = made
+        taken = zeros("I", n)
+        numbers = taken
         with self.lock:
             for i in range(n):
                 registers: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, given[STATE * i + STATE - 1] >> 32)
-                rule = self.intern(cython.address(given[STATE * i]), min(registers, STATE - 4))
-                numbers[i] = NOTHING if rule < 0 else cython.cast(cython.uint, rule)
-        return made
+                rule = self.intern(cython.address(given[STATE * i]), min(registers, REGISTERS))
+                numbers[i] = NO_RULE if rule < 0 else cython.cast(cython.uint, rule)
+        return taken
 
     @property
     def expression_bytes(self) -> memoryview:
-        """The bytes of all expressions, one behind the other."""
+        """The bytes of all expressions."""
         found: memoryview = self.expressions.data
         return found
 
@@ -102,25 +99,26 @@ class RuleSet:
         signed: bool = False,
         flags: int = 0,
     ) -> int:
-        """The number of a rule: ``cfa`` as (kind, register, offset, extra), ``registers`` as {DWARF register below 36:
-        (kind, value, base)}, ``column`` the return address's register, whose kind 1 (undefined) marks the outermost
-        frame; ``flags`` are further ones of those that a rule has. OverflowError when the set is full."""
+        """The number of a rule: ``cfa`` as (kind, register, offset, extra), ``registers`` as {DWARF register below
+        REGISTERS: (kind, value, base)}, ``column`` the return address's register, whose kind UNDEFINED marks the
+        outermost frame; ``flags`` are further flags. Raises OverflowError if the set is full."""
         state = cython.declare("unsigned long long[40]")
         i: cython.Py_ssize_t
         for i in range(STATE):
             state[i] = 0
         kind, register, offset, extra = cfa
-        state[0] = kind | register << 8 | (offset & 0xFFFFFFFF) << 32 | (1 << 16 if signed else 0)
+        state[0] = kind | register << 8 | (offset & 0xFFFFFFFF) << 32 | (SIGNED if signed else 0)
         state[1] = extra & 0xFFFFFFFF
         for number, (how, value, base) in registers.items():
-            if not 0 <= number < 36:
+            if not 0 <= number < REGISTERS:
                 raise ValueError(f"register {number}")
             i = 2 + number
             state[i] = how | base << 8 | (value & 0xFFFFFFFF) << 32
-        state[STATE - 1] = (kinds.FLAG_SIGNAL if signal else 0) | (flags & 0xF8) | source << 8 | column << 16 | 36 << 32
+        flags = (kinds.FLAG_SIGNAL if signal else 0) | (flags & 0xF8)
+        state[STATE - 1] = flags | source << 8 | column << 16 | cython.cast(cython.ulonglong, REGISTERS) << 32
         rule: cython.longlong = -1
         with self.lock:
-            rule = self.intern(cython.address(state[0]), 36)
+            rule = self.intern(cython.address(state[0]), REGISTERS)
         if rule < 0:
             raise OverflowError("too many distinct rules")
         return rule
@@ -133,7 +131,7 @@ class RuleSet:
         hashed=cython.ulonglong,
     )
     def _grow(self) -> None:
-        """Double the room. Twice as many slots need one more bit of each rule's hash, which is made again."""
+        """Double the capacity. Twice as many slots need one more bit of each rule's hash, which is computed again."""
         self.rules = doubled(self._words, STRIDE * self.count)
         self._words = self.rules
         self._states = doubled(self._states, STATE * self.count)
@@ -153,7 +151,7 @@ class RuleSet:
     @cython.exceptval(check=False)
     @cython.locals(state="const unsigned long long *")
     def hash(self, state: Any, registers: cython.Py_ssize_t) -> cython.ulonglong:
-        """Of a state: products that do not wait for one another; a register without a rule adds nothing."""
+        """The hash of a state: products that do not depend on one another; a register without a rule adds nothing."""
         value: cython.ulonglong = state[STATE - 1] * self.factors[STATE - 1]
         i: cython.Py_ssize_t
         for i in range(registers + 2):
@@ -167,9 +165,8 @@ class RuleSet:
     @cython.exceptval(-1)
     @cython.locals(state="const unsigned long long *", other="const unsigned long long *")
     def intern(self, state: Any, registers: cython.Py_ssize_t) -> cython.longlong:
-        """The number of the rule that a state stands for, -2 when the set is full. The words behind the
-        registers are not looked at, but for the last one: flags, source << 8, return address column << 16,
-        ``registers`` << 32."""
+        """The number of a state's rule, -2 if the set is full. Words after the registers are ignored, except for the
+        last one: flags, source << 8, return address column << 16, ``registers`` << 32."""
         hashed: cython.ulonglong = self.hash(state, registers)
         mask: cython.Py_ssize_t = self._slots.shape[0] - 1
         slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, hashed) & mask
@@ -184,7 +181,7 @@ class RuleSet:
                 break
             if (known ^ hashed) & HIGH_HALF == 0:
                 at = STATE * (cython.cast(cython.Py_ssize_t, known & LOW_HALF) - 1)
-                # The last word holds how many registers there are, so that this compares all that there is.
+                # The last word has the number of registers, so that this compares everything.
                 other = cython.address(self._states[at])
                 differ = state[STATE - 1] ^ other[STATE - 1]
                 for i in range(registers + 2):
@@ -248,7 +245,7 @@ class RuleSet:
                 surplus -= 1
                 continue
             if k >= 0 and surplus > 0:
-                # More than fit, on AArch64 only: the lowest are those that a call does not keep.
+                # Too many, on AArch64 only: the lowest are caller-saved.
                 surplus -= 1
                 continue
             if kind >= kinds.EXPRESSION:

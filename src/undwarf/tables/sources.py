@@ -5,13 +5,13 @@ A further kind is one module ``tables/from_NAME.py`` and one line in :data:`MODU
     def providers(request: Request) -> list[Provider]
     SUPPORTED: frozenset[tuple[int, str]]
 
-The latter are the ELF machines, each with its byte order, whose tables it reads.
-Each provider is a function without arguments that gives a :class:`Source`, or None where the file has nothing of the
-kind; it is called when all before it have left an address open, so a file is read no sooner than needed. Rules go into
-``request.rules`` (:class:`undwarf.tables.rule_set.RuleSet`, `add`); their word [5] is the kind's number in
-:data:`undwarf.tables.model.SOURCES`, which is also the provenance of the frames they unwind. Damage is counted in
-``request.defects`` and leaves a hole; limits come from ``request.limits``. With that, `undwarf tables --source NAME`,
-`--unwind NAME` and ``UnwindTable.from_elf(elf, "NAME")`` work.
+``SUPPORTED`` are the ELF machines, each with its byte order, whose tables the module reads. A provider is called when
+the sources before it have no rule for an address, so that a file is read no sooner than needed; it returns a
+:class:`Source`, or None where the file has nothing of the kind. Rules go into ``request.rules``
+(:meth:`undwarf.tables.rule_set.RuleSet.add`); their ``source`` is the kind's member of
+:class:`undwarf.tables.rule_kinds.RuleSource`, which is also the provenance of the frames that they unwind. Damage is
+counted in ``request.defects`` and becomes a hole; limits come from ``request.limits``. With that, `undwarf tables dump
+--source NAME`, `--unwind NAME` and ``UnwindTable.from_elf(elf, "NAME")`` work.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 FRAME_POINTERS = "fp"
-"""In an order of sources: where no rule is left, the walk steps by the frame pointer. Tables know nothing of it."""
+"""In an order of sources: where no rule is left, the walk steps by the frame pointer. Tables do not use it."""
 
 MODULES = {
     "eh-frame": "undwarf.tables.from_cfi",
@@ -42,33 +42,33 @@ MODULES = {
     "orc": "undwarf.tables.from_orc",
     "code": "undwarf.tables.from_code",
 }
-"""Which module reads a kind; it is imported when the kind is asked for."""
+"""The module of each kind, imported when it is used."""
 
 _SECTIONS = {"sframe": (".sframe", 0x6474E554), "orc": (".orc_unwind", -1)}
 """The section, and the type of the program header (-1: none), without which a file has nothing of a kind."""
 
 UNWIND_ORDER = ("eh-frame", "gopclntab", "debug-frame", "sframe", "code", FRAME_POINTERS)
-"""The order for walking stacks when nothing else is said: what restores most registers comes first."""
+"""The default order for walking stacks: sources that restore most registers first."""
 
 _GROUPS = {"cfi": ("eh-frame", "debug-frame"), "auto": UNWIND_ORDER}
-"""Names that stand for several kinds."""
+"""Names for several kinds."""
 
 NAMES = ("cfi", *MODULES)
-"""What users may write."""
+"""Names for users."""
 
 UNWIND_NAMES = ("auto", *NAMES, FRAME_POINTERS)
-"""What users may write where stacks are walked."""
+"""Names for users where stacks are walked."""
 
 DEFAULT_ORDER = ("eh-frame", "debug-frame", "orc")
-"""The order for a table when nothing else is said."""
+"""The default order for a table."""
 
 
 class Source(Protocol):
-    """Functions and their rules from one place, as :class:`undwarf.tables.from_cfi.CfiSource` has them.
+    """Functions and their rules from one place, such as :class:`undwarf.tables.section_source.SectionSource`.
 
     ``starts`` and ``ends`` (Q) are sorted, disjoint, non-empty ranges of ELF virtual addresses. ``indexed`` is False,
-    except for the quick first pass over `.eh_frame`. A source may have ``apart``, set where no range lies in a function
-    of another source: it can then be added to a quick first pass. All calls come with ``rules.lock`` held or from one
+    except for the quick first pass over `.eh_frame`. A source may have ``apart``, set if no range is in a function of
+    another source: it can then be added to a quick first pass. All calls come with ``rules.lock`` held or from one
     thread.
     """
 
@@ -78,22 +78,22 @@ class Source(Protocol):
 
     def rows(self, piece: int, start: int, end: int, /) -> tuple[memoryview, memoryview]:
         """(addresses Q, rule numbers I) of range number ``piece``: ascending addresses, the first one ``start``, all
-        below ``end``; rule 0xffffffff marks a hole. Made at the first call. ``start`` and ``end`` may be a part of the
+        below ``end``; NO_RULE marks a hole. Computed at the first call. ``start`` and ``end`` may be a part of the
         range, where another source covers the rest."""
 
     def compile_all(self) -> int:
-        """Make all rows at once; how many there are."""
+        """Compute all rows; the number of rows."""
 
 
 Provider = Callable[[], Source | None]
 
 
 class Request(NamedTuple):
-    """What a kind's module is given.
+    """A request for the functions of a file.
 
-    ``kinds`` are the wanted kinds among those the module reads, in order. ``debug_elf`` finds the separate debug file.
-    ``quick``: few functions of many will be asked for. ``followed``: other kinds are asked after these, for what
-    lies between functions. ``first``: none are asked before. ``walking``: as ``quick``, for kinds asked later too.
+    ``kinds`` are the wanted kinds among those that the module reads, in order. ``debug_elf`` finds the separate debug
+    file. ``quick``: few functions of many will be looked up. ``followed``: other kinds come after these, for addresses
+    between functions. ``first``: none come before. ``walking``: as ``quick``, for later kinds too.
     """
 
     elf: ElfFile
@@ -109,10 +109,10 @@ class Request(NamedTuple):
 
 
 def parse_order(source: "str | Iterable[str] | None", default: tuple[str, ...] = DEFAULT_ORDER) -> tuple[str, ...]:
-    """Kinds in the order they are asked, from names or ``"cfi,sframe,fp"``; ``fp`` stays where it is. ``auto`` is the
-    order for walking stacks, None stands for ``default``.
+    """Kinds in their order, from names or ``"cfi,sframe,fp"``; ``fp`` stays in its place. ``auto`` is the order for
+    walking stacks, None stands for ``default``.
 
-    Raises UsageError for names that are not known.
+    Raises UsageError for unknown names.
     """
     if source is None:
         return default
@@ -137,9 +137,9 @@ def providers(
     *,
     quick: bool,
 ) -> list[Provider]:
-    """What can be asked for functions, in order; neighbours that one module reads are asked of it together."""
+    """The providers of kinds, in order; one request has all neighbours of the same module."""
     kinds = [kind for kind in order if kind != FRAME_POINTERS and _may_have(elf, kind)]
-    # Decided here, since what comes after a kind makes it be read in full.
+    # Decided here, since a following kind makes the ones before it be read in full.
     if quick and "code" in kinds[1:] and not import_module(MODULES["code"]).is_worth(elf):
         kinds.remove("code")
     found: list[Provider] = []
@@ -149,7 +149,7 @@ def providers(
         end = at + 1
         while end < len(kinds) and MODULES[kinds[end]] == module:
             end += 1
-        # Linkage tables lie apart from all functions: to add them, what there is need not be known in full.
+        # Linkage tables are apart from all functions: they can be added to functions that are not known in full.
         stubs_only = quick and kinds[end:] == ["code"] and import_module(MODULES["code"]).has_stubs_only(elf)
         request = Request(
             elf,
@@ -169,7 +169,7 @@ def providers(
 
 
 def require_supported(elf: ElfFile, order: tuple[str, ...]) -> None:
-    """Raises NothingUsable for a file of a machine whose tables are read from none of the kinds that it may have."""
+    """Raises NothingUsable for a file whose machine is supported for none of the kinds that it may have."""
     wanted = [kind for kind in order if kind != FRAME_POINTERS]
     kinds = [kind for kind in wanted if _may_have(elf, kind)] or wanted
     known: set[tuple[int, str]] = set()
@@ -185,7 +185,7 @@ def require_supported(elf: ElfFile, order: tuple[str, ...]) -> None:
 
 
 def _may_have(elf: ElfFile, kind: str) -> bool:
-    """Whether a file may have something of a kind; a kind that it lacks does not make others be read in full."""
+    """Whether a file may have a kind; a kind that it lacks does not make others be read in full."""
     if kind == "gopclntab":
         return may_have_functions(elf)
     if kind not in _SECTIONS:

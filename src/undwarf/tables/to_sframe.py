@@ -1,7 +1,7 @@
 """Unwind tables as SFrame sections, versions 3 and 2.
 
-SFrame has no holes within a function, so that one with a rule that it cannot state becomes several, with nothing
-between. Source: the SFrame specification, versions 2 and 3 (binutils, libsframe/doc).
+SFrame has no holes within a function, so that a function with a rule that SFrame cannot express becomes several, with a
+gap between. Source: the SFrame specification, versions 2 and 3 (binutils, libsframe/doc).
 """
 
 import struct
@@ -9,9 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from undwarf.elf.headers import SHF_ALLOC
 from undwarf.elf.writer import NewSection
 from undwarf.errors import NothingUsable
 from undwarf.tables.model import NO_RULE
+from undwarf.tables.registers import ARCHITECTURES
 from undwarf.tables.rule_kinds import (
     AT_CFA,
     AT_REGISTER,
@@ -35,6 +37,7 @@ from undwarf.tables.sframe.header import (
     FDE_SORTED,
     FLEXIBLE,
     FUNC_START_PCREL,
+    MACHINES,
     MASK,
     PT_GNU_SFRAME,
     S390X,
@@ -59,16 +62,12 @@ _MOST_ROWS = 0xFFFF
 _MOST_BYTES = 0xFFFFFFFF
 _TOP = 1 << 63
 _BLOCK = 16
-_SHF_ALLOC = 2
-
-_BASES = {AMD64: (7, 6), S390X: (15, 11)}
-"""Stack and frame pointer by ABI; AArch64's are the default."""
 
 
 @dataclass(slots=True)
 class _Words:
-    """What a rule becomes: a row's bytes behind its offset in a plain and in a flexible function, None where it cannot
-    be stated; ``plt`` is (the second row's bytes, its offset in a block) of a lazy linkage table."""
+    """A rule as the bytes of a row after its offset, in a plain and in a flexible function, None where it cannot be
+    expressed; ``plt`` is (the second row's bytes, its offset in a block) of a lazy linkage table."""
 
     plain: bytes | None = None
     flexible: bytes | None = None
@@ -89,7 +88,7 @@ class _Function:
 
 
 def _packed(words: list[int], controls: set[int], base: int, byte_order: str) -> bytes:
-    """A row's info byte and words, as narrow as they can be; ``controls`` are the places of unsigned words."""
+    """A row's info byte and words, as narrow as possible; ``controls`` are the positions of unsigned words."""
     size = 0
     while any(
         not (0 <= word < 1 << (8 << size) if at in controls else -(1 << (8 << size) - 1) <= word < 1 << (8 << size) - 1)
@@ -112,7 +111,8 @@ class _Encoder:
         self._abi = abi
         self._version = version
         self._order = byte_order
-        self._sp, self._fp = _BASES.get(abi, (31, 29))
+        machine = ARCHITECTURES[MACHINES[abi]]
+        self._sp, self._fp = machine.stack_pointer, machine.frame_pointer
         self._known: dict[int, _Words | str] = {}
 
     def __call__(self, number: int) -> "_Words | str":
@@ -134,7 +134,7 @@ class _Encoder:
         below = S390X_BIAS if self._abi == S390X else 0
         indirect = (AT_REGISTER, offset, base) if kind == CFA_DEREF and not extra else None
         if self._sp in entries and entries[self._sp] not in ((IS_CFA, -below, 0), indirect):
-            # SFrame knows one stack pointer only, that of the call frame address.
+            # In SFrame the stack pointer is always that of the call frame address.
             return "stack pointer"
         back, frame = entries.get(column, (0, 0, 0)), entries.get(self._fp, (0, 0, 0))
         if frame[0] == UNDEFINED or back[0] == UNDEFINED:
@@ -235,8 +235,8 @@ class _Section:
         return SIZE + each * len(self.functions) + sum(len(one.rows) for one in self.functions)
 
     def bytes_at(self, address: int) -> bytes:
-        """The section's bytes where it lies at an address. Raises NothingUsable where the code is too far away for a
-        version that has 32 bits for it."""
+        """The section's bytes at an address. Raises NothingUsable where the code is too far away for the 32 bits of
+        version 2."""
         mark = ">" if self.byte_order == "big" else "<"
         stride = FDE_SIZES[self.version]
         entries, rows = bytearray(), bytearray()
@@ -249,7 +249,7 @@ class _Section:
                 rows += struct.pack(mark + "HBBB", one.count, one.info, one.kind, one.block)
             else:
                 if not -(1 << 31) <= start < 1 << 31:
-                    raise NothingUsable("code lies too far from the section", "SFrame 2 has 32 bits", "write version 3")
+                    raise NothingUsable("code is too far from the section", "SFrame 2 has 32 bits", "write version 3")
                 entries += struct.pack(mark + "iIIIBBH", start, one.size, len(rows), one.count, one.info, one.block, 0)
             rows += one.rows
         header = Header(
@@ -269,33 +269,33 @@ class _Section:
 
 
 def write(table: "UnwindTable", elf: "ElfFile", version: str) -> Written:
-    """The section `.sframe` of a whole table; nothing for a machine that SFrame does not know."""
+    """The section `.sframe` of a whole table; nothing for a machine that SFrame does not support."""
     abi = ABIS.get((elf.machine, elf.byte_order))
     if abi is None:
         return Written([])
-    made = _Section(int(version), abi, elf.byte_order, -8 if abi == AMD64 else 0)
-    encoder = _Encoder(table, abi, made.version, elf.byte_order)
+    section = _Section(int(version), abi, elf.byte_order, -8 if abi == AMD64 else 0)
+    encoder = _Encoder(table, abi, section.version, elf.byte_order)
     left_out: Counter[str] = Counter()
     functions = table.functions
     ends = functions.ends
     for function in range(len(functions.starts)):
         addresses, rules = functions.passing_rows(function)
-        _add(made, encoder, addresses, rules, ends[function], left_out)
-    rows = sum(one.count for one in made.functions)
-    section = NewSection(
+        _add(section, encoder, addresses, rules, ends[function], left_out)
+    rows = sum(one.count for one in section.functions)
+    new = NewSection(
         ".sframe",
         SHT_GNU_SFRAME,
-        _SHF_ALLOC,
+        SHF_ALLOC,
         8,
-        made.size,
-        lambda found: made.bytes_at(found[".sframe"]),
+        section.size,
+        lambda found: section.bytes_at(found[".sframe"]),
         PT_GNU_SFRAME,
     )
-    return Written([section] if made.functions else [], len(made.functions), rows, dict(left_out))
+    return Written([new] if section.functions else [], len(section.functions), rows, dict(left_out))
 
 
 def _add(
-    made: _Section, encoder: _Encoder, addresses: memoryview, rules: memoryview, end: int, left_out: Counter[str]
+    section: _Section, encoder: _Encoder, addresses: memoryview, rules: memoryview, end: int, left_out: Counter[str]
 ) -> None:
     """One function's rows: functions between its holes."""
     begin = 0
@@ -306,7 +306,7 @@ def _add(
         if held and stop - begin > _MOST_BYTES:
             left_out["too much code"] += len(held)
         elif held:
-            _put(made, begin, stop, held, signal)
+            _put(section, begin, stop, held, signal)
         held.clear()
 
     for i, (address, number) in enumerate(zip(addresses, rules, strict=True)):
@@ -323,7 +323,7 @@ def _add(
                 left_out["expression"] += 1
                 continue
             rows = bytes(1) + found.plain + bytes([found.plt[1]]) + found.plt[0]
-            made.functions.append(_Function(address, stop - address, MASK, 0, _BLOCK, 2, rows))
+            section.functions.append(_Function(address, stop - address, MASK, 0, _BLOCK, 2, rows))
             continue
         if held and (found.signal != signal or len(held) >= _MOST_ROWS):
             flush(address)
@@ -333,7 +333,7 @@ def _add(
     flush(end)
 
 
-def _put(made: _Section, begin: int, end: int, held: list[tuple[int, _Words]], signal: bool) -> None:
+def _put(section: _Section, begin: int, end: int, held: list[tuple[int, _Words]], signal: bool) -> None:
     """A function without holes; rows that do not differ in what SFrame states become one.
 
     Where plain rows cannot state all, all are flexible ones, which can state whatever a plain one can.
@@ -341,7 +341,7 @@ def _put(made: _Section, begin: int, end: int, held: list[tuple[int, _Words]], s
     flexible = any(one.plain is None for _, one in held)
     last = held[-1][0] - begin
     width, kind = (1, 0) if last < 1 << 8 else (2, 1) if last < 1 << 16 else (4, 2)
-    order = "big" if made.byte_order == "big" else "little"
+    order = "big" if section.byte_order == "big" else "little"
     rows = bytearray()
     before = b""
     count = 0
@@ -353,4 +353,4 @@ def _put(made: _Section, begin: int, end: int, held: list[tuple[int, _Words]], s
             before = code
             count += 1
     info = kind | (SIGNAL if signal else 0)
-    made.functions.append(_Function(begin, end - begin, info, FLEXIBLE if flexible else 0, 0, count, bytes(rows)))
+    section.functions.append(_Function(begin, end - begin, info, FLEXIBLE if flexible else 0, 0, count, bytes(rows)))

@@ -2,11 +2,11 @@
 
 A further format is one module ``tables/to_NAME.py`` and one line in :data:`MODULES`. The module offers::
 
-    VERSIONS = ("3", "2")           # what --version may say, the default first; () where there is one
+    VERSIONS = ("3", "2")           # for --version, the default first; () if there is one
     def write(table: UnwindTable, elf: ElfFile, version: str) -> Written
 
 With that, `undwarf tables convert --to NAME` and a line of `undwarf tables sizes` work. A format that is no section of
-an ELF file (the store) has a line in `undwarf tables sizes` only: see :data:`SIZES`.
+an ELF file (the cache) only has a line in `undwarf tables sizes`: see :data:`SIZES`.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MODULES", "SIZES", "NewSection", "Written", "write", "writer"]
 
 MODULES: dict[str, str] = {"sframe": "undwarf.tables.to_sframe", "orc": "undwarf.tables.to_orc"}
-"""Which module writes a format; it is imported when the format is asked for."""
+"""The module of each format, imported when it is used."""
 
 SIZES: dict[str, str] = {"cache": "undwarf.tables.disk.cache:bytes_of"}
 """Formats for `undwarf tables sizes` alone: name -> ``"module:function"``, where ``function(table, elf)`` gives bytes,
@@ -32,8 +32,7 @@ or None where the format cannot hold the table."""
 
 @dataclass(slots=True)
 class Written:
-    """What became of a table: its sections, how many functions and rows they hold, and what they leave out (rows, by
-    reason)."""
+    """A written table: its sections, the functions and rows in them, and rows left out, by reason."""
 
     sections: list[NewSection]
     functions: int = 0
@@ -55,5 +54,5 @@ def write(name: str, table: "UnwindTable", elf: "ElfFile", version: str | None =
     if version is not None and version not in versions:
         has = f"it has {', '.join(versions)}" if versions else "it has none"
         raise UsageError(f"{name} has no version {version!r}", has)
-    made: Written = module.write(table, elf, version or (versions[0] if versions else ""))
-    return made
+    written: Written = module.write(table, elf, version or (versions[0] if versions else ""))
+    return written

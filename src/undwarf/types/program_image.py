@@ -1,10 +1,8 @@
 # cython: language_level=3, annotation_typing=False
 """One binary as the resolver asks for it: sections, symbols, callees, functions' bounds, bytes."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from functools import cache
 from typing import TYPE_CHECKING
 
 from undwarf.disasm import NONE, Action, Flow, Machine, listing_search
@@ -14,7 +12,7 @@ from undwarf.elf.headers import SHF_EXECINSTR, SHF_WRITE
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
-from undwarf.tables.code.returning import is_known
+from undwarf.tables.code.noreturn_names import is_noreturn, is_panic
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.noreturn import is_endless
 from undwarf.types.dataflow.preserved_registers import put_back
@@ -46,18 +44,6 @@ _POINTER = 8
 _COPIES = 8
 """Registers that the address of what is called is followed through."""
 _PARAVIRTUAL = "pv_ops"
-_NEVER_RETURN = frozenset(("panic", "do_exit"))
-"""Functions of kernels that do not; those of libraries are known by `tables/code/returning.py`."""
-
-
-def _panics(name: str) -> bool:
-    """Whether a function of Rust ends a thread; others of the same modules count how many do."""
-    return "panicking" in name and bool(_panicking().search(name))
-
-
-@cache
-def _panicking() -> re.Pattern[str]:
-    return re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
 
 
 def _is_call(end: bytes, words: bool) -> bool:
@@ -366,7 +352,7 @@ class Binary:
         if found is None:
             callee = self.callee(address)
             name = callee.name.removesuffix("@plt").partition("@")[0] if callee is not None else ""
-            known = name in _NEVER_RETURN or is_known(name) or _panics(name)
+            known = is_noreturn(name) or is_panic(name)
             # What calls itself is not looked at again.
             self._endless[address] = found = callee is not None and (callee.noreturn or known)
             if not found and self._within < _CALLS_DEEP:

@@ -6,7 +6,9 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RAX, RBP, RBX, RCX, RDX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RAX, RBP, RBX, RCX, RDX, RIP, RSP
+from cython.cimports.undwarf.tables.registers import X86_64_CALLEE_SAVED as CALLEE_SAVED
+from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.provenance import Provenance

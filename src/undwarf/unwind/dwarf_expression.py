@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.dwarf import operations
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.integer_constants import ALL_ONES
-from cython.cimports.undwarf.tables.registers_x86_64 import REGISTERS
+from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.unwind.process_memory import ProcessMemory

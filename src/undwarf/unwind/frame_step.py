@@ -5,9 +5,11 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RBP, RIP, RSP
+from cython.cimports.undwarf.tables.registers import X86_64_CALLEE_SAVED as CALLEE_SAVED
+from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import RulePointer, SavedPointer, rule_at
-from cython.cimports.undwarf.tables.words import ENTRIES
+from cython.cimports.undwarf.tables.rule_format import ENTRIES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_UNMAPPED, STACK_LIMIT

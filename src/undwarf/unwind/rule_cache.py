@@ -12,7 +12,7 @@ import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import rule_at
-from cython.cimports.undwarf.tables.words import UNKNOWN
+from cython.cimports.undwarf.tables.rule_format import UNKNOWN
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.walk_constants import (
     RULE_LIMIT,

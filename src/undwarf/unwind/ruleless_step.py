@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers_x86_64 import RBP, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RBP, RIP, RSP
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_UNMAPPED, STACK_LIMIT, Evidence

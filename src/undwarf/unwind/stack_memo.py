@@ -9,7 +9,8 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, RBX, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RBP, RBX, RIP, RSP
+from cython.cimports.undwarf.tables.registers import X86_64_CALLEE_SAVED as CALLEE_SAVED
 from cython.cimports.undwarf.unwind.frame_states import STATE_WORDS, FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 

@@ -5,7 +5,7 @@ import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import LARGEST_DUMP
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers_x86_64 import RCX, RIP, RSP
+from cython.cimports.undwarf.tables.registers import RCX, RIP, RSP
 from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.unwind.aarch64.registers import NUMBER_PLACE, RESULT_PLACE
 from cython.cimports.undwarf.unwind.stop_reason import StopReason

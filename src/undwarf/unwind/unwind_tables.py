@@ -198,7 +198,7 @@ class UnwindTables(ImageTable):
 def _is_described(elf: ElfFile) -> bool:
     """Whether `.eh_frame` has functions, so that only gaps between them are left to code analysis."""
     header = find_header(elf)
-    return header is not None and header.is_usual and header.count > 0
+    return header is not None and header.is_usual and header.functions > 0
 
 
 def _entry(elf: ElfFile) -> int:

@@ -1,4 +1,4 @@
-"""Makes call frame sections from parts, and compiles them, so that a test says only what it is about."""
+"""Builds call frame sections from parts, and compiles them, so that a test shows only its subject."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,13 +6,14 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.program import Programs
 from undwarf.tables.model import NO_RULE, Rule, describe
+from undwarf.tables.row_table import RowTable
 from undwarf.tables.rule_set import RuleSet
 
 CODE = 0x400000
 CODE_END = 0x500000
 PC_RELATIVE_4 = 0x1B
 
-# DW_CFA_def_cfa rsp, 8; DW_CFA_offset ra, 1: what every x86-64 CIE says.
+# DW_CFA_def_cfa rsp, 8; DW_CFA_offset ra, 1: the initial rules of every x86-64 CIE.
 USUAL = bytes((0x0C, 7, 8, 0x90, 1))
 
 
@@ -40,7 +41,7 @@ def block(code: bytes) -> bytes:
 
 
 class Section:
-    """A section that grows by entries; ``address`` is where it lies."""
+    """A section that grows by entries, at ``address``."""
 
     def __init__(self, *, debug: bool = False, address: int = 0x600000, word: int = 8) -> None:
         self.data = bytearray()
@@ -50,7 +51,7 @@ class Section:
         self._encodings: dict[int, tuple[int, bool]] = {}
 
     def add(self, body: bytes, *, wide: bool = False, length: int | None = None, pad: bool = True) -> int:
-        """An entry with this body behind its length; gives its offset."""
+        """An entry with this body after its length; gives its offset."""
         offset = len(self.data)
         if pad:
             body += bytes(-len(body) % 4)
@@ -163,7 +164,7 @@ class Compiled:
         self.entries = section.entries()
         self.rules = rules if rules is not None else RuleSet(limits)
         self.machine = machine
-        self.programs = Programs(
+        programs = Programs(
             self.entries,
             self.rules,
             source=2 if section.debug else 1,
@@ -171,11 +172,12 @@ class Compiled:
             signing=machine == 183,
             limits=limits,
         )
+        self.table = RowTable(programs, self.rules.lock, self.entries.total)
 
     def numbers(self, piece: int = 0) -> list[tuple[int, int]]:
         """(offset into the code, rule number) of one function's rows."""
         entries = self.entries
-        addresses, rules = self.programs.rows(entries.entry[piece], entries.starts[piece], entries.ends[piece])
+        addresses, rules = self.table.rows(entries.entry[piece], entries.starts[piece], entries.ends[piece])
         return [(address - CODE, rule) for address, rule in zip(addresses, rules, strict=True)]
 
     def rows(self, piece: int = 0) -> list[tuple[int, Rule | None]]:

@@ -1,4 +1,4 @@
-"""What readelf says of a binary's call frame information, as an oracle."""
+"""The call frame information of a binary as readelf prints it, as an oracle."""
 
 import re
 import subprocess

@@ -11,20 +11,19 @@ from tests.support.tables.cfi_compare import Outcome
 from tests.support.tables.cfi_readelf import sframe_rows
 
 from undwarf.elf import ElfFile
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.model import Rule, UnwindTable
+from undwarf.tables.registers import ARCHITECTURES
 
 _MACHINES = {
-    62: (registers_x86_64.NAMES, "rsp", "rbp"),
-    183: (registers_aarch64.NAMES, "sp", "x29"),
-    22: (registers_s390x.NAMES, "r15", "r11"),
+    machine: (one.names, one.names[one.stack_pointer], one.names[one.frame_pointer])
+    for machine, one in ARCHITECTURES.items()
 }
 _PLACE = re.compile(r"(\(?)([a-z]+\d*)([+-]\d+)\)?(?:\[s\])?")
 _PLT = re.compile(r"plt\((\w+)\+(\d+), (\d+)\)")
 
 
 def _in_our_words(text: str, machine: int, *, is_cfa: bool) -> str:
-    """``c-16``, ``sp+8``, ``(fp-8)`` or ``r10+0`` as rules say it."""
+    """``c-16``, ``sp+8``, ``(fp-8)`` or ``r10+0`` as in rules."""
     names, stack_pointer, frame_pointer = _MACHINES[machine]
     found = _PLACE.fullmatch(text)
     if found is None:
@@ -42,7 +41,7 @@ def _in_our_words(text: str, machine: int, *, is_cfa: bool) -> str:
 
 
 def differs(rule: Rule, machine: int, pc: int, row: tuple[str, str, str]) -> bool:
-    """Whether a rule says something else than a row: (call frame address, frame pointer, return address)."""
+    """Whether a rule differs from a row: (call frame address, frame pointer, return address)."""
     if row[0] == "undefined":
         return not rule.outermost
     cfa, frame_pointer, back = row

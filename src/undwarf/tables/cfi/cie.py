@@ -5,27 +5,33 @@ Sources: DWARF 5, 6.4.1; LSB Core generic, 10.6.1.1 (`.eh_frame`, augmentations)
 
 from typing import NamedTuple
 
-from undwarf.tables.cfi.pointers import ALIGNED, INDIRECT, Malformed, read_leb, read_number, read_pointer
+from undwarf.tables.cfi.entry_kinds import RESERVED_LENGTH, WIDE_LENGTH
+from undwarf.tables.cfi.pointers import (
+    ALIGNED,
+    INDIRECT,
+    OMITTED,
+    PC_RELATIVE,
+    Malformed,
+    read_leb,
+    read_number,
+    read_pointer,
+)
 
 LONGEST_AUGMENTATION = 64
 MAX_COLUMN = 1000
 
-_WIDE = 0xFFFFFFFF
-_RESERVED = 0xFFFFFFF0
-
 
 class Cie(NamedTuple):
-    """One common information entry that can be used.
-
-    ``begin`` and ``end`` are where its initial instructions lie in the section, ``column`` is the return address's
-    register, ``encoding`` how the functions' addresses are written, ``augmented`` whether functions carry a length of
-    augmentation data, ``wide_id`` whether entries with a 64-bit length have an 8-byte id too.
-    """
+    """A usable entry. ``begin`` and ``end`` are the offsets of its initial instructions in the section, ``column`` is
+    the return address's register, ``encoding`` that of the functions' addresses and ``table_encoding`` that of pointers
+    to exception tables; ``augmented``: entries have a length of augmentation data; ``wide_id``: entries with a 64-bit
+    length have an 8-byte id too."""
 
     code_align: int
     data_align: int
     column: int
     encoding: int
+    table_encoding: int
     signal: bool
     augmented: bool
     wide_id: bool
@@ -34,7 +40,7 @@ class Cie(NamedTuple):
 
 
 def read_cie(data: memoryview, offset: int, *, address: int, debug: bool, word: int) -> Cie | None:
-    """The entry at ``offset`` of a section that lies at ``address``; None if it is no CIE or cannot be used."""
+    """The entry at ``offset`` of a section at ``address``; None if it is no CIE or cannot be used."""
     try:
         return _read(data, offset, address, debug, word)
     except Malformed:
@@ -43,10 +49,10 @@ def read_cie(data: memoryview, offset: int, *, address: int, debug: bool, word: 
 
 def _read(data: memoryview, offset: int, address: int, debug: bool, word: int) -> Cie | None:
     length, at = read_number(data, offset, len(data), 4)
-    wide = length == _WIDE
+    wide = length == WIDE_LENGTH
     if wide:
         length, at = read_number(data, at, len(data), 8)
-    elif length >= _RESERVED:
+    elif length >= RESERVED_LENGTH:
         return None
     if length > len(data) - at:
         return None
@@ -80,7 +86,7 @@ def _read(data: memoryview, offset: int, address: int, debug: bool, word: int) -
     column, at = read_number(data, at, end, 1) if version == 1 else read_leb(data, at, end)
     if column > MAX_COLUMN or not -(1 << 31) <= data_align < 1 << 31 or code_align >= 1 << 32:
         return None
-    encoding = 0
+    encoding, table_encoding = 0, OMITTED
     signal = False
     augmented = text.startswith(b"z")
     if augmented:
@@ -92,17 +98,17 @@ def _read(data: memoryview, offset: int, address: int, debug: bool, word: int) -
             if letter == ord("R"):
                 encoding, at = read_number(data, at, begin, 1)
             elif letter == ord("L"):
-                _, at = read_number(data, at, begin, 1)
+                table_encoding, at = read_number(data, at, begin, 1)
             elif letter == ord("P"):
                 form, at = read_number(data, at, begin, 1)
-                if form != 0xFF:
+                if form != OMITTED:
                     # Only its size matters here.
-                    kept = form & 0x70 if form & 0x70 == ALIGNED else 0
-                    _, at = read_pointer(data, at, begin, form & 15 | kept, address=address, word=word)
+                    alignment = form & 0x70 if form & 0x70 == ALIGNED else 0
+                    _, at = read_pointer(data, at, begin, form & 15 | alignment, address=address, word=word)
             elif letter == ord("S"):
                 signal = True
             elif letter not in b"BG":
-                # Unknown, but the length says where the instructions start.
+                # Unknown, but the length gives where the instructions start.
                 break
     else:
         begin = at
@@ -110,7 +116,23 @@ def _read(data: memoryview, offset: int, address: int, debug: bool, word: int) -
             signal = True
         elif text:
             return None
-    if encoding & INDIRECT or encoding & 0x70 not in (0x00, 0x10, ALIGNED) or encoding & 7 > 4 or encoding & 15 > 12:
-        # The functions' addresses cannot be known: they are omitted, behind a pointer, or count from an unknown base.
+    if (
+        encoding & INDIRECT
+        or encoding & 0x70 not in (0, PC_RELATIVE, ALIGNED)
+        or encoding & 7 > 4
+        or encoding & 15 > 12
+    ):
+        # The functions' addresses cannot be known: they are omitted, indirect, or relative to an unknown base.
         return None
-    return Cie(code_align, data_align, column, encoding, signal, augmented, id_size == 8 and not debug, begin, end)
+    return Cie(
+        code_align,
+        data_align,
+        column,
+        encoding,
+        table_encoding,
+        signal,
+        augmented,
+        id_size == 8 and not debug,
+        begin,
+        end,
+    )

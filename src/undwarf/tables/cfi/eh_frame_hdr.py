@@ -16,10 +16,10 @@ _PAIR = 8
 
 
 class EhFrameHeader(NamedTuple):
-    """What `.eh_frame_hdr` says: the address of `.eh_frame` (0 if omitted) and how many functions its table has."""
+    """The header: the address of `.eh_frame` (0 if omitted) and how many functions the search table has."""
 
     eh_frame: int
-    count: int  # type: ignore[assignment]  # the field, not tuple.count
+    functions: int
     data: memoryview
     address: int
     word: int
@@ -28,13 +28,13 @@ class EhFrameHeader(NamedTuple):
 
     @property
     def is_usual(self) -> bool:
-        """Whether the table is written as all linkers do: pairs of 32-bit numbers that count from the header."""
+        """Whether the table is the one that all linkers write: pairs of 32-bit numbers that count from the header."""
         return self.encoding == 0x3B
 
     def entries(self) -> Iterator[int]:
         """The addresses of the function entries in the table's order, as far as it can be read."""
         at, end = self.table, len(self.data)
-        for _ in range(self.count):
+        for _ in range(self.functions):
             try:
                 _, at = self._pointer(at, end)
                 entry, at = self._pointer(at, end)
@@ -43,8 +43,8 @@ class EhFrameHeader(NamedTuple):
             yield entry
 
     def start_of(self, address: int) -> int | None:
-        """Where the last function starts that does so at an address or before; None for none, and where the table is
-        written in another way than the usual one."""
+        """The start of the last function that starts at an address or before; None if there is none, or for an unusual
+        table."""
         if not self.is_usual:
             return None
 
@@ -52,7 +52,7 @@ class EhFrameHeader(NamedTuple):
             at = self.table + _PAIR * entry
             return self.address + int.from_bytes(self.data[at : at + 4], "little", signed=True)
 
-        count = min(self.count, (len(self.data) - self.table) // _PAIR)
+        count = min(self.functions, (len(self.data) - self.table) // _PAIR)
         found = bisect_right(range(count), address, key=start)
         return start(found - 1) if found else None
 

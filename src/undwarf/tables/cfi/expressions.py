@@ -1,28 +1,27 @@
-"""DWARF expressions in call frame rules: those equal to a plain rule are made one, the others are stored.
+"""DWARF expressions in call frame rules: the usual shapes become plain rules, others are stored.
 
-Sources: DWARF 5, 2.5 and 6.4.2; the shapes are those that gcc, binutils' linkers, glibc and OpenSSL's assembly make.
+Sources: DWARF 5, 2.5 and 6.4.2; the shapes are those of gcc, binutils' linkers, glibc and OpenSSL's assembly.
 """
 
 from undwarf.column import zeros
 from undwarf.dwarf.operations import AND, BREG0, DEREF, GE, LIT0, LIT31, PLUS, PLUS_UCONST, SHL
 from undwarf.tables.cfi.pointers import Malformed, read_leb
+from undwarf.tables.registers import RIP, RSP
 from undwarf.tables.rule_kinds import CFA_DEREF, CFA_PLT, CFA_REGISTER
 
 MOST = 1 << 16
 MOST_BYTES = 1 << 24
 
-_RSP = 7
-
 # rip & 15 >= threshold, times 8, added; the threshold stands between the two.
-_PLT_HEAD = bytes((BREG0 + 16, 0, LIT0 + 15, AND))
+_PLT_HEAD = bytes((BREG0 + RIP, 0, LIT0 + 15, AND))
 _PLT_TAIL = bytes((GE, LIT0 + 3, SHL, PLUS))
 
 _WORD = range(-(1 << 31), 1 << 31)
 
 
 class Expressions:
-    """All expressions of a rule set, numbered: ``data`` (B) one behind the other, ``offsets`` (I) where each starts
-    and where the last one ends. Both are replaced as they grow."""
+    """The expressions of a rule set, numbered: ``data`` (B) has their bytes, ``offsets`` (I) where each starts and
+    where the last one ends. Both are replaced as they grow."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -80,7 +79,7 @@ def _breg(code: memoryview, registers: int) -> tuple[int, int, int] | None:
 def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int, int, int] | None:
     """A call frame address by expression as (kind, register, offset, extra) of a plain rule; None if there is none.
 
-    ``registers`` is how many DWARF registers rules know; ``lazy_plt`` lets x86-64's linkage tables count as a shape.
+    ``registers`` is how many DWARF registers rules name; ``lazy_plt``: x86-64's lazy linkage tables are a shape too.
     """
     view = memoryview(code)
     found = _breg(view, registers)
@@ -104,13 +103,13 @@ def plain_cfa(code: bytes, registers: int, *, lazy_plt: bool) -> tuple[int, int,
                 return CFA_DEREF, register, offset, extra
         return None
     is_plt = len(rest) == 9 and rest.startswith(_PLT_HEAD) and rest.endswith(_PLT_TAIL)
-    if lazy_plt and is_plt and register == _RSP and LIT0 <= rest[4] <= LIT31:
+    if lazy_plt and is_plt and register == RSP and LIT0 <= rest[4] <= LIT31:
         # 8 more once the stub has pushed its index.
         return CFA_PLT, register, offset, rest[4] - LIT0
     return None
 
 
 def plain_address(code: bytes, registers: int) -> tuple[int, int] | None:
-    """An address by expression as (register, offset) to add; None if it is more than that."""
+    """An address by expression as (register, offset); None for any other expression."""
     found = _breg(memoryview(code), registers)
     return found[:2] if found is not None and found[2] == len(code) else None

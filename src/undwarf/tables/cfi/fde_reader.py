@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Reads one frame description entry (FDE): its function, the offset of its program, and its CIE.
+"""Reads one frame description entry (FDE): its function, where its instructions are, and its CIE.
 
 Sources: DWARF 5, 6.4.1 and 7.24; LSB Core generic, 10.6 (`.eh_frame`).
 """
@@ -8,49 +8,38 @@ from collections.abc import Iterable
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import ALL_ONES
+from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
+from cython.cimports.undwarf.tables.cfi.entry_kinds import RESERVED_LENGTH, WIDE_LENGTH, CieFlag, EntryKind
+from cython.cimports.undwarf.tables.cfi.fde import CIE_WORDS, CiePointer, cie_at
+from cython.cimports.undwarf.tables.cfi.pointers import ALIGNED, PC_RELATIVE
 from cython.cimports.undwarf.tables.little_endian import number
-from cython.cimports.undwarf.tables.words import CIE_WORDS
 
-from undwarf.column import zeros
+from undwarf.column import doubled, zeros
 from undwarf.tables.cfi.cie import read_cie
 from undwarf.tables.cfi.pointers import Malformed, read_leb, read_pointer
 
-NEAR = cython.declare(cython.Py_ssize_t, 256)
-"""Slots of the cache from a CIE's offset to its number; neighbours differ in a handful of CIEs."""
-
-WIDE = cython.declare(cython.ulonglong, 0xFFFFFFFF)
-"""The length that announces a 64-bit length; as an id in `.debug_frame` it marks a CIE."""
-RESERVED = cython.declare(cython.ulonglong, 0xFFFFFFF0)
-
-# Bits of a CIE's flags, above its pointer encoding.
-USABLE = cython.declare(cython.ulonglong, 0x100)
-SIGNAL = cython.declare(cython.ulonglong, 0x200)
-AUGMENTED = cython.declare(cython.ulonglong, 0x400)
-WIDE_ID = cython.declare(cython.ulonglong, 0x800)
+CACHED = cython.declare(cython.Py_ssize_t, 256)
+"""Slots of the cache of CIE numbers; neighbouring entries refer to a handful of CIEs."""
 
 
+@cython.final
 @cython.cclass
-class EntryReader:
-    """Reads single entries of one section.
+class FdeReader:
+    """Reads single entries of a section.
 
-    ``data`` are its bytes and ``address`` its ELF virtual address, ``debug`` tells `.debug_frame` from `.eh_frame`,
-    ``word`` is the target's address size, ``code`` the executable ranges as (start, end).
-
-    What was read last is in ``kind`` (1 a function, 2 damage, 3 a function without code, 0 anything else), ``origin``
-    and ``limit`` (the function's range), ``begin`` and ``stop`` (where its program lies in the section) and ``cie``
-    (a number). ``cie_words`` (Q) has eight words a CIE: offset, code and data alignment, column, flags, begin and end
-    of its instructions, unused.
+    ``data`` are its bytes and ``address`` its ELF virtual address; ``debug``: it is `.debug_frame`, not `.eh_frame`;
+    ``word`` is the target's address size; ``code`` are the executable ranges as (start, end).
     """
 
-    near_target: Any
-    near_cie: Any
+    fde: Any
+    cached_offset: Any
+    cached_cie: Any
 
     def __init__(
         self, data: memoryview, address: int, *, debug: bool, word: int, code: Iterable[tuple[int, int]]
     ) -> None:
         i: cython.Py_ssize_t
-        # Offsets are kept in 32 bits; an empty section gets a byte, so that there is an address to point to.
+        # Offsets have 32 bits; an empty section gets a byte, so that there is an address to point to.
         self.section = data[:0xFFFFFFFF] if len(data) else memoryview(b"\0")
         self.data = self.section
         self.base = cython.address(self.data[0])
@@ -58,7 +47,7 @@ class EntryReader:
         self.address = address
         self.debug = debug
         self.word = word
-        self.mask = WIDE if word == 4 else ALL_ONES
+        self.mask = NOTHING if word == 4 else ALL_ONES
         merged: list[tuple[int, int]] = []
         for start, end in sorted(code):
             if start < end:
@@ -72,23 +61,17 @@ class EntryReader:
         for i, (start, end) in enumerate(merged):
             self._code_starts[i] = start
             self._code_ends[i] = min(end, 0xFFFFFFFFFFFFFFFF)
-        self._cie_words = zeros("Q", CIE_WORDS * 16)
+        self.cies = zeros("Q", CIE_WORDS * 16)
         self._cie_numbers: dict[int, int] = {}
-        self.cie_count = self.code_at = 0
-        for i in range(NEAR):
-            self.near_target[i] = -1
-
-    @property
-    def cie_words(self) -> memoryview:
-        """Eight words for each CIE."""
-        return memoryview(self._cie_words)
+        self.last_code = 0
+        for i in range(CACHED):
+            self.cached_offset[i] = -1
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def read_entry(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Read the entry at an offset; where it ends, -2 if that is unknown. ``kind`` is then 1 for a function, 2 for
-        damage, 3 for a function without code, 0 for anything else."""
+    def read(self, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Read the entry at an offset into ``kind`` and ``fde``; where it ends, -2 if that is unknown."""
         base = cython.declare("const unsigned char *", self.base)
         length: cython.ulonglong = number(base, at, 4)
         mark: cython.ulonglong
@@ -97,14 +80,12 @@ class EntryReader:
         cie: cython.Py_ssize_t
         slot: cython.Py_ssize_t
         flags: cython.ulonglong
-        start: cython.ulonglong
-        limit: cython.ulonglong
         id_at: cython.Py_ssize_t
         id_size: cython.int = 4
         wide: cython.bint = False
-        self.kind = 0
+        self.kind = EntryKind.OTHER
         at += 4
-        if length == WIDE:
+        if length == WIDE_LENGTH:
             if self.size - at < 8:
                 return -2
             length = number(base, at, 8)
@@ -112,50 +93,46 @@ class EntryReader:
             wide = True
             if self.debug:
                 id_size = 8
-        elif length >= RESERVED:
+        elif length >= RESERVED_LENGTH:
             return -2
         if length > cython.cast(cython.ulonglong, self.size - at):
             return -2
         end = at + cython.cast(cython.Py_ssize_t, length)
         if end - at < id_size:
             if length:
-                self.kind = 2
+                self.kind = EntryKind.DAMAGED
             return end
         id_at = at
         mark = number(base, at, id_size)
         at += id_size
         if self.debug:
-            if mark == (ALL_ONES if wide else WIDE):
+            if mark == (ALL_ONES if wide else WIDE_LENGTH):
                 return end
             target = -1 if mark >= cython.cast(cython.ulonglong, self.size) else cython.cast(cython.Py_ssize_t, mark)
         else:
             if mark == 0:
                 return end
             target = id_at - cython.cast(cython.Py_ssize_t, mark)
+        self.kind = EntryKind.DAMAGED
         if target < 0:
-            self.kind = 2
             return end
-        slot = (target >> 2) & (NEAR - 1)
-        if self.near_target[slot] == target:
-            cie = self.near_cie[slot]
+        slot = (target >> 2) & (CACHED - 1)
+        if self.cached_offset[slot] == target:
+            cie = self.cached_cie[slot]
         else:
             with cython.gil:
                 cie = self._cie(target)
-            self.near_target[slot] = target
-            self.near_cie[slot] = cie
-        flags = self._cie_words[CIE_WORDS * cie + 4]
-        if not flags & USABLE:
-            self.kind = 2
+            self.cached_offset[slot] = target
+            self.cached_cie[slot] = cie
+        flags = cie_at(self.cies, cie).flags
+        if not flags & CieFlag.USABLE:
             return end
-        if wide and flags & WIDE_ID:
+        if wide and flags & CieFlag.WIDE_IDS:
             at += 4
         at = self.read_range(at, end, cython.cast(cython.int, flags & 0x7F))
         if at < 0:
-            self.kind = 2
             return end
-        start = self.slow_start
-        limit = self.slow_limit
-        if flags & AUGMENTED:
+        if flags & CieFlag.AUGMENTED:
             if at < end and base[at] < 0x80:
                 length = base[at]
                 at += 1
@@ -164,15 +141,13 @@ class EntryReader:
                     at = self._slow_leb(at, end)
                 length = self.slow_value
             if at < 0 or length > cython.cast(cython.ulonglong, end - at):
-                self.kind = 2
                 return end
             at += cython.cast(cython.Py_ssize_t, length)
-        self.origin = start
-        self.limit = self.clip(start, limit)
-        self.begin = at
-        self.stop = end
-        self.cie = cie
-        self.kind = 3 if self.limit == 0 else 1
+        self.fde.end = self.clip(self.fde.start, self.fde.end)
+        self.fde.program = at
+        self.fde.program_end = end
+        self.fde.cie = cie
+        self.kind = EntryKind.NO_CODE if self.fde.end == 0 else EntryKind.FUNCTION
         return end
 
     @cython.cfunc
@@ -180,8 +155,7 @@ class EntryReader:
     @cython.inline
     @cython.exceptval(-1)
     def read_range(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, encoding: cython.int) -> cython.Py_ssize_t:
-        """Read where a function starts and how long it is, into ``slow_start`` and ``slow_limit``; where that ends, -2
-        if it cannot be read."""
+        """Read a function's range into ``fde.start`` and ``fde.end``; where that ends, -2 if it cannot be read."""
         size: cython.int
         form: cython.int = encoding & 15
         start: cython.ulonglong
@@ -196,7 +170,7 @@ class EntryReader:
             size = 8
         else:
             size = 0
-        if size == 0 or encoding & 0x70 == 0x50:
+        if size == 0 or encoding & 0x70 == ALIGNED:
             with cython.gil:
                 return self._slow_range(at, end, encoding)
         if end - at < 2 * size:
@@ -206,13 +180,13 @@ class EntryReader:
         if start:
             if form & 8 and size < 8 and start >> (8 * size - 1):
                 start |= ALL_ONES << (8 * size)
-            if encoding & 0x10:
+            if encoding & PC_RELATIVE:
                 start += self.address + cython.cast(cython.ulonglong, at)
             start &= self.mask
-        self.slow_start = start
-        self.slow_limit = start + length
-        if self.slow_limit < start:
-            self.slow_limit = start
+        self.fde.start = start
+        self.fde.end = start + length
+        if self.fde.end < start:
+            self.fde.end = start
         return at + 2 * size
 
     def _slow_range(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, encoding: cython.int) -> cython.Py_ssize_t:
@@ -221,8 +195,8 @@ class EntryReader:
             length, after = read_pointer(self.section, after, end, encoding & 7, address=0, word=self.word)
         except Malformed:
             return -2
-        self.slow_start = start
-        self.slow_limit = min(start + length, 0xFFFFFFFFFFFFFFFF)
+        self.fde.start = start
+        self.fde.end = min(start + length, 0xFFFFFFFFFFFFFFFF)
         return after
 
     def _slow_leb(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
@@ -237,12 +211,12 @@ class EntryReader:
     @cython.nogil
     @cython.inline
     @cython.exceptval(check=False)
-    def clip(self, start: cython.ulonglong, limit: cython.ulonglong) -> cython.ulonglong:
+    def clip(self, start: cython.ulonglong, end: cython.ulonglong) -> cython.ulonglong:
         """The end of a function that starts in code, cut to where the code ends; 0 if it does not or is empty."""
-        low: cython.Py_ssize_t = self.code_at
+        low: cython.Py_ssize_t = self.last_code
         high: cython.Py_ssize_t
         middle: cython.Py_ssize_t
-        if limit <= start or len(self._code_starts) == 0:
+        if end <= start or len(self._code_starts) == 0:
             return 0
         if not (self._code_starts[low] <= start and start < self._code_ends[low]):
             low = 0
@@ -256,39 +230,41 @@ class EntryReader:
             if low == 0 or start >= self._code_ends[low - 1]:
                 return 0
             low -= 1
-            self.code_at = low
-        if limit > self._code_ends[low]:
-            limit = self._code_ends[low]
-        return limit
+            self.last_code = low
+        return min(end, self._code_ends[low])
 
-    @cython.locals(old="unsigned long long[::1]", new="unsigned long long[::1]")
-    def _cie(self, target: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def _cie(self, offset: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The number of the CIE at an offset, which is read at its first use; unusable ones get a number too."""
-        known = self._cie_numbers.get(target)
+        known = self._cie_numbers.get(offset)
         if known is not None:
             return known
-        at: cython.Py_ssize_t = CIE_WORDS * self.cie_count
-        if at + CIE_WORDS > len(self._cie_words):
-            old = self._cie_words
-            new = zeros("Q", 2 * at)
-            new[:at] = old
-            self._cie_words = new
-        number: cython.Py_ssize_t = self.cie_count
-        self._cie_numbers[target] = number
-        self.cie_count = number + 1
-        cie = read_cie(self.section, target, address=self.address, debug=self.debug, word=self.word)
-        self._cie_words[at] = target
+        added: cython.Py_ssize_t = len(self._cie_numbers)
+        if CIE_WORDS * (added + 1) > len(self.cies):
+            self.cies = doubled(self.cies, CIE_WORDS * added)
+        self._cie_numbers[offset] = added
+        cie = read_cie(self.section, offset, address=self.address, debug=self.debug, word=self.word)
         if cie is not None:
-            self._cie_words[at + 1] = cie.code_align
-            self._cie_words[at + 2] = cie.data_align & 0xFFFFFFFFFFFFFFFF
-            self._cie_words[at + 3] = cie.column
-            self._cie_words[at + 4] = (
+            words: CiePointer = cie_at(self.cies, added)
+            words.code_align = cie.code_align
+            words.data_align = cie.data_align & 0xFFFFFFFFFFFFFFFF
+            words.column = cie.column
+            words.flags = (
                 cie.encoding
-                | USABLE
-                | (SIGNAL if cie.signal else 0)
-                | (AUGMENTED if cie.augmented else 0)
-                | (WIDE_ID if cie.wide_id else 0)
+                | CieFlag.USABLE
+                | (CieFlag.SIGNAL_FRAMES if cie.signal else 0)
+                | (CieFlag.AUGMENTED if cie.augmented else 0)
+                | (CieFlag.WIDE_IDS if cie.wide_id else 0)
             )
-            self._cie_words[at + 5] = cie.begin
-            self._cie_words[at + 6] = cie.end
-        return number
+            words.program = cie.begin
+            words.program_end = cie.end
+        return added
+
+    def same_program(self, cies: set[int]) -> set[int]:
+        """The CIEs with the same instructions as one of these."""
+        programs = []
+        i: cython.Py_ssize_t
+        for i in range(len(self._cie_numbers)):
+            words: CiePointer = cie_at(self.cies, i)
+            programs.append(bytes(self.section[words.program : words.program_end]))
+        wanted = {programs[cie] for cie in cies}
+        return {cie for cie, program in enumerate(programs) if program in wanted}

@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """Numbers and encoded pointers of call frame information, in Python: for headers, which are read once.
 
 Sources: DWARF 5, 7.6 (LEB128); LSB Core generic, 10.5.1 (pointer encodings).
@@ -16,7 +17,7 @@ _SIZES = {2: 2, 3: 4, 4: 8, 10: 2, 11: 4, 12: 8}
 
 
 class Malformed(ValueError):
-    """A number or pointer that is cut short or cannot be understood; stays inside this package."""
+    """A number or pointer that is cut short or has an unknown form; not raised out of this package."""
 
 
 def read_number(data: memoryview, at: int, end: int, size: int) -> tuple[int, int]:
@@ -42,14 +43,14 @@ def read_leb(data: memoryview, at: int, end: int, *, signed: bool = False) -> tu
 
 def leb(value: int, *, signed: bool = False) -> bytes:
     """A number as LEB128, in as few bytes as hold it; unsigned ones are cut to 64 bits."""
-    made = bytearray()
+    encoded = bytearray()
     value = value if signed else value & 0xFFFFFFFFFFFFFFFF
     while True:
         byte = value & 0x7F
         value >>= 7
         if value == (-1 if signed and byte & 0x40 else 0):
-            return bytes((*made, byte))
-        made.append(byte | 0x80)
+            return bytes((*encoded, byte))
+        encoded.append(byte | 0x80)
 
 
 def read_pointer(
@@ -57,9 +58,9 @@ def read_pointer(
 ) -> tuple[int, int]:
     """An encoded pointer as an address, and where it ends.
 
-    ``address`` is the ELF virtual address of ``data[0]``, ``word`` the target's address size in bytes,
-    ``data_base`` what data-relative pointers count from. A stored 0 stays 0. Pointers relative to text, function or
-    an unknown base, indirect and omitted ones are :class:`Malformed`: nothing here says what they mean.
+    ``address`` is the ELF virtual address of ``data[0]``, ``word`` the target's address size in bytes, ``data_base``
+    the base of data-relative pointers. A stored 0 stays 0. Pointers relative to text, to a function or to an unknown
+    base, indirect and omitted ones are :class:`Malformed`.
     """
     if encoding & INDIRECT:
         raise Malformed("an indirect or omitted pointer")

@@ -4,31 +4,32 @@
 Sources: DWARF 5, 6.4.2 and 7.24; LSB Core generic, 10.6; AArch64 ABI (return address signing).
 """
 
-from typing import Any
-
 import cython
 from cython.cimports.undwarf.dwarf.leb128 import leb128
-from cython.cimports.undwarf.integer_constants import LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.cfi import instructions as cfa
-from cython.cimports.undwarf.tables.registers_x86_64 import RSP
-from cython.cimports.undwarf.tables.words import CIE_WORDS, SIGNED, STATE
+from cython.cimports.undwarf.tables.cfi.entry_kinds import CieFlag
+from cython.cimports.undwarf.tables.cfi.fde import CiePointer, cie_at
+from cython.cimports.undwarf.tables.registers import RSP, X86_64_COUNT
+from cython.cimports.undwarf.tables.rule_format import NO_RULE, REGISTERS, SIGNED, STATE
 
-from undwarf.column import zeros
+from undwarf.column import doubled, zeros
 from undwarf.limits import Limits
+from undwarf.tables.cfi.entries import Entries
 from undwarf.tables.cfi.expressions import plain_address, plain_cfa
 from undwarf.tables.cfi.instructions import OPERANDS
 from undwarf.tables.cfi.pointers import Malformed, read_pointer
-from undwarf.tables.row_table import RowTable
+from undwarf.tables.row_table import RowProducer, RowTable
 from undwarf.tables.rule_set import RuleSet
 
-# What running a program ended with.
+# How a program ended.
 DONE = cython.declare(cython.int, 0)
 PAST_END = cython.declare(cython.int, 1)
 DAMAGED = cython.declare(cython.int, 2)
 
 NO_INSTRUCTION = cython.declare(cython.int, 0xFF)
-"""In the place of operands."""
+"""Instead of operands."""
 
 
 @cython.cfunc
@@ -43,24 +44,17 @@ def _fits(value: cython.longlong) -> cython.bint:
 
 @cython.final
 @cython.cclass
-class Programs(RowTable):
-    """The programs of one section's entries (:class:`undwarf.tables.cfi.entries.Entries`), compiled at first use.
+class Programs(RowProducer):
+    """The programs of one section's :class:`undwarf.tables.cfi.entries.Entries`.
 
-    ``source`` is the number rules carry, ``registers`` how many DWARF registers rules speak of (the others are
-    dropped), ``signing`` whether instruction 0x2d says that the return address is signed (AArch64). ``damaged`` counts
-    programs whose rest could not be understood, so that a hole stands there.
+    ``source`` is the source of the rules; ``registers`` is how many DWARF registers rules name, instructions for others
+    are ignored; ``signing``: instruction 0x2d toggles whether the return address is signed (AArch64).
     """
 
+    entries: Entries
+    section = cython.declare(object)
     data = cython.declare("const unsigned char[::1]")
     base = cython.declare("const unsigned char *")
-    section = cython.declare(object)
-    entries = cython.declare(object)
-    indexed: cython.bint
-    _locate = cython.declare(object)
-    _found = cython.declare("const unsigned long long[::1]")
-    cies: cython.ulonglong
-    address: cython.ulonglong
-    word: cython.int
     rules: RuleSet
     source: cython.int
     registers: cython.Py_ssize_t
@@ -69,13 +63,7 @@ class Programs(RowTable):
     max_rows: cython.Py_ssize_t
     max_depth: cython.Py_ssize_t
     budget: cython.Py_ssize_t
-    _origins = cython.declare("const unsigned long long[::1]")
-    _limits = cython.declare("const unsigned long long[::1]")
-    _begins = cython.declare("const unsigned int[::1]")
-    _stops = cython.declare("const unsigned int[::1]")
-    _cies = cython.declare("const unsigned int[::1]")
-    _cie_words = cython.declare("const unsigned long long[::1]")
-    # the program at hand
+    # The program that runs: its state, what its CIE left of it and how that ended, and states that it has saved.
     state = cython.declare("unsigned long long[40]")
     initial = cython.declare("unsigned long long[40]")
     initial_cie: cython.Py_ssize_t
@@ -84,44 +72,33 @@ class Programs(RowTable):
     changed: cython.bint
     steps: cython.Py_ssize_t
     depth: cython.Py_ssize_t
+    location: cython.ulonglong
     last: cython.ulonglong
     code_align: cython.ulonglong
     data_align: cython.ulonglong
     target: cython.ulonglong
     operands = cython.declare("unsigned char[64]")
-    # the instruction at hand: its operands, and how far it moves the location
+    # The instruction that runs: its operands, and how far it moves the location.
     number: cython.ulonglong
     value: cython.ulonglong
     delta: cython.ulonglong
 
     def __init__(
-        self, entries: Any, rules: RuleSet, *, source: int, registers: int, signing: bool, limits: Limits
+        self, entries: Entries, rules: RuleSet, *, source: int, registers: int, signing: bool, limits: Limits
     ) -> None:
-        super().__init__(rules.lock, entries.total)
         self.entries = entries
-        self.indexed = entries.indexed
-        self._locate = entries.locate
-        self._found = entries.found
-        self.section = entries.section
-        self.data = entries.section
+        self.section = entries.reader.section
+        self.data = self.section
         self.base = cython.address(self.data[0])
-        self.address = entries.address
-        self.word = entries.word
         self.rules = rules
         self.source = source
-        self.registers = min(registers, STATE - 4)
+        self.registers = min(registers, REGISTERS)
         self.signing = signing
         self.max_steps = limits.cfi_steps
         self.max_rows = limits.cfi_rows
         self.max_depth = limits.remember_depth
         # Every byte is an instruction at most once, and a CIE's are run again when functions alternate.
         self.budget = 1_000_000 + 16 * self.data.shape[0]
-        self._origins = entries.origins
-        self._limits = entries.limits
-        self._begins = entries.begins
-        self._stops = entries.stops
-        self._cies = entries.cies
-        self._cie_words = entries.cie_words
         self.initial_cie = -1
         i: cython.Py_ssize_t
         for i in range(64):
@@ -131,93 +108,81 @@ class Programs(RowTable):
     @cython.nogil
     @cython.inline
     @cython.exceptval(-1)
-    def flush(self) -> cython.int:
-        """Make a row of the state. Whatever has been touched counts as changed: an instruction that repeats what holds
+    def flush(self, table: RowTable) -> cython.int:
+        """Put a row of the state. Whatever has been touched counts as changed: an instruction that repeats what holds
         already must not hide a change before it."""
         rule: cython.longlong = -2
         if self.state[0] & 0xFF:
             rule = self.rules.intern(cython.address(self.state[0]), self.registers)
         self.changed = False
-        return self.put(NOTHING if rule < 0 else cython.cast(cython.uint, rule))
+        return table.put(self.location, NO_RULE if rule < 0 else cython.cast(cython.uint, rule))
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def make(self, entry: cython.Py_ssize_t) -> cython.int:
-        """Run an entry's program and append its rows."""
+    def produce(self, table: RowTable, function: cython.Py_ssize_t) -> cython.int:
+        """Run the program of an entry, whose number ``function`` is."""
         cie: cython.Py_ssize_t
-        begin: cython.Py_ssize_t
-        stop: cython.Py_ssize_t
-        limit: cython.ulonglong
+        end: cython.ulonglong
         status: cython.int
         self.steps = 0
-        if self.indexed:
-            with cython.gil:
-                if not self._locate(entry):
-                    self.damaged += 1
-                    self.location = self._origins[entry]
-                    return self.put(NOTHING)
-                if self.cies != self._found[4]:
-                    self._cie_words = self.entries.cie_words
-                    self.cies = self._found[4]
-            begin = cython.cast(cython.Py_ssize_t, self._found[0])
-            stop = cython.cast(cython.Py_ssize_t, self._found[1])
-            cie = cython.cast(cython.Py_ssize_t, self._found[2])
-            limit = self._found[3]
-        else:
-            cie = self._cies[entry]
-            begin = self._begins[entry]
-            stop = self._stops[entry]
-            limit = self._limits[entry]
-        status = self.start(cie)
-        self.location = self._origins[entry]
+        self.location = self.entries.fde_starts[function]
+        if not self.entries.load(function):
+            table.damaged += 1
+            return table.put(self.location, NO_RULE)
+        end = self.entries.reader.fde.end
+        cie = self.entries.reader.fde.cie
+        status = self.start(table, cie)
+        self.location = self.entries.fde_starts[function]
         self.changed = True
         if status == DONE:
-            status = self.run(cie, begin, stop, limit)
+            status = self.run(table, cie, self.entries.reader.fde.program, self.entries.reader.fde.program_end, end)
         if status == DONE:
             if self.changed:
-                self.flush()
+                self.flush(table)
         elif status == DAMAGED:
             # What follows is unknown.
-            self.damaged += 1
-            self.put(NOTHING)
-        if self.total == self.first:
-            self.put(NOTHING)
-        if self.indexed and limit < self._limits[entry]:
-            # The range goes on to the next function; this one ends before.
-            self.location = limit
-            self.put(NOTHING)
+            table.damaged += 1
+            table.put(self.location, NO_RULE)
+        if table.total == table.first:
+            table.put(self.location, NO_RULE)
+        if end < self.entries.fde_ends[function]:
+            # Ranges of a search table extend to the next function; this one ends before.
+            table.put(end, NO_RULE)
         self.budget -= self.steps
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def start(self, cie: cython.Py_ssize_t) -> cython.int:
-        """Let the state be what a CIE's instructions leave, and say how these ended."""
+    def start(self, table: RowTable, number: cython.Py_ssize_t) -> cython.int:
+        """Let the state be what a CIE's instructions leave; how these ended."""
         i: cython.Py_ssize_t
-        if cie == self.initial_cie:
+        cie: CiePointer
+        if number == self.initial_cie:
             for i in range(STATE):
                 self.state[i] = self.initial[i]
             return self.initial_status
         for i in range(STATE):
             self.state[i] = 0
         self.location = 0
+        cie = cie_at(self.entries.reader.cies, number)
         self.initial_status = self.run(
-            cie,
-            cython.cast(cython.Py_ssize_t, self._cie_words[CIE_WORDS * cie + 5]),
-            cython.cast(cython.Py_ssize_t, self._cie_words[CIE_WORDS * cie + 6]),
+            table,
+            number,
+            cython.cast(cython.Py_ssize_t, cie.program),
+            cython.cast(cython.Py_ssize_t, cie.program_end),
             0,
         )
         self.state[STATE - 1] = (
-            (1 if self._cie_words[CIE_WORDS * cie + 4] & 0x200 else 0)
+            (1 if cie.flags & CieFlag.SIGNAL_FRAMES else 0)
             | cython.cast(cython.ulonglong, self.source) << 8
-            | self._cie_words[CIE_WORDS * cie + 3] << 16
+            | cie.column << 16
             | cython.cast(cython.ulonglong, self.registers) << 32
         )
         for i in range(STATE):
             self.initial[i] = self.state[i]
-        self.initial_cie = cie
+        self.initial_cie = number
         return self.initial_status
 
     @cython.cfunc
@@ -227,7 +192,7 @@ class Programs(RowTable):
     def set_register(
         self, number: cython.ulonglong, kind: cython.ulonglong, value: cython.longlong, base: cython.ulonglong
     ) -> cython.bint:
-        """Give a register a rule; False if the value does not fit."""
+        """Set a register's rule; False if the value does not fit."""
         if number < cython.cast(cython.ulonglong, self.registers):
             self.state[2 + number] = kind | base << 8 | cython.cast(cython.ulonglong, value) << 32
             self.changed = True
@@ -250,7 +215,12 @@ class Programs(RowTable):
     @cython.nogil
     @cython.exceptval(-1)
     def run(
-        self, cie: cython.Py_ssize_t, begin: cython.Py_ssize_t, end: cython.Py_ssize_t, last: cython.ulonglong
+        self,
+        table: RowTable,
+        cie: cython.Py_ssize_t,
+        begin: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
+        last: cython.ulonglong,
     ) -> cython.int:
         """Run instructions: DONE, PAST_END when ``last`` (the function's end; 0 for a CIE) was reached, or DAMAGED."""
         at: cython.Py_ssize_t = begin
@@ -259,16 +229,17 @@ class Programs(RowTable):
         op: cython.int
         good: cython.bint
         ended: cython.int = DONE
-        self.code_align = self._cie_words[CIE_WORDS * cie + 1]
-        self.data_align = self._cie_words[CIE_WORDS * cie + 2]
+        factors: CiePointer = cie_at(self.entries.reader.cies, cie)
+        self.code_align = factors.code_align
+        self.data_align = factors.data_align
         self.last = last
         self.depth = 0
-        # The entries lie inside the section, so that at < end is all that reading a byte needs.
+        # Entries are inside of the section, so that at < end is all that reading a byte needs.
         if end > self.data.shape[0]:
             end = self.data.shape[0]
         while at < end:
             steps += 1
-            if steps > most or self.total - self.first >= self.max_rows:
+            if steps > most or table.total - table.first >= self.max_rows:
                 ended = DAMAGED
                 break
             op = self.base[at]
@@ -277,7 +248,7 @@ class Programs(RowTable):
             if op < cfa.ADVANCE_LOC:
                 at = self.read_operands(op, at, end)
             else:
-                # These have their number inside.
+                # The operand is in the low six bits.
                 self.number = cython.cast(cython.ulonglong, op & 0x3F)
                 if op >= cfa.RESTORE:
                     op = cfa.RESTORE_EXTENDED
@@ -303,7 +274,7 @@ class Programs(RowTable):
                 break
             if self.delta and last:
                 if self.changed:
-                    self.flush()
+                    self.flush(table)
                 self.location += self.delta
                 if self.location >= last or self.location < self.delta:
                     ended = PAST_END
@@ -317,7 +288,7 @@ class Programs(RowTable):
     @cython.exceptval(check=False)
     def read_operands(self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Read the LEB128 operands of an instruction below 0x40 into ``number`` and ``value``; where they end, past
-        ``end`` if they are cut short or there is no such instruction. Of a block it reads only how long it is."""
+        ``end`` if they are cut short or there is no such instruction. Of a block only the length is read."""
         kind: cython.int = self.operands[op]
         self.number = self.value = 0
         if kind == NO_INSTRUCTION:
@@ -337,7 +308,7 @@ class Programs(RowTable):
     def advance(
         self, op: cython.int, at: cython.Py_ssize_t, end: cython.Py_ssize_t, cie: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Read how far the location moves into ``delta``; where that ends, or -1 if it cannot be."""
+        """Read into ``delta`` how far the location moves; where the operand ends, -1 if it cannot be read."""
         size: cython.Py_ssize_t
         i: cython.Py_ssize_t
         if op == cfa.SET_LOC:
@@ -363,7 +334,7 @@ class Programs(RowTable):
     @cython.inline
     @cython.exceptval(-1)
     def change(self, op: cython.int) -> cython.bint:
-        """Do what an instruction does to the state; False if it cannot be done."""
+        """Apply an instruction to the state; False if it cannot be."""
         number: cython.ulonglong = self.number
         value: cython.ulonglong = self.value
         scaled: cython.longlong = cython.cast(cython.longlong, value * self.data_align)
@@ -392,12 +363,12 @@ class Programs(RowTable):
         elif op == cfa.UNDEFINED:
             return self.set_register(number, kinds.UNDEFINED, 0, 0)
         elif op == cfa.SAME_VALUE:
-            if number == RSP and self.registers == 17:
-                # Not the call frame address, which callers' stack pointers are unless something is said of them: GHC.
+            if number == RSP and self.registers == X86_64_COUNT:
+                # The caller's stack pointer is not the call frame address, as it is without a rule: GHC.
                 return self.set_register(number, kinds.REGISTER, RSP, 0)
             return self.set_register(number, 0, 0, 0)
         elif op == cfa.REGISTER:
-            # What is in a register that is not followed is lost.
+            # The value of a register that is not tracked is lost.
             if value >= cython.cast(cython.ulonglong, self.registers):
                 return self.set_register(number, kinds.UNDEFINED, 0, 0)
             return self.set_register(number, kinds.REGISTER, cython.cast(cython.longlong, value), 0)
@@ -406,7 +377,7 @@ class Programs(RowTable):
         elif op == cfa.GNU_NEGATIVE_OFFSET_EXTENDED:
             return self.set_register(number, kinds.AT_CFA, cython.cast(cython.longlong, 0 - value * self.data_align), 0)
         elif op in (cfa.AARCH64_NEGATE_RA_STATE, cfa.AARCH64_NEGATE_RA_STATE_WITH_PC):
-            # It toggles whether the return address is signed; SPARC's window save means nothing here.
+            # It toggles whether the return address is signed; on SPARC the number is that of a window save.
             if self.signing:
                 self.state[0] ^= SIGNED
                 self.changed = True
@@ -419,7 +390,7 @@ class Programs(RowTable):
     @cython.inline
     @cython.exceptval(check=False)
     def set_half(self, number: cython.ulonglong, offset: cython.longlong) -> cython.bint:
-        """Set the call frame address of which only half changes, which must then be a register and an offset."""
+        """Change one half of the call frame address, which must be a register and an offset."""
         return self.state[0] & 0xFF == kinds.CFA_REGISTER and self.set_cfa(kinds.CFA_REGISTER, number, offset, 0)
 
     @cython.cfunc
@@ -442,7 +413,7 @@ class Programs(RowTable):
     @cython.nogil
     @cython.exceptval(-1)
     def restore(self) -> cython.bint:
-        """Take back the state saved last; False if there is none."""
+        """Restore the state saved last; False if there is none."""
         i: cython.Py_ssize_t
         if self.depth == 0:
             return False
@@ -453,17 +424,14 @@ class Programs(RowTable):
         return True
 
     def _save_more(self, depth: cython.Py_ssize_t) -> None:
-        saved = zeros("Q", 2 * STATE * (depth + 1))
-        i: cython.Py_ssize_t
-        for i in range(depth * STATE):
-            saved[i] = self.saved[i]
-        self.saved = saved
+        self.saved = zeros("Q", 2 * STATE) if depth == 0 else doubled(self.saved, depth * STATE)
 
     def _set_location(self, at: cython.Py_ssize_t, end: cython.Py_ssize_t, cie: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Read an address into ``target``; where it ends, or -2."""
-        encoding = self._cie_words[CIE_WORDS * cie + 4] & 0x7F
+        reader = self.entries.reader
+        encoding = cie_at(reader.cies, cie).flags & 0x7F
         try:
-            self.target, after = read_pointer(self.section, at, end, encoding, address=self.address, word=self.word)
+            self.target, after = read_pointer(self.section, at, end, encoding, address=reader.address, word=reader.word)
         except Malformed:
             return -2
         return after
@@ -471,8 +439,8 @@ class Programs(RowTable):
     # -- expressions ----------------------------------------------------------------------------------------------
 
     def _expression(self, op: cython.int, end: cython.Py_ssize_t) -> bool:
-        """Set what an instruction gives an expression, which ends at ``end``: the usual shapes become plain rules.
-        False if it cannot be set."""
+        """Set the rule by an instruction's expression, which ends at ``end``; usual shapes become plain rules. False if
+        it cannot be set."""
         code = bytes(self.section[end - cython.cast(cython.Py_ssize_t, self.value) : end])
         if op == cfa.DEF_CFA_EXPRESSION:
             return self._cfa_expression(code)
@@ -487,7 +455,7 @@ class Programs(RowTable):
         return self.set_cfa(kind, register, offset, extra)
 
     def _register_expression(self, register: cython.ulonglong, code: bytes, is_value: bool) -> bool:
-        """A register's rule by expression: its address, or with ``is_value`` its value."""
+        """Set a register's rule by expression: its address, or with ``is_value`` its value."""
         if register >= cython.cast(cython.ulonglong, self.registers):
             return True
         plain = None if is_value else plain_address(code, self.registers)

@@ -1,4 +1,4 @@
-"""x86-64 instructions (Intel SDM volume 2) reduced to operations, by what their codes say."""
+"""x86-64 instructions (Intel SDM volume 2) reduced to operations, by their opcodes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +52,7 @@ from undwarf.tables.code.operations import (
 __all__ = ["decode", "only_padding", "sweep"]
 
 Reduction = Callable[[Any, int, int], Operation | None]
-"""The operation of an instruction as the decoder gives it, from its address and the one behind it."""
+"""The operation of a decoded instruction, from its address and that of the next one."""
 
 RIP = 16
 
@@ -99,83 +99,77 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _nothing(one: Any, at: int, behind: int) -> Operation | None:
+def _nothing(one: Any, at: int, after: int) -> Operation | None:
     return None
 
 
-def _kill(one: Any, at: int, behind: int) -> Operation | None:
+def _kill(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
-    return (at, KILL, a, 0, 0, behind) if a >= 0 else None
+    return (at, KILL, a, 0, 0, after) if a >= 0 else None
 
 
-def _several(one: Any, at: int, behind: int) -> Operation | None:
-    """Of instructions that write other registers than their first operand: :func:`decode` asks for each."""
+def _several(one: Any, at: int, after: int) -> Operation | None:
+    """Of instructions that write registers other than their first operand; :func:`decode` makes an operation of
+    each."""
     raise NotImplementedError
 
 
-def _branch(one: Any, at: int, behind: int) -> Operation | None:
-    return at, BRANCH, one.near_branch_target, one.condition_code in _UNSIGNED, 0, behind
+def _fixed(kind: int, a: int = 0) -> Reduction:
+    """Of instructions whose operands do not matter."""
+
+    def reduction(_one: Any, at: int, after: int) -> Operation | None:
+        return at, kind, a, 0, 0, after
+
+    return reduction
 
 
-def _jump(one: Any, at: int, behind: int) -> Operation | None:
-    return at, JUMP, one.near_branch_target, 0, 0, behind
+def _branch(one: Any, at: int, after: int) -> Operation | None:
+    return at, BRANCH, one.near_branch_target, one.condition_code in _UNSIGNED, 0, after
 
 
-def _indirect(one: Any, at: int, behind: int) -> Operation | None:
+def _jump(one: Any, at: int, after: int) -> Operation | None:
+    return at, JUMP, one.near_branch_target, 0, 0, after
+
+
+def _indirect(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     if a >= 0:
-        return at, INDIRECT, a, 0, 0, behind
+        return at, INDIRECT, a, 0, 0, after
     base = _REGISTER[one.memory_base]
     a = -2 if one.memory_index and one.memory_index_scale == 8 else -1
-    return at, INDIRECT, a, -1 if base == RIP else base, one.memory_displacement, behind
+    return at, INDIRECT, a, -1 if base == RIP else base, one.memory_displacement, after
 
 
-def _call(one: Any, at: int, behind: int) -> Operation | None:
-    return at, CALL, one.near_branch_target, 0, 0, behind
+def _call(one: Any, at: int, after: int) -> Operation | None:
+    return at, CALL, one.near_branch_target, 0, 0, after
 
 
-def _call_memory(one: Any, at: int, behind: int) -> Operation | None:
+def _call_memory(one: Any, at: int, after: int) -> Operation | None:
     pointer = one.memory_displacement if _REGISTER[one.memory_base] == RIP else 0
-    return at, CALL, 0, pointer, 0, behind
+    return at, CALL, 0, pointer, 0, after
 
 
-def _call_unknown(one: Any, at: int, behind: int) -> Operation | None:
-    return at, CALL, 0, 0, 0, behind
-
-
-def _return(one: Any, at: int, behind: int) -> Operation | None:
-    return at, RETURN, 0, 0, 0, behind
-
-
-def _stop(one: Any, at: int, behind: int) -> Operation | None:
-    return at, STOP, 0, 0, 0, behind
-
-
-def _halt(one: Any, at: int, behind: int) -> Operation | None:
-    return at, HALT, 0, 0, 0, behind
-
-
-def _move(one: Any, at: int, behind: int) -> Operation | None:
+def _move(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     b = _REGISTER[one.op1_register]
     if a >= 0 and b >= 0:
-        return at, MOVE, a, b, 0, behind
+        return at, MOVE, a, b, 0, after
     base = _REGISTER[one.memory_base]
     if b >= 0:
         if 0 <= base < 16 and not one.memory_index:
-            return at, STORE, b, base, _signed(one.memory_displacement), behind
+            return at, STORE, b, base, _signed(one.memory_displacement), after
         return None
     if a < 0:
         return None
     if one.memory_index:
         if one.memory_index_scale == 8:
-            return at, WORDS, a, base, one.memory_displacement, behind
+            return at, WORDS, a, base, one.memory_displacement, after
     elif 0 <= base < 16:
-        return at, LOAD, a, base, _signed(one.memory_displacement), behind
-    return at, KILL, a, 0, 0, behind
+        return at, LOAD, a, base, _signed(one.memory_displacement), after
+    return at, KILL, a, 0, 0, after
 
 
-def _move_half(one: Any, at: int, behind: int) -> Operation | None:
+def _move_half(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     if a < 0:
         return None
@@ -183,136 +177,120 @@ def _move_half(one: Any, at: int, behind: int) -> Operation | None:
     index = _REGISTER[one.memory_index]
     if base >= 0 and index >= 0:
         if one.memory_index_scale == 4:
-            return at, OFFSETS, a, base, one.memory_displacement, behind
+            return at, OFFSETS, a, base, one.memory_displacement, after
         if one.memory_index_scale == 1 and not one.memory_displacement:
-            return at, ELEMENT, a, base, index, behind
-    return at, KILL, a, 0, 0, behind
+            return at, ELEMENT, a, base, index, after
+    return at, KILL, a, 0, 0, after
 
 
-def _move_extended(one: Any, at: int, behind: int) -> Operation | None:
+def _move_extended(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     source = _REGISTER[one.op1_register]
     if one.memory_index and one.memory_index_scale == 4:
-        return at, OFFSETS, a, _REGISTER[one.memory_base], one.memory_displacement, behind
-    return (at, EXTEND, a, source, 0, behind) if source >= 0 else (at, KILL, a, 0, 0, behind)
+        return at, OFFSETS, a, _REGISTER[one.memory_base], one.memory_displacement, after
+    return (at, EXTEND, a, source, 0, after) if source >= 0 else (at, KILL, a, 0, 0, after)
 
 
-def _extend_rax(one: Any, at: int, behind: int) -> Operation | None:
-    return at, EXTEND, 0, 0, 0, behind
-
-
-def _move_number(one: Any, at: int, behind: int) -> Operation | None:
+def _move_number(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
-    return (at, CONSTANT, a, 0, one.immediate(1) & 0xFFFFFFFFFFFFFFFF, behind) if a >= 0 else None
+    return (at, CONSTANT, a, 0, one.immediate(1) & 0xFFFFFFFFFFFFFFFF, after) if a >= 0 else None
 
 
-def _lea(one: Any, at: int, behind: int) -> Operation | None:
+def _lea(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     base = _REGISTER[one.memory_base]
     if base == RIP:
-        return at, CONSTANT, a, 0, one.memory_displacement, behind
+        return at, CONSTANT, a, 0, one.memory_displacement, after
     if base < 0:
-        return at, KILL, a, 0, 0, behind
+        return at, KILL, a, 0, 0, after
     if not one.memory_index:
-        return at, ADDRESS, a, base, _signed(one.memory_displacement), behind
+        return at, ADDRESS, a, base, _signed(one.memory_displacement), after
     index = _REGISTER[one.memory_index]
     if 0 <= index < 16 and one.memory_index_scale == 1 and not one.memory_displacement:
-        return at, SUM, a, base, index, behind
-    return at, ALIGN, a, base, 0, behind
+        return at, SUM, a, base, index, after
+    return at, ALIGN, a, base, 0, after
 
 
-def _push(one: Any, at: int, behind: int) -> Operation | None:
-    return at, PUSH, _REGISTER[one.op0_register], 0, 0, behind
+def _push(one: Any, at: int, after: int) -> Operation | None:
+    return at, PUSH, _REGISTER[one.op0_register], 0, 0, after
 
 
-def _push_other(one: Any, at: int, behind: int) -> Operation | None:
-    return at, PUSH, -1, 0, 0, behind
+def _pop(one: Any, at: int, after: int) -> Operation | None:
+    return at, POP, _REGISTER[one.op0_register], 0, 0, after
 
 
-def _pop(one: Any, at: int, behind: int) -> Operation | None:
-    return at, POP, _REGISTER[one.op0_register], 0, 0, behind
-
-
-def _pop_other(one: Any, at: int, behind: int) -> Operation | None:
-    return at, POP, -1, 0, 0, behind
-
-
-def _add_number(one: Any, at: int, behind: int) -> Operation | None:
+def _add_number(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
-    return (at, ADD, a, 0, _signed(one.immediate(1)), behind) if a >= 0 else None
+    return (at, ADD, a, 0, _signed(one.immediate(1)), after) if a >= 0 else None
 
 
-def _subtract_number(one: Any, at: int, behind: int) -> Operation | None:
+def _subtract_number(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
-    return (at, ADD, a, 0, -_signed(one.immediate(1)), behind) if a >= 0 else None
+    return (at, ADD, a, 0, -_signed(one.immediate(1)), after) if a >= 0 else None
 
 
-def _and_number(one: Any, at: int, behind: int) -> Operation | None:
+def _and_number(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     if a < 0:
         return None
-    return (at, ALIGN, a, a, 0, behind) if _signed(one.immediate(1)) < 0 else (at, KILL, a, 0, 0, behind)
+    return (at, ALIGN, a, a, 0, after) if _signed(one.immediate(1)) < 0 else (at, KILL, a, 0, 0, after)
 
 
-def _add(one: Any, at: int, behind: int) -> Operation | None:
+def _add(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     b = _REGISTER[one.op1_register]
     if a < 0:
         return None
-    return (at, SUM, a, a, b, behind) if b >= 0 else (at, KILL, a, 0, 0, behind)
+    return (at, SUM, a, a, b, after) if b >= 0 else (at, KILL, a, 0, 0, after)
 
 
-def _subtract(one: Any, at: int, behind: int) -> Operation | None:
+def _subtract(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     b = _REGISTER[one.op1_register]
     if a < 0:
         return None
-    return (at, DIFFERENCE, a, b, 0, behind) if b >= 0 else (at, KILL, a, 0, 0, behind)
+    return (at, DIFFERENCE, a, b, 0, after) if b >= 0 else (at, KILL, a, 0, 0, after)
 
 
-def _exclusive_or(one: Any, at: int, behind: int) -> Operation | None:
+def _exclusive_or(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     if a < 0:
         return None
     same = a == _REGISTER[one.op1_register]
-    return (at, CONSTANT, a, 0, 0, behind) if same else (at, KILL, a, 0, 0, behind)
+    return (at, CONSTANT, a, 0, 0, after) if same else (at, KILL, a, 0, 0, after)
 
 
-def _exchange(one: Any, at: int, behind: int) -> Operation | None:
+def _exchange(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     b = _REGISTER[one.op1_register]
-    return (at, EXCHANGE, a, b, 0, behind) if a >= 0 and b >= 0 else (at, KILL, max(a, b), 0, 0, behind)
+    return (at, EXCHANGE, a, b, 0, after) if a >= 0 and b >= 0 else (at, KILL, max(a, b), 0, 0, after)
 
 
-def _compare(one: Any, at: int, behind: int) -> Operation | None:
+def _compare(one: Any, at: int, after: int) -> Operation | None:
     a = _REGISTER[one.op0_register]
     b = _REGISTER[one.op1_register]
-    return (at, COMPARE, a, b, 0, behind) if a == RSP or b == RSP else None
+    return (at, COMPARE, a, b, 0, after) if a == RSP or b == RSP else None
 
 
-def _compare_number(one: Any, at: int, behind: int) -> Operation | None:
-    return at, LIMIT, 0, 0, one.immediate(1), behind
+def _compare_number(one: Any, at: int, after: int) -> Operation | None:
+    return at, LIMIT, 0, 0, one.immediate(1), after
 
 
-def _enter(one: Any, at: int, behind: int) -> Operation | None:
-    return at, ENTER, 0, 0, one.immediate(0) if one.immediate(1) == 0 else -1, behind
-
-
-def _leave(one: Any, at: int, behind: int) -> Operation | None:
-    return at, LEAVE, 0, 0, 0, behind
+def _enter(one: Any, at: int, after: int) -> Operation | None:
+    return at, ENTER, 0, 0, one.immediate(0) if one.immediate(1) == 0 else -1, after
 
 
 _NAMES: tuple[tuple[Reduction, str], ...] = (
     (_move, "MOV_R64_RM64 MOV_RM64_R64"),
     (_move_half, "MOV_R32_RM32"),
     (_move_extended, "MOVSXD_R64_RM32"),
-    (_extend_rax, "CDQE"),
+    (_fixed(EXTEND), "CDQE"),
     (_move_number, "MOV_R64_IMM64 MOV_R32_IMM32 MOV_RM64_IMM32 MOV_RM32_IMM32"),
     (_lea, "LEA_R64_M"),
     (_push, "PUSH_R64"),
-    (_push_other, "PUSHQ_IMM8 PUSHQ_IMM32 PUSH_RM64 PUSHFQ PUSHQ_FS PUSHQ_GS"),
+    (_fixed(PUSH, -1), "PUSHQ_IMM8 PUSHQ_IMM32 PUSH_RM64 PUSHFQ PUSHQ_FS PUSHQ_GS"),
     (_pop, "POP_R64"),
-    (_pop_other, "POP_RM64 POPFQ POPQ_FS POPQ_GS"),
+    (_fixed(POP, -1), "POP_RM64 POPFQ POPQ_FS POPQ_GS"),
     (_add_number, "ADD_RM64_IMM8 ADD_RM64_IMM32 ADD_RAX_IMM32"),
     (_subtract_number, "SUB_RM64_IMM8 SUB_RM64_IMM32 SUB_RAX_IMM32"),
     (_and_number, "AND_RM64_IMM8 AND_RM64_IMM32"),
@@ -324,16 +302,16 @@ _NAMES: tuple[tuple[Reduction, str], ...] = (
     (_compare_number, "CMP_RM64_IMM8 CMP_RM64_IMM32 CMP_RM32_IMM8 CMP_RM32_IMM32 CMP_RM16_IMM8 CMP_RM16_IMM16"),
     (_compare_number, "CMP_RM8_IMM8 CMP_AL_IMM8 CMP_AX_IMM16 CMP_EAX_IMM32 CMP_RAX_IMM32"),
     (_enter, "ENTERQ_IMM16_IMM8"),
-    (_leave, "LEAVEQ"),
+    (_fixed(LEAVE), "LEAVEQ"),
     (_call, "CALL_REL32_64"),
     (_call_memory, "CALL_RM64"),
     (_jump, "JMP_REL8_64 JMP_REL32_64"),
     (_indirect, "JMP_RM64"),
-    (_return, "RETNQ RETNQ_IMM16"),
-    (_stop, "UD2 UD1_R32_RM32 UD1_R64_RM64 INT3 INVALID"),
-    (_halt, "HLT"),
+    (_fixed(RETURN), "RETNQ RETNQ_IMM16"),
+    (_fixed(STOP), "UD2 UD1_R32_RM32 UD1_R64_RM64 INT3 INVALID"),
+    (_fixed(HALT), "HLT"),
 )
-"""The reductions of codes that matter; those of others follow from what the decoder says of them."""
+"""The reductions of opcodes that matter; those of others follow from the decoder's properties of them."""
 
 _REDUCTIONS: list[Reduction | None] = [None] * 8192
 for _reduction, _codes in _NAMES:
@@ -342,15 +320,15 @@ for _reduction, _codes in _NAMES:
 
 
 def _reduction_of(instruction: Any) -> Reduction:
-    """What is to be done with all instructions of this code, which is met for the first time."""
+    """The reduction of all instructions with an opcode that is met for the first time."""
     flow = instruction.flow_control
     found: Reduction
     if flow in _CONDITIONAL:
         found = _branch
     elif flow in _ENDING:
-        found = _stop
+        found = _fixed(STOP)
     elif flow == FlowControl.CALL or flow == FlowControl.INDIRECT_CALL:
-        found = _call_unknown
+        found = _fixed(CALL)
     else:
         first = instruction.op0_register
         written = _written(instruction)
@@ -366,7 +344,7 @@ def _reduction_of(instruction: Any) -> Reduction:
 
 
 def decode(code: bytes, address: int) -> tuple[list[Operation], int]:
-    """The operations of a stretch of code, and how many instructions it has."""
+    """The operations of some code, and how many instructions it has."""
     found: list[Operation] = []
     add = found.append
     reductions = _REDUCTIONS
@@ -387,11 +365,11 @@ def decode(code: bytes, address: int) -> tuple[list[Operation], int]:
 IDLE = frozenset(
     (0x0F, 0x26, 0x2E, 0x36, 0x3E, *range(0x40, 0x50), *range(0x64, 0x68), 0x87, 0x90, 0xCC, 0xD9, 0xF0, 0xF2, 0xF3)
 )
-"""What instructions that do nothing begin with, prefixes among them: the decoder takes longer to say no."""
+"""First bytes of instructions that do nothing, prefixes included: a check that is faster than the decoder."""
 
 
 def only_padding(code: bytes, address: int) -> bool:
-    """Whether a stretch of code does nothing."""
+    """Whether code is padding."""
     for one in Decoder(64, code, ip=address):
         if one.mnemonic not in (Mnemonic.NOP, Mnemonic.INT3, Mnemonic.FNOP) and one.code != Code.XCHG_RM16_R16:
             return False
@@ -399,7 +377,7 @@ def only_padding(code: bytes, address: int) -> bool:
 
 
 def sweep(code: bytes, address: int) -> tuple[set[int], set[int], list[tuple[int, int]]]:
-    """What a stretch of code refers to: addresses called, addresses taken, jumps as (from, to)."""
+    """References of code: addresses that it calls, addresses that it takes, jumps as (from, to)."""
     called: set[int] = set()
     taken: set[int] = set()
     jumps: list[tuple[int, int]] = []

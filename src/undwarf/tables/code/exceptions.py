@@ -1,4 +1,4 @@
-"""Landing pads: where exceptions that a call throws arrive, by the tables that `.eh_frame` entries point to.
+"""Landing pads of calls that throw exceptions, from the language-specific data of `.eh_frame` entries.
 
 Sources: LSB Core generic, 10.6 (augmentations ``L`` and ``P``); the Itanium C++ ABI's exception handling tables, as
 gcc/except.cc writes them.
@@ -8,14 +8,16 @@ from collections.abc import Iterator
 
 from undwarf.elf import ElfFile
 from undwarf.limits import Limits
-from undwarf.tables.cfi.pointers import ALIGNED, OMITTED, Malformed, read_leb, read_number, read_pointer
+from undwarf.tables.cfi.cie import Cie, read_cie
+from undwarf.tables.cfi.entry_kinds import RESERVED_LENGTH
+from undwarf.tables.cfi.pointers import OMITTED, Malformed, read_leb, read_number, read_pointer
 
 __all__ = ["LandingPads"]
 
 
 class LandingPads:
-    """Landing pads by function. ``entries``: where the `.eh_frame` entry of each function is, by the function's start;
-    where that is not known all entries are read once. What is damaged is left out."""
+    """Landing pads by function. ``entries`` has the address of each function's `.eh_frame` entry, by the function's
+    start; without it all entries are read once. Damaged entries are left out."""
 
     def __init__(self, elf: ElfFile, limits: Limits, entries: "dict[int, int] | None" = None) -> None:
         self._elf = elf
@@ -24,10 +26,10 @@ class LandingPads:
         section = elf.section(".eh_frame")
         self._data = elf.section_data(section) if section is not None else None
         self._address = section.address if section is not None else 0
-        self._forms: dict[int, tuple[int, int] | None] = {}
+        self._cies: dict[int, Cie | None] = {}
 
     def of(self, start: int) -> list[tuple[int, int, int]]:
-        """(first, behind, target) of stretches of a function's code whose calls may throw."""
+        """(first, end, target) of the ranges of a function's calls that may throw."""
         if self._data is None:
             return []
         if self._entries is None:
@@ -51,7 +53,7 @@ class LandingPads:
         while data is not None and at + 8 <= len(data) and count < self._limits.fdes:
             count += 1
             length = int.from_bytes(data[at : at + 4], "little")
-            if length == 0 or length >= 0xFFFFFFF0:
+            if length == 0 or length >= RESERVED_LENGTH:
                 return
             yield at
             at += 4 + length
@@ -64,62 +66,31 @@ class LandingPads:
         begin = at + 4
         end = begin + int.from_bytes(data[at:begin], "little")
         back = int.from_bytes(data[begin : begin + 4], "little")
-        if not back or end > len(data):
+        if not 0 < back <= begin or end > len(data):
             return None
-        cie = begin - back
-        if cie not in self._forms:
-            self._forms[cie] = _forms(data, cie, self._address)
-        form = self._forms[cie]
+        offset = begin - back
+        if offset not in self._cies:
+            self._cies[offset] = read_cie(data, offset, address=self._address, debug=False, word=8)
+        cie = self._cies[offset]
+        if cie is None or cie.table_encoding == OMITTED:
+            return None
         try:
-            return _entry(data, begin + 4, end, form, self._address) if form is not None else None
+            return _entry(data, begin + 4, end, cie, self._address)
         except Malformed:
             return None
 
 
-def _forms(data: memoryview, cie: int, address: int) -> tuple[int, int] | None:
-    """How the entries of a CIE write their function and their table; None where they have no table."""
-    if cie < 0 or cie + 12 > len(data):
-        return None
-    end = min(cie + 4 + int.from_bytes(data[cie : cie + 4], "little"), len(data))
-    text = bytes(data[cie + 9 : min(cie + 29, end)]).split(b"\0")[0]
-    if not text.startswith(b"z") or b"L" not in text:
-        return None
-    try:
-        at = cie + 9 + len(text) + 1
-        _, at = read_leb(data, at, end)
-        _, at = read_leb(data, at, end, signed=True)
-        _, at = read_leb(data, at, end)
-        _, at = read_leb(data, at, end)
-        function = 0
-        table = OMITTED
-        for letter in text[1:].decode("latin-1"):
-            if letter == "R":
-                function, at = read_number(data, at, end, 1)
-            elif letter == "L":
-                table, at = read_number(data, at, end, 1)
-            elif letter == "P":
-                form, at = read_number(data, at, end, 1)
-                if form != OMITTED:
-                    kept = form & 0x70 if form & 0x70 == ALIGNED else 0
-                    _, at = read_pointer(data, at, end, form & 15 | kept, address=address, word=8)
-            elif letter != "S":
-                return None
-        return (function, table) if table != OMITTED else None
-    except Malformed:
-        return None
-
-
-def _entry(data: memoryview, at: int, end: int, form: tuple[int, int], address: int) -> tuple[int, int]:
+def _entry(data: memoryview, at: int, end: int, cie: Cie, address: int) -> tuple[int, int]:
     """(start, table) of an entry; the table 0 where it has none."""
-    start, at = read_pointer(data, at, end, form[0], address=address, word=8)
-    _, at = read_pointer(data, at, end, form[0] & 15, address=address, word=8)
+    start, at = read_pointer(data, at, end, cie.encoding, address=address, word=8)
+    _, at = read_pointer(data, at, end, cie.encoding & 15, address=address, word=8)
     _, at = read_leb(data, at, end)
-    table, _ = read_pointer(data, at, end, form[1], address=address, word=8)
+    table, _ = read_pointer(data, at, end, cie.table_encoding, address=address, word=8)
     return start, table
 
 
 def _call_sites(elf: ElfFile, table: int, start: int, limits: Limits) -> list[tuple[int, int, int]]:
-    """What one function's table says."""
+    """The call sites of one function's table."""
     data: memoryview | None = None
     for load in elf.loads:
         if load.address <= table < load.address + load.file_size:

@@ -1,7 +1,7 @@
-"""What instructions do to the stack, to registers and to the flow, as operations.
+"""Effects of instructions on the stack, on registers and on control flow, as operations.
 
-An operation is a tuple ``(address, kind, a, b, c, next)``; instructions that do none of these give no operation.
-Registers have their DWARF numbers, -1 where there is none.
+An operation is a tuple ``(address, kind, a, b, c, next)``; other instructions have none. Registers have their DWARF
+numbers, -1 stands for none.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ __all__ = ["Operation", "changed"]
 Operation = tuple[int, int, int, int, int, int]
 
 LEADER = -1
-"""A block starts here; the others follow it at the same address."""
+"""A block starts here; operations of the same address follow."""
 KILL = 0
 """Register a has a new value."""
 MOVE = 1
@@ -21,13 +21,13 @@ LOAD = 2
 STORE = 3
 """Word at b + c = a."""
 CALL = 4
-"""a: the address called, 0 if not known; b: where the pointer to it lies, 0 if not known."""
+"""a: the called address, 0 if unknown; b: the address of the pointer to it, 0 if unknown."""
 BRANCH = 5
-"""May go to a, else on; b: whether by a comparison of unsigned numbers."""
+"""To a or on; b: whether by a comparison of unsigned numbers."""
 JUMP = 6
-"""Goes to a."""
+"""To a."""
 INDIRECT = 7
-"""Goes to register a, or to the word at register b + c (b -1: at c), or (a -2) to a word of a table at b + c."""
+"""To register a, or to the word at register b + c (b -1: at c), or (a -2) to a word of a table at b + c."""
 PUSH = 8
 """Register a; -1 anything else."""
 POP = 9
@@ -38,11 +38,11 @@ ADDRESS = 11
 CONSTANT = 12
 """a = c."""
 ALIGN = 13
-"""a = b, moved by nobody knows how much: rounded down, or an element of an array."""
+"""a = b plus an unknown offset: rounded down, or an element of an array."""
 LEAVE = 14
 RETURN = 15
 STOP = 16
-"""Nothing comes after this instruction."""
+"""Execution does not continue."""
 SUM = 17
 """a = b + c, registers."""
 DIFFERENCE = 18
@@ -58,16 +58,16 @@ LIMIT = 23
 """Something is compared with c."""
 ENTER = 24
 HALT = 25
-"""As STOP, but what lies behind may be meant to go on."""
+"""As STOP, but it may be meant to continue."""
 ELEMENT = 26
 """a = 32-bit word at b + c, registers, one of which is a table."""
 EXTEND = 27
-"""a = b, its lower half with sign."""
+"""a = the lower half of b, sign-extended."""
 END = -2
 """The decoded code ends here."""
 
 KINDS = 30
-"""How many there are; the negative ones count from the end of a list by kind."""
+"""Number of kinds; the negative ones count from the end of a list by kind."""
 
 STACK = {PUSH, POP, LEAVE, ENTER}
 """Kinds that move the stack pointer without naming it."""
@@ -82,7 +82,7 @@ _CHANGED = {
 
 
 def changed(operations: Iterable[Operation]) -> set[int] | None:
-    """The registers that a stretch of code changes; None where it leads to other code."""
+    """The registers that code changes; None if it calls or jumps elsewhere."""
     found: set[int] = set()
     for _, kind, a, b, _, _ in operations:
         if kind in _CHANGED:

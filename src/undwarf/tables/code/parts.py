@@ -1,53 +1,36 @@
-"""Which ranges of code are functions, and which are parts that the compiler moved away from functions.
+"""Distinguishes functions from parts that the compiler moved away from functions (cold parts).
 
-A part is known by its name, or by those who jump into it with a frame of theirs on the stack. Who does so may be a part
-itself, so that the functions it belongs to are found by going from a range to those that jump into it, and on. Ranges
-that jump into each other in a circle are decided together, the heaviest first (:meth:`Parts._weight`): what is found of
-a range follows from the code alone, not from what was asked before.
+A part is known by its name, or by jumps into it that come with a frame on the stack. Such a jump may come from another
+part, so that owners are found by following jumps backwards. Ranges that jump into each other form a cycle and are
+decided together, the heaviest first (:meth:`Parts._weight`): the result depends on the code alone, not on the order of
+look-ups.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from undwarf.elf import ElfFile
+from undwarf.elf.headers import ET_EXEC, SHT_PROGBITS
 from undwarf.limits import Limits
-from undwarf.tables.code.flow import Flow
-from undwarf.tables.code.functions import Functions
+from undwarf.tables.code.function_ranges import FunctionRanges
 from undwarf.tables.code.reference_columns import between, has
 from undwarf.tables.code.references import CodeReferences
-from undwarf.tables.code.switches import Pointers
 
-__all__ = ["FUNCTION", "PIECE", "UNKNOWN", "Parts", "circles"]
+if TYPE_CHECKING:
+    from undwarf.tables.code.program_analysis import ProgramAnalysis
 
-FUNCTION, PIECE, UNKNOWN = 1, 2, 3
-_ET_EXEC = 2
-_SHT_PROGBITS = 1
+__all__ = ["FUNCTION", "PART", "UNKNOWN", "Parts", "components"]
+
+FUNCTION, PART, UNKNOWN = 1, 2, 3
 _MOST = 16
 """Functions that one part may belong to."""
 
 
-class Code(Protocol):
-    """What is asked of the program."""
-
-    elf: ElfFile
-
-    def code(self, start: int, end: int) -> bytes:
-        """Bytes of code."""
-
-    def flow(self, number: int) -> Flow:
-        """The flow of one range as a function."""
-
-    @property
-    def pointers(self) -> Pointers:
-        """What start-up code relocates."""
-
-
 class Parts:
-    """The kinds of a program's ranges, by their number in ``functions``. ``holes``: only what lies between functions
-    that are described is asked for, and the code is not searched for who jumps where."""
+    """The kinds of a program's ranges, by their number in ``functions``. ``holes``: only code between described
+    functions is looked up, and the code is not searched for references."""
 
-    def __init__(self, program: Code, functions: Functions, limits: Limits, *, holes: bool) -> None:
+    def __init__(self, program: "ProgramAnalysis", functions: FunctionRanges, limits: Limits, *, holes: bool) -> None:
         self._program = program
         self._functions = functions
         self._limits = limits
@@ -61,7 +44,7 @@ class Parts:
         self._by_name: dict[str, list[int]] | None = None
 
     def may_be(self, number: int) -> bool:
-        """Whether a range could be a part, for all that refers to it."""
+        """Whether a range could be a part, by its references."""
         start = self._functions.starts[number]
         if start in self._functions.stubs:
             return False
@@ -69,29 +52,29 @@ class Parts:
         if name is not None:
             return ".cold" in name
         if self._holes:
-            # Compilers describe the parts they move away: what is left open is a function if it looks like one.
+            # Compilers describe the parts they move away: an undescribed range is a function if it looks like one.
             return not self.looks_called(number)
         return bool(self._jumping(number)) and not self._called(start) and start != self._program.elf.entry
 
     def looks_called(self, number: int) -> bool:
-        """Whether a range begins as functions do and parts of them seldom: at a round address, or to be jumped to."""
+        """Whether a range begins as functions do and parts seldom: at an aligned address, or with an endbr64."""
         start = self._functions.starts[number]
         return start & 15 == 0 or self._program.code(start, start + 4) == b"\xf3\x0f\x1e\xfa"
 
     def kind(self, number: int) -> int:
-        """FUNCTION, PIECE, or UNKNOWN."""
+        """FUNCTION, PART, or UNKNOWN."""
         if not self._kinds[number]:
             self._kinds[number] = self._kind_of(number)
         return self._kinds[number]
 
     def owners(self, number: int) -> list[int]:
-        """The functions that a part may be of."""
+        """The functions that a part may belong to."""
         if number not in self._owners:
             self._find_owners(number)
         return self._owners[number]
 
     def forget_owners(self) -> None:
-        """Give up what is remembered of owners where that has become much; it is found again."""
+        """Drop the cached owners when they are many; they are computed again."""
         if len(self._owners) > 16 * self._limits.code_parts:
             self._owners.clear()
 
@@ -100,12 +83,12 @@ class Parts:
         if not self.may_be(number):
             return FUNCTION
         if start in self._functions.names:
-            return PIECE
-        # A part is where others go with frames of theirs; a function is where they go without.
+            return PART
+        # A part is entered with the frame of the function on the stack, a function without.
         flows = [self._program.flow(owner) for owner in self.owners(number)]
-        if any((start, end) in flow.framed for flow in flows):
-            return PIECE
-        if any((start, end) in (*flow.left, *flow.pieces) for flow in flows) or self.looks_called(number):
+        if any((start, end) in flow.entered_with_frame for flow in flows):
+            return PART
+        if any((start, end) in (*flow.tail_calls, *flow.pieces) for flow in flows) or self.looks_called(number):
             return FUNCTION
         return UNKNOWN
 
@@ -121,23 +104,23 @@ class Parts:
         if depends is None:
             self._owners[number] = []
             return
-        for circle in circles(depends):
-            if circle[0] not in self._owners:
-                self._decide(circle)
+        for component in components(depends):
+            if component[0] not in self._owners:
+                self._decide(component)
 
-    def _decide(self, circle: list[int]) -> None:
-        """Find the owners of ranges that depend on each other; those of all others they depend on are known. Whoever
-        jumps into one of them may go on to all, and so may those among them that turn out to be functions."""
-        inside = set(circle)
-        found = dict.fromkeys(owner for one in sorted(circle) for owner in self._owners_outside(one, inside))
-        for one in sorted(circle, key=lambda one: (*self._weight(one), -one), reverse=True):
+    def _decide(self, component: list[int]) -> None:
+        """Find the owners of ranges that depend on each other; those of all others that they depend on are known. A
+        function that jumps into one of them may reach all, and so may functions among them."""
+        inside = set(component)
+        found = dict.fromkeys(owner for one in sorted(component) for owner in self._owners_outside(one, inside))
+        for one in sorted(component, key=lambda one: (*self._weight(one), -one), reverse=True):
             self._owners[one] = [owner for owner in found if owner != one][:_MOST]
-            if len(circle) > 1 and self.kind(one) == FUNCTION:
+            if len(component) > 1 and self.kind(one) == FUNCTION:
                 found[one] = None
 
     def _dependencies(self, number: int) -> dict[int, list[int]] | None:
         """For a range and all that its owners depend on, the ranges that may be parts whose owners are owners of it
-        too; None where that are more than the limit."""
+        too; None where there are more than the limit."""
         found: dict[int, list[int]] = {}
         waiting = [number]
         while waiting:
@@ -153,20 +136,20 @@ class Parts:
             waiting += found[one]
         return found
 
-    def _owners_outside(self, number: int, circle: set[int]) -> Iterable[int]:
-        """The functions that jump into a range, and the owners of the parts that do, but for those in its circle."""
+    def _owners_outside(self, number: int, component: set[int]) -> Iterable[int]:
+        """The functions that jump into a range, and the owners of parts that do; not those of its own cycle."""
         named = self._named_owners(number)
         if named:
             return named
         found: list[int] = []
         for source in self._sources(number):
-            if source not in circle:
+            if source not in component:
                 kind = self.kind(source)
-                found += [source] if kind == FUNCTION else self.owners(source) if kind == PIECE else []
+                found += [source] if kind == FUNCTION else self.owners(source) if kind == PART else []
         return found
 
     def _named_owners(self, number: int) -> list[int]:
-        """The functions that a part is called after; of a function that has a name, itself."""
+        """The functions that a part is named after; of a function that has a name, itself."""
         name = self._functions.names.get(self._functions.starts[number])
         if name is None or ".cold" not in name:
             return [] if name is None else [number]
@@ -180,7 +163,7 @@ class Parts:
         return [one for one in at[:_MOST] if one is not None]
 
     def _sources(self, number: int) -> list[int]:
-        """The ranges with jumps into this one, but for parts of it that lead back. Of two ranges that jump into each
+        """The ranges with jumps into this one, but for parts of it that jump back. Of two ranges that jump into each
         other the function is the heavier one."""
         return [
             one
@@ -189,8 +172,8 @@ class Parts:
         ]
 
     def _weight(self, number: int) -> tuple[bool, bool, int]:
-        """Of ranges that jump into each other the function is the one that something has the address of, else the one
-        that looks like one, else the largest."""
+        """Of ranges that jump into each other the function is the one whose address something has, else the one that
+        looks like one, else the largest."""
         start = self._functions.starts[number]
         known = start in self._functions.names or self._called(start) or self._taken(start)
         return known, self.looks_called(number), self._functions.ends[number] - start
@@ -198,7 +181,7 @@ class Parts:
     # -- references ---------------------------------------------------------------------------------------------
 
     def _jumping(self, number: int) -> "memoryview | list[int]":
-        """The ranges with jumps into this one, rising."""
+        """The ranges with jumps into this one, ascending."""
         if self._read() is None:
             return []
         return self._from[self._first[number] : self._first[number + 1]]
@@ -228,30 +211,29 @@ class Parts:
         return has(pointers, address) or address in in_data
 
     def _read(self) -> CodeReferences | None:
-        """What all code refers to; None where the code is not searched."""
+        """References of all code; None if the code is not searched."""
         if self._references is None and not self._holes:
             functions, elf = self._functions, self._program.elf
-            made = self._references = functions.references or CodeReferences(elf, functions.code, self._limits)
-            self._first, self._from = between(made.sources, made.targets, functions.starts, functions.ends)
+            found = self._references = functions.references or CodeReferences(elf, functions.code, self._limits)
+            self._first, self._from = between(found.sources, found.targets, functions.starts, functions.ends)
         return self._references
 
     def _pointed_to(self) -> set[int]:
-        """Starts of ranges that words of data have, where nothing relocates these."""
+        """Starts of ranges in words of data, of programs that are not relocated."""
         elf = self._program.elf
         found: set[int] = set()
-        if elf.kind == _ET_EXEC:
+        if elf.kind == ET_EXEC:
             starts = set(self._functions.starts)
             for section in elf.sections:
-                if (section.type == _SHT_PROGBITS and section.flags & 6 == 2) or section.flags & 7 == 3:
+                if (section.type == SHT_PROGBITS and section.flags & 6 == 2) or section.flags & 7 == 3:
                     data = elf.section_data(section)
                     if data is not None and len(data) <= self._limits.code_bytes:
                         found |= starts.intersection(data[: len(data) & -8].cast("Q"))
         return found
 
 
-def circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
-    """The strongly connected components of a graph, each behind those it depends on (Tarjan 1972, with a stack of its
-    own)."""
+def components(depends: dict[int, list[int]]) -> Iterable[list[int]]:
+    """The strongly connected components of a graph, each after those it depends on (Tarjan 1972, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     open_ones: list[int] = []
@@ -272,11 +254,11 @@ def circles(depends: dict[int, list[int]]) -> Iterable[list[int]]:
                     before = path[-1][0]
                     low[before] = min(low[before], low[one])
                 if low[one] == index[one]:
-                    circle = [open_ones.pop()]
-                    while circle[-1] != one:
-                        circle.append(open_ones.pop())
-                    is_open.difference_update(circle)
-                    yield circle
+                    component = [open_ones.pop()]
+                    while component[-1] != one:
+                        component.append(open_ones.pop())
+                    is_open.difference_update(component)
+                    yield component
             elif following not in index:
                 index[following] = low[following] = len(index)
                 open_ones.append(following)

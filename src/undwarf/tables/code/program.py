@@ -1,4 +1,4 @@
-"""What the analysis of one function asks for."""
+"""What the analysis of one function needs of its program."""
 
 from typing import Protocol
 
@@ -8,7 +8,8 @@ __all__ = ["Program"]
 
 
 class Program(Protocol):
-    """What the flow asks of the whole binary."""
+    """Interface of :class:`undwarf.tables.code.program_analysis.ProgramAnalysis`, and of code that has no program
+    (`snippet.py`)."""
 
     @property
     def searched(self) -> bool:
@@ -18,19 +19,19 @@ class Program(Protocol):
         """The function, or piece of one, that holds an address."""
 
     def operations(self, start: int, end: int) -> list[do.Operation] | None:
-        """What a stretch of code does; None where it is too large."""
+        """The operations of some code; None if it is over a limit."""
 
     def code(self, start: int, end: int) -> bytes:
         """Bytes of code."""
 
     def never_returns(self, address: int, pointer: int) -> bool:
-        """Whether a function, given by its address or by where a pointer to it lies, is known never to return."""
+        """Whether a function, given by its address or by the address of a pointer to it, never returns."""
 
     def changed_by(self, address: int) -> set[int] | None:
-        """The registers that a function without calls of its own changes; None where that is not known."""
+        """The registers that a leaf function changes; None if that is unknown."""
 
     def table(self, kind: int, address: int, base: int, count: int, start: int, end: int) -> list[int]:
-        """Where the entries of a jump table lead to; ``base`` is what its offsets are from."""
+        """The targets of a jump table; ``base`` is what its offsets are from."""
 
     def landing_pads(self, start: int) -> list[tuple[int, int, int]]:
-        """(first, behind, target) of calls that may end at a landing pad."""
+        """(first, end, target) of ranges of calls with a landing pad."""

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""References of code as columns: sorted, and grouped by the functions that they lead from and to."""
+"""References of code as columns: sorted, and grouped by the functions that they are from and to."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def of_kind(kinds: Any, from_column: Any, to_column: Any, kind: cython.int) -> "
     i=cython.Py_ssize_t, count=cython.Py_ssize_t, one=cython.ulonglong,
 )  # fmt: skip
 def distinct(column: Any) -> Any:
-    """The numbers (Q) of a column in rising order, each once."""
+    """The numbers (Q) of a column in ascending order, each once."""
     values = column
     order = ascending(column)
     found = zeros("Q", values.shape[0])
@@ -58,14 +58,14 @@ def distinct(column: Any) -> Any:
 
 @cython.locals(values="const unsigned long long[::1]")
 def has(column: Any, value: cython.ulonglong) -> bool:
-    """Whether a number is in a column in rising order."""
+    """Whether a number is in an ascending column."""
     values = column
     at: cython.Py_ssize_t = _last(values, value)
     return bool(at >= 0 and values[at] == value)
 
 
 def last_at(column: Any, value: cython.ulonglong) -> int:
-    """The number of the last place in a column in rising order that has a number; -1 for none."""
+    """The last index of a number in an ascending column; -1 for none."""
     at: cython.Py_ssize_t = _last(column, value)
     return at if at >= 0 and column[at] == value else -1
 
@@ -76,7 +76,7 @@ def last_at(column: Any, value: cython.ulonglong) -> int:
     values="const unsigned long long[::1]", low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
 )
 def _last(values: Any, value: cython.ulonglong) -> cython.Py_ssize_t:
-    """The number of the last that is no greater than a value, -1 for none."""
+    """The index of the last number that is no greater than a value, -1 for none."""
     low, high = 0, values.shape[0]
     while low < high:
         middle = low + (high - low) // 2
@@ -93,8 +93,7 @@ def _last(values: Any, value: cython.ulonglong) -> cython.Py_ssize_t:
     count=cython.Py_ssize_t,
 )  # fmt: skip
 def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
-    """The targets (Q) of jumps that are multiples of 16, and with a start (Q, rising) between where the jump is and
-    where it leads to."""
+    """The aligned targets (Q) of jumps with a start (Q, ascending) between the jump and its target."""
     sources, targets, starts = from_column, to_column, starts_column
     found = zeros("Q", sources.shape[0])
     count = 0
@@ -109,15 +108,15 @@ def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
     sources="const unsigned long long[::1]", targets="const unsigned long long[::1]",
     starts="const unsigned long long[::1]", ends="const unsigned long long[::1]", pairs="unsigned long long[::1]",
     sorted_pairs="const unsigned long long[::1]", first="unsigned int[::1]", origin="unsigned int[::1]",
-    i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, room=cython.Py_ssize_t, of=cython.Py_ssize_t,
+    i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, capacity=cython.Py_ssize_t, of=cython.Py_ssize_t,
     to=cython.Py_ssize_t,
 )  # fmt: skip
 def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
-    """(first I, from I): which ranges have jumps into each other range: those into range ``i`` are
-    ``from[first[i]:first[i + 1]]``, rising."""
+    """(first I, from I): the ranges with jumps into other ranges: those into range ``i`` are ``from[first[i]:first[i +
+    1]]``, ascending."""
     sources, targets, starts, ends = from_column, to_column, starts_column, ends_column
-    count, room = 0, 256
-    pairs = zeros("Q", room)
+    count, capacity = 0, 256
+    pairs = zeros("Q", capacity)
     for i in range(sources.shape[0]):
         to = _last(starts, targets[i])
         if to < 0 or targets[i] >= ends[to] or starts[to] <= sources[i] < ends[to]:
@@ -125,9 +124,9 @@ def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: A
         of = _last(starts, sources[i])
         if of < 0 or sources[i] >= ends[of]:
             continue
-        if count == room:
-            room *= 2
-            pairs = longer(pairs, count, room)
+        if count == capacity:
+            capacity *= 2
+            pairs = longer(pairs, count, capacity)
         pairs[count] = cython.cast(cython.ulonglong, to) << 32 | cython.cast(cython.ulonglong, of)
         count += 1
     sorted_pairs = distinct(memoryview(pairs)[:count])
@@ -149,7 +148,7 @@ def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: A
     count=cython.Py_ssize_t,
 )  # fmt: skip
 def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
-    """The numbers (Q) of a column that lie in one of some ranges, which are in rising order."""
+    """The numbers (Q) of a column in one of some ascending ranges."""
     values, starts, ends = column, starts_column, ends_column
     found = zeros("Q", values.shape[0])
     count = 0
@@ -167,8 +166,8 @@ def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
     end=cython.ulonglong,
 )  # fmt: skip
 def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
-    """(starts Q, ends Q) of ranges that begin at each number of a column in rising order, and go on to the next or to
-    the first of some ends (Q, rising) behind it. One without an end is left out."""
+    """(starts Q, ends Q) of ranges from each number of an ascending column to the next one, or to the first of some
+    ends (Q, ascending) after it. Those without an end are left out."""
     values, ends = column, ends_column
     starts, stops = zeros("Q", values.shape[0]), zeros("Q", values.shape[0])
     count = 0
@@ -195,7 +194,8 @@ def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     count=cython.Py_ssize_t, info=cython.ulonglong, symbol=cython.ulonglong, value=cython.ulonglong,
 )  # fmt: skip
 def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]":
-    """(address Q, value Q), by rising address, of what start-up code writes into words, as far as the file says it.
+    """(address Q, value Q), by ascending address, of words that start-up code relocates, where the file alone
+    determines the value.
 
     ``entries`` are Elf64_Rela and ``symbol_table`` Elf64_Sym, as words of 64 bits.
     """
@@ -232,7 +232,7 @@ def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]
     i=cython.Py_ssize_t, count=cython.Py_ssize_t,
 )  # fmt: skip
 def bound(entries: Any) -> "tuple[memoryview, memoryview]":
-    """(address Q, number of the entry I), by rising address, of words that are bound to symbols."""
+    """(address Q, index of the entry I), by ascending address, of words that are bound to symbols."""
     words = entries
     places, numbers = zeros("Q", words.shape[0] // 3), zeros("I", words.shape[0] // 3)
     count = 0

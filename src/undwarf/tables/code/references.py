@@ -1,4 +1,4 @@
-"""What the code of a program refers to, found by one pass over all of it."""
+"""References of a program's code, from one pass over all of it."""
 
 from undwarf.disasm.x86_encoding import CALLED, JUMPED, RETURNED, TAKEN
 from undwarf.disasm.x86_linear_sweep import sweep
@@ -10,9 +10,9 @@ __all__ = ["CodeReferences"]
 
 
 class CodeReferences:
-    """Addresses within ``code``, the sorted ranges of a program's code: ``called`` and ``taken`` (Q) are in rising
-    order, each once; jumps lead from ``sources`` to ``targets`` (Q), ``returned`` (Q) are behind returns. Ranges that
-    are over ``limits.code_bytes`` together are left out."""
+    """Addresses within ``code``, the sorted ranges of a program's code: ``called`` and ``taken`` (Q) ascend, each once;
+    jumps are from ``sources`` to ``targets`` (Q), ``returned`` (Q) are the addresses after returns. Ranges that exceed
+    ``limits.code_bytes`` together are left out."""
 
     def __init__(self, elf: ElfFile, code: list[tuple[int, int]], limits: Limits) -> None:
         budget = limits.code_bytes

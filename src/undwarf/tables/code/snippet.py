@@ -1,4 +1,4 @@
-"""Unwind rules of a few instructions that stand alone, x86-64: a function without a program around it."""
+"""Unwind rules of a few x86-64 instructions: a function without a program around it."""
 
 from undwarf.limits import Limits
 from undwarf.tables.code import operations as do
@@ -10,7 +10,7 @@ __all__ = ["rules_of"]
 
 
 class _Alone:
-    """What :class:`Flow` asks of a program, for code that knows no other."""
+    """A program that has only this code."""
 
     searched = False
 
@@ -25,27 +25,27 @@ class _Alone:
         return self._code[start:end]
 
     def operations(self, start: int, end: int) -> list[do.Operation]:
-        """What a part of the code does."""
+        """The operations of a part of the code."""
         return decode(self._code[start:end], start)[0]
 
     def never_returns(self, _address: int, _pointer: int) -> bool:
-        """Nothing is known of what is called."""
+        """No called function is known."""
         return False
 
     def changed_by(self, _address: int) -> None:
-        """Nor which registers that changes."""
+        """No called function is known."""
 
     def table(self, _kind: int, _address: int, _base: int, _count: int, _start: int, _end: int) -> list[int]:
         """There are no jump tables."""
         return []
 
     def landing_pads(self, _start: int) -> list[tuple[int, int, int]]:
-        """Nor landing pads."""
+        """There are no landing pads."""
         return []
 
 
 def rules_of(code: bytes, limits: Limits) -> "list[tuple[int, RuleWords | None]]":
-    """(offset, rule) of a function's instructions, ascending; None where nothing is known."""
+    """(offset, rule) of a function's instructions, ascending; None where the rule is unknown."""
     flow = Flow(_Alone(code), 0, len(code))
     flow.run(steps=limits.code_steps)
     return flow.rows(0, len(code))

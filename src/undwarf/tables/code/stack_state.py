@@ -1,9 +1,10 @@
-"""The state of the stack at an instruction: what registers and stack words hold, and the unwind rule that follows.
+"""The state of the stack at an instruction: the values of registers and stack words, and the unwind rule that follows.
 
-A value is one number. 0 is not known; 1 + r what register r (a DWARF number, 16 the return address) held at the
+A value is one number. 0 is unknown; 1 + r is the value of register r (a DWARF number, 16 the return address) at the
 function's entry; then, by ranges, the call frame address or another anchor plus an offset, a constant, an entry of a
-table of offsets or words, and a table's base plus such an offset. An anchor other than the call frame address is what
-an instruction made that rounds an address down; 2^40 apart, so that adding to a value moves it along its anchor.
+table of offsets or words, and a table's base plus such an offset. An anchor other than the call frame address is
+created by an instruction that rounds an address down. Anchors are 2^40 apart, so that adding to a value moves it along
+its anchor.
 """
 
 from collections.abc import Iterable
@@ -22,13 +23,13 @@ CONSTANT = 1 << 70
 OFFSET = 2 << 70
 """An entry of the table of 32-bit offsets at the value less this."""
 TARGET = 3 << 70
-"""Such an entry added to a base: the number of (table, base) is the value less this."""
+"""Such an entry plus a base: the number of (table, base) is the value less this."""
 WORD = 4 << 70
 """A word of the table at the value less this."""
 KINDS = 5 << 70
 
 TAKEN = 1
-"""A place that is no address: there is something if the entry's stack pointer was read back from the stack."""
+"""No address: this key exists if the stack pointer of the entry was read back from the stack."""
 
 RETURN = 17
 """The return address, as a value."""
@@ -37,19 +38,19 @@ State = tuple[list[int], dict[int, int]]
 """The values of the 16 registers, and of stack words by the value that is their address."""
 
 RuleWords = tuple[tuple[int, int, int, int], tuple[tuple[int, int, int, int], ...]]
-"""The call frame address as (kind, register, offset, extra), and for registers (number, kind, value, base)."""
+"""The call frame address as (kind, register, offset, extra), and registers as (number, kind, value, base)."""
 
 OUTERMOST: RuleWords = (CFA_REGISTER, 7, 8, 0), ((16, UNDEFINED, 0, 0),)
-"""Of code that nobody called: there is no return address."""
+"""Of code that was not called: there is no return address."""
 
 _SAVED = (3, 6, 12, 13, 14, 15)
 _COPIES = (0, 9, 10, 11, 4, 5, 2, 1, 8)
 _BASES = (10, 11, 0, 13, 3, 12, 14, 15, 2, 1, 5, 4, 8, 9)
-"""Registers that may lead to the call frame address, the usual ones first."""
+"""Registers that may hold the call frame address, the usual ones first."""
 
 
 def entry_state(depth: int = 8) -> State:
-    """What holds at a function's entry; ``depth`` is how far below the call frame address the stack pointer is."""
+    """The state at a function's entry; ``depth`` is how far the stack pointer is below the call frame address."""
     registers = [0] * 16
     for r in _SAVED:
         registers[r] = 1 + r
@@ -58,12 +59,12 @@ def entry_state(depth: int = 8) -> State:
 
 
 def offset_of(value: int) -> int | None:
-    """How far a value is from the call frame address; None where that is not known."""
+    """The offset of a value from the call frame address; None if it is unknown."""
     return value - CFA if HALF <= value < CFA + HALF else None
 
 
 def merge(known: State, other: State) -> bool:
-    """Leave in ``known`` what holds in both; whether that changed it."""
+    """Let ``known`` be the join of both; whether that changed it."""
     registers, words = known
     theirs, their_words = other
     changed = False
@@ -90,14 +91,14 @@ def _address(value: int, registers: list[int], order: Iterable[int]) -> tuple[in
 
 
 def _call_frame(registers: list[int], words: dict[int, int]) -> tuple[int, int, int, int] | None:
-    """The call frame address, as compilers write it: from the frame pointer once it is set up, else from the stack
-    pointer; where neither knows, from the word a realigned frame keeps it in, else from any register."""
+    """The call frame address as compilers write it: from the frame pointer once it is set up, else from the stack
+    pointer; if neither is known, from the word in which a realigned frame keeps it, else from any register."""
     frame = registers[6]
     if frame == CFA - 16 and words.get(frame) == 7:
         return CFA_REGISTER, 6, 16, 0
     stack = registers[7]
     on_stack = HALF <= stack < CFA + HALF
-    # Functions written by hand keep the stack pointer of their entry: in a register, later on the stack.
+    # Assembly keeps the stack pointer of its entry: in a register, later on the stack.
     if not on_stack and TAKEN not in words and frame != CFA - 8:
         for where, what in words.items():
             if what == CFA - 8 and (found := _address(where, registers, (7,))) is not None:
@@ -128,7 +129,7 @@ def _call_frame(registers: list[int], words: dict[int, int]) -> tuple[int, int, 
 
 
 def rule_of(state: State) -> RuleWords | None:
-    """The unwind rule at a state; None where the call frame address or the return address is not known."""
+    """The unwind rule at a state; None if the call frame address or the return address is unknown."""
     registers, words = state
     cfa = _call_frame(registers, words)
     if cfa is None or not -(1 << 31) <= cfa[2] < 1 << 31 or not -(1 << 31) <= cfa[3] < 1 << 31:
@@ -138,7 +139,7 @@ def rule_of(state: State) -> RuleWords | None:
     rules: list[tuple[int, int, int, int]] = []
     where_saved: dict[int, int] = {}
     for where, what in words.items():
-        # What lies below the stack pointer may be gone, but for the red zone of a function that is being left.
+        # Words below the stack pointer may be overwritten, but for the red zone at an epilogue.
         if 1 <= what <= RETURN and what not in where_saved and not (on_stack and HALF <= where < stack):
             where_saved[what] = where
     # The return address.

@@ -1,12 +1,12 @@
 """The disk cache of unwind tables, by build-id: the next run starts with the rows that this one needed.
 
-A file holds what is known of one binary's table, as columns (:mod:`undwarf.tables.flat_rows`) in the shape of
+A file holds what is known of one binary's table, as columns (:mod:`undwarf.tables.flat_rows`) in the format of
 :mod:`undwarf.tables.disk.packed_rows`, little-endian::
 
     8   magic                   8   bytes of the file
     4   version                 4   bytes of the header with its two strings
     16  BLAKE2b of all that follows these 40 bytes
-    16  fingerprint of the binary     16  fingerprint of its debug file, as it was when holes were found to be holes
+    16  fingerprint of the binary     16  fingerprint of its debug file when holes were found to be final
     8   first address           4   rows          4   blocks
     4   bytes of row data       4   rules         4   bytes of the rules
     4   expressions             4   bytes of the expressions
@@ -14,7 +14,7 @@ A file holds what is known of one binary's table, as columns (:mod:`undwarf.tabl
     build-id, path, padding to 8 bytes
     index, row data, rules, lengths of the expressions (4 bytes each), the expressions
 
-Whatever is not exactly as it should be is a miss, and the table is built again.
+A file with any deviation is a miss, and the table is built again.
 """
 
 import os
@@ -46,20 +46,20 @@ _SUFFIX = ".table"
 _SECTIONS = (".eh_frame", ".eh_frame_hdr", ".debug_frame", ".sframe", ".text", *go_functions.SECTIONS)
 _MOST_RULES = 0xFFFF - 2
 _MAKERS = ("tables", "disasm", "elf")
-"""What reads unwind information and code: another build of it may make other rows of the same binary."""
+"""Packages that read unwind information and code: another build of these may compute other rows of the same binary."""
 
 NOT_ASKED = bytes(16)
-"""Instead of a debug file's fingerprint: nobody has looked for one, and no hole is known."""
+"""Instead of a debug file's fingerprint: no debug file has been searched for, and no hole is final."""
 NO_DEBUG = b"no debug file..."
 """Instead of a debug file's fingerprint: there was none."""
 
 REGISTERS = {22: 33, 62: 17, 183: 34}
-"""How many DWARF registers rules may speak of, by ELF machine."""
+"""How many DWARF registers rules can name, by ELF machine."""
 
 
 class Key(NamedTuple):
-    """A binary as the store knows it: the name of its file there, build-id, fingerprint (of the binary, and of this
-    build of undwarf), number of registers, path."""
+    """A binary's entry in the cache: the name of its file, build-id, fingerprint (of the binary, and of this build of
+    undwarf), number of registers, path."""
 
     name: str
     build_id: bytes
@@ -69,11 +69,12 @@ class Key(NamedTuple):
 
 
 def fingerprint(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> bytes | None:
-    """What tells two files of one build-id apart: headers, and where their unwind information lies. 16 bytes.
+    """A digest (16 bytes) that distinguishes files with the same build-id: of headers, and of where their unwind
+    information is.
 
-    ``order`` says which sources the table is made of.
+    ``order`` are the sources of the table.
 
-    Without a build-id it is the file itself too: path, device, inode, size and time of change; None where there is no
+    Without a build-id it is of the file itself too: path, device, inode, size and time of change; None if there is no
     such file.
     """
     places = [(section.name, section.address, section.size) for section in elf.sections if section.name in _SECTIONS]
@@ -93,20 +94,20 @@ def fingerprint(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> bytes |
 
 
 def key_of(elf: ElfFile, order: tuple[str, ...] = DEFAULT_ORDER) -> Key | None:
-    """Under what a binary's table of the sources in ``order`` is kept; None if it cannot be."""
+    """The key of a binary's table of the sources in ``order``; None if it cannot be cached."""
     mark = fingerprint(elf, order)
     registers = REGISTERS.get(elf.machine, 0)
     if mark is None or not registers or elf.byte_order != "little":
         return None
-    # Hexadecimal only: nothing that a file says becomes part of a path.
+    # Hexadecimal only: no input becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{_SUFFIX}"
-    made = blake2b(mark + build_identity(*_MAKERS), digest_size=16).digest()
-    return Key(name, elf.build_id, made, registers, elf.path)
+    both = blake2b(mark + build_identity(*_MAKERS), digest_size=16).digest()
+    return Key(name, elf.build_id, both, registers, elf.path)
 
 
 class Entry(NamedTuple):
-    """One file of the store: its name, the binary's path and build-id, rows, rules, bytes, and seconds since the epoch
-    of its last use. Without rows it is damaged, or another version's."""
+    """One file of the cache: its name, the binary's path and build-id, rows, rules, bytes, and seconds since the epoch
+    of its last use. Without rows it is damaged, or of another version."""
 
     name: str
     path: str
@@ -118,18 +119,18 @@ class Entry(NamedTuple):
 
 
 class StoredTable(NamedTuple):
-    """A table from the store: its rows, and the fingerprint of the debug file that its holes rest on."""
+    """A table from the cache: its rows, and the fingerprint of the debug file with which holes are final."""
 
     rows: packed_rows.PackedRows
     debug_mark: bytes
 
 
 class Store:
-    """The tables in one directory, which takes no more than ``limits.store_bytes``.
+    """The tables in one directory, limited to ``limits.store_bytes``.
 
-    ``hits`` and ``misses`` count :meth:`load`, ``written`` counts files written. A file that is not as it should be is
-    counted in ``damaged`` and ``defects``. Nothing here raises for what lies in the directory, or for a directory that
-    cannot be used.
+    ``hits`` and ``misses`` count :meth:`load`, ``written`` counts files written. A damaged file is counted in
+    ``damaged`` and ``defects``. No method raises for the contents of the directory, or for a directory that cannot be
+    used.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class Store:
 
     @property
     def directory(self) -> "Path":
-        """Where the tables are."""
+        """The directory of the tables."""
         return self._files.directory
 
     @property
@@ -154,19 +155,19 @@ class Store:
 
     @classmethod
     def from_environment(cls, limits: Limits = DEFAULT, defects: Defects | None = None) -> "Store | None":
-        """The user's store; None if there is to be none (:func:`undwarf.disk_cache.cache_directory`)."""
+        """The user's cache; None if it is disabled (:func:`undwarf.disk_cache.cache_directory`)."""
         directory = cache_directory("tables")
         return cls(directory, limits, defects) if directory is not None else None
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def load(self, key: Key, rules: RuleSet) -> StoredTable | None:
-        """The table of a binary, its rules taken into ``rules``; None if there is none that can be used."""
+        """The table of a binary, its rules added to ``rules``; None if there is none that can be used."""
         found = None
         data = self._files.read(key.name)
         if data is not None:
             found = read(data, rules, key)
-            if found is None and not _whole(data):
+            if found is None and not _is_undamaged(data):
                 self.damaged += 1
                 self.defects.add("damaged file in the cache of unwind tables", str(self.directory / key.name))
         if found is None:
@@ -181,9 +182,9 @@ class Store:
     def save(
         self, key: Key, columns: tuple[memoryview, memoryview], rules: RuleSet, debug_mark: bytes = NOT_ASKED
     ) -> bool:
-        """Keep columns of rows whose numbers are those of ``rules``; whether that could be done."""
-        made = write(columns, rules, key, debug_mark)
-        if made is None or not self._files.write(key.name, made):
+        """Write columns of rows whose numbers are those of ``rules``; whether that succeeded."""
+        data = write(columns, rules, key, debug_mark)
+        if data is None or not self._files.write(key.name, data):
             return False
         self.written += 1
         return True
@@ -191,11 +192,11 @@ class Store:
     # -- housekeeping ---------------------------------------------------------------------------------------------
 
     def usage(self) -> tuple[int, int]:
-        """How many tables there are, and their bytes."""
+        """The number of tables, and their bytes."""
         return self._files.usage()
 
     def trim(self) -> int:
-        """Remove the tables used least recently until the rest keeps to the limit; how many files went."""
+        """Remove the tables used least recently until the others keep to the limit; how many files were removed."""
         return self._files.trim()
 
     def clear(self) -> int:
@@ -219,15 +220,15 @@ class Store:
 
 
 def _other_version(data: memoryview) -> bool:
-    """Whether a file of another version of undwarf may be meant."""
+    """Whether a file may be of another version of undwarf."""
     if len(data) < _PREFIX.size:
         return False
     magic, _size, version, *_rest = _PREFIX.unpack_from(data)
     return bool(magic == MAGIC and version != VERSION)
 
 
-def _whole(data: memoryview) -> bool:
-    """Whether a file is as somebody wrote it: for another version or build of undwarf, or for another binary."""
+def _is_undamaged(data: memoryview) -> bool:
+    """Whether a file is undamaged: for another version or build of undwarf, or for another binary."""
     if _other_version(data):
         return True
     if len(data) < _PREFIX.size:
@@ -251,18 +252,18 @@ def _about(data: memoryview) -> tuple[bytes, str, int, int] | None:
 
 
 def bytes_of(table: UnwindTable, elf: ElfFile) -> int | None:
-    """What a whole table takes on disk; None if it cannot be kept."""
+    """The size of a whole table on disk; None if it cannot be cached."""
     key = Key("", elf.build_id, bytes(16), REGISTERS.get(elf.machine, 0), elf.path)
-    made = write(table.functions.all_columns(), table.rules, key)
-    return len(made) if made is not None else None
+    data = write(table.functions.all_columns(), table.rules, key)
+    return len(data) if data is not None else None
 
 
 def write(
     columns: tuple[memoryview, memoryview], rules: RuleSet, key: Key, debug_mark: bytes = NOT_ASKED
 ) -> bytes | None:
-    """The bytes of a file with these columns; None for a table that the format has no room for."""
+    """The bytes of a file with these columns; None for a table that the format cannot hold."""
     addresses, rows = columns
-    # What is used most gets the shortest numbers.
+    # Rules used most get the shortest numbers.
     ranked = packed_rows.ranked(rows, len(rules))
     if ranked is None or len(ranked) > _MOST_RULES or rules.refused:
         return None
@@ -299,7 +300,7 @@ def write(
 
 
 def read(data: memoryview, rules: RuleSet, key: Key) -> StoredTable | None:
-    """What a file holds, its rules taken into ``rules``; None unless it is whole, of this version, and about the
+    """The contents of a file, its rules added to ``rules``; None unless it is complete, of this version, and of the
     binary."""
     if len(data) < _PREFIX.size + _HEAD.size:
         return None

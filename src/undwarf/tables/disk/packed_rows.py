@@ -1,23 +1,22 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""The rows of a whole table, packed so that one lookup stays fast.
+"""The rows of a whole table, packed so that one look-up stays fast.
 
-Rows stand in blocks of 32. A block has one byte that says how many bytes its wide deltas take; a byte for each row but
-the first: how far it is from the one before; a byte for each row: its rule; the wide deltas; the wide rules. An index
-has a 32-bit number a block, its first address counted from the table's first, and then another one a block, where it
-lies in the data.
+Rows are in blocks of 32. A block has one byte, the number of bytes of its wide deltas; a byte for each row but the
+first, its distance from the row before; a byte for each row, its rule; the wide deltas; the wide rules. An index has
+two columns of 32-bit numbers by block: its first address, relative to the table's, and its offset in the data.
 
 A delta byte below 224 is the delta; up to 254 it holds the upper bits of a 13-bit delta, whose lower eight are the next
 byte of the wide deltas; 255 stands for a 32-bit delta there. A rule byte below 240 is the rule's number in the file,
-which goes by how often rules are used; up to 254 it holds the upper bits of a number that counts from 240 and whose
-lower eight bits are the next byte of the wide rules; 255 stands for a 16-bit number there. Number 0 (in columns
-0xfffffffe) says that nothing is known there, 1 (0xffffffff) that there is no rule.
+where rules are ordered by use; up to 254 it holds the upper bits of a number minus 240, whose lower eight bits are the
+next byte of the wide rules; 255 stands for a 16-bit number there. Number 0 (UNKNOWN in columns) stands for unknown, 1
+(NO_RULE) for no rule.
 """
 
 from typing import Any
 
 import cython
 from cython.cimports.libc.string import memcpy
-from cython.cimports.undwarf.tables.words import NO_RULE, UNKNOWN
+from cython.cimports.undwarf.tables.rule_format import NO_RULE, UNKNOWN
 
 from undwarf.column import zeros
 
@@ -45,11 +44,11 @@ MOST_NARROW = cython.declare(cython.uint, 240 + (15 << 8))
     rule=cython.Py_ssize_t,
 )
 def ranked(all_rules: Any, count: int) -> list[int] | None:
-    """The rules that stand in a column, those that stand there most often first; None if one is none of ``count``."""
+    """The rules in a column, those used most first; None if one is not below ``count``."""
     rules = all_rules
     most = count
-    made = zeros("I", most)
-    uses = made
+    use_counts = zeros("I", most)
+    uses = use_counts
     numbers = zeros("I", min(most, rules.shape[0]))
     found = numbers
     n = 0
@@ -62,7 +61,7 @@ def ranked(all_rules: Any, count: int) -> list[int] | None:
                 found[n] = rules[i]
                 n += 1
             uses[rule] += 1
-    return sorted(memoryview(numbers)[:n].tolist(), key=made.__getitem__, reverse=True)
+    return sorted(memoryview(numbers)[:n].tolist(), key=use_counts.__getitem__, reverse=True)
 
 
 @cython.locals(
@@ -90,10 +89,10 @@ def pack_rows(addresses: Any, rules: Any, numbers: Any) -> tuple[memoryview, mem
     if rows == 0 or addresses[rows - 1] - addresses[0] > SPAN:
         return None
     blocks = (rows + BLOCK - 1) // BLOCK
-    made_index = zeros("I", 2 * blocks)
-    made = zeros("B", rows * 8 + blocks)
-    index = made_index
-    data = made
+    index_column = zeros("I", 2 * blocks)
+    packed = zeros("B", rows * 8 + blocks)
+    index = index_column
+    data = packed
     with cython.nogil:
         at = 0
         for block in range(blocks):
@@ -140,17 +139,17 @@ def pack_rows(addresses: Any, rules: Any, numbers: Any) -> tuple[memoryview, mem
                     data[wide + 1] = cython.cast(cython.uchar, rule >> 8)
                     wide += 2
             at = wide
-    return memoryview(made_index), memoryview(made)[:at]
+    return memoryview(index_column), memoryview(packed)[:at]
 
 
 @cython.final
 @cython.cclass
 class PackedRows:
-    """The rows of a table, read where they lie.
+    """The rows of a table, looked up in packed form.
 
-    ``index`` (I) and ``data`` (B) are what :func:`pack_rows` made, ``rules`` (I) the numbers of the file's rules in the
-    rule set, ``first`` the table's first address, ``rows`` how many there are. ValueError if they do not fit together;
-    after that no lookup reads past them.
+    ``index`` (I) and ``data`` (B) are those of :func:`pack_rows`, ``rules`` (I) are the numbers of the file's rules in
+    the rule set, ``first`` is the table's first address, ``rows`` their number. Raises ValueError if these do not fit
+    together; look-ups then stay inside of them.
     """
 
     first = cython.declare(cython.ulonglong, visibility="readonly")
@@ -165,7 +164,7 @@ class PackedRows:
     guide = cython.declare(object, visibility="readonly")
     _guide = cython.declare("unsigned int[::1]")
     shift = cython.declare(cython.int, visibility="readonly")
-    last_stretch: cython.uint
+    last_range: cython.uint
 
     def __init__(self, index: memoryview, data: memoryview, rules: memoryview, first: int, rows: int) -> None:
         self.index = index
@@ -184,7 +183,7 @@ class PackedRows:
         self._make_guide()
 
     def _make_guide(self) -> None:
-        """For each of about as many equal stretches of addresses as there are blocks, the block it begins in."""
+        """The block in which each of equal ranges of addresses begins, of about as many ranges as blocks."""
         last: cython.uint = self._index[self.blocks - 1]
         block: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
@@ -193,7 +192,7 @@ class PackedRows:
         while last >> self.shift >= cython.cast(cython.uint, self.blocks):
             self.shift += 1
         n = (last >> self.shift) + 2
-        self.last_stretch = cython.cast(cython.uint, n - 2)
+        self.last_range = cython.cast(cython.uint, n - 2)
         self.guide = zeros("I", n)
         self._guide = self.guide
         for i in range(n):
@@ -205,7 +204,7 @@ class PackedRows:
     @cython.nogil
     @cython.exceptval(check=False)
     def valid(self) -> cython.bint:
-        """Whether all blocks are whole, ascend, and name rules that exist."""
+        """Whether all blocks are complete, ascend, and name existing rules."""
         base = cython.declare("const unsigned char *", cython.address(self._data[0]))
         size: cython.Py_ssize_t = self._data.shape[0]
         known: cython.uint = cython.cast(cython.uint, self._rules.shape[0]) + 2
@@ -293,14 +292,14 @@ class PackedRows:
         left: cython.uint
         target: cython.uint
         if address < self.first or address - self.first > SPAN:
-            return 0xFFFFFFFE
+            return UNKNOWN
         target = cython.cast(cython.uint, address - self.first)
-        low = cython.cast(cython.Py_ssize_t, min(target >> self.shift, self.last_stretch))
+        low = cython.cast(cython.Py_ssize_t, min(target >> self.shift, self.last_range))
         some = self._guide[low + 1]
         low = self._guide[low]
         some = some + 1 - low
         while some > 1:
-            # Without a branch: the processor could only guess which way this goes.
+            # Without a branch, which the processor could not predict.
             half = some >> 1
             low += half * (index[low + half] <= target)
             some -= half
@@ -376,13 +375,13 @@ class PackedRows:
     @cython.locals(new="unsigned long long[::1]", new_i="unsigned int[::1]")
     def unpack(self) -> tuple[memoryview, memoryview]:
         """All rows as columns: addresses (Q) and rules (I), with the two marks."""
-        made = zeros("Q", self.rows)
-        made_rules = zeros("I", self.rows)
-        new = made
-        new_i = made_rules
+        address_column = zeros("Q", self.rows)
+        rule_column = zeros("I", self.rows)
+        new = address_column
+        new_i = rule_column
         with cython.nogil:
             self.unpack_to(cython.address(new[0]), cython.address(new_i[0]))
-        return memoryview(made), memoryview(made_rules)
+        return memoryview(address_column), memoryview(rule_column)
 
     @cython.cfunc
     @cython.nogil

@@ -13,7 +13,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integer_constants import LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.words import SIGNED, STATE
+from cython.cimports.undwarf.tables.rule_format import REGISTERS, SIGNED, STATE
 
 from undwarf.column import zeros
 
@@ -71,14 +71,10 @@ def _unfolded(value: cython.ulonglong) -> cython.ulonglong:
     number="unsigned int[::1]",
 )
 def pack_rules(states: Any, order: Any, expression_count: int) -> tuple[memoryview, list[int]]:
-    """The rules of ``order`` (numbers, I) one behind the other, and the expressions that they use.
-
-    ``states`` are those of a rule set with ``expression_count`` expressions. In the bytes, expressions have the numbers
-    they have in the list.
-    """
+    """The rules of ``order`` (numbers, I), packed, and the expressions that they use."""
     numbers = order
-    made = zeros("B", 16 + 400 * numbers.shape[0])
-    data = made
+    packed = zeros("B", 16 + 400 * numbers.shape[0])
+    data = packed
     places = zeros("I", expression_count + 1)
     place = places
     used = zeros("I", expression_count + 1)
@@ -128,13 +124,13 @@ def pack_rules(states: Any, order: Any, expression_count: int) -> tuple[memoryvi
                     at += _put(cython.address(data[at]), value)
                     if kind == kinds.AT_REGISTER:
                         at += _put(cython.address(data[at]), word >> 8 & 0xFF)
-    return memoryview(made)[:at], memoryview(used)[:count_used].tolist()
+    return memoryview(packed)[:at], memoryview(used)[:count_used].tolist()
 
 
 @cython.final
 @cython.cclass
 class _Reader:
-    """Reads numbers from bytes that may be anything."""
+    """Reads numbers from untrusted bytes."""
 
     data = cython.declare("const unsigned char[::1]")
     at: cython.Py_ssize_t
@@ -179,26 +175,27 @@ class _Reader:
     known=cython.ulonglong,
     before=cython.longlong,
 )
-def unpack_rules(packed: Any, count: int, machine_registers: int, expression_numbers: Any) -> memoryview | None:
-    """The states of ``count`` rules, for a rule set to take in; None if they are not exactly what is written there.
+def unpack_rules(data: Any, count: int, machine_registers: int, expression_numbers: Any) -> memoryview | None:
+    """The states of ``count`` rules, for :meth:`undwarf.tables.rule_set.RuleSet.take`; None if the bytes are not
+    exactly those of rules.
 
-    No rule speaks of a register from ``machine_registers`` on. ``expression_numbers`` (I) gives the numbers that the
-    file's expressions have in the rule set.
+    No rule names a register from ``machine_registers`` on. ``expression_numbers`` (I) gives the numbers that the file's
+    expressions have in the rule set.
     """
-    if count > len(packed) // 9:
+    if count > len(data) // 9:
         return None
-    made = zeros("Q", STATE * count)
-    states = made
+    unpacked = zeros("Q", STATE * count)
+    states = unpacked
     expressions = expression_numbers
     reader = _Reader()
-    reader.data = packed
+    reader.data = data
     known = machine_registers
     for rule in range(count):
         base = STATE * rule
         about = reader.number(0xFF)
         about |= reader.number(0xFF) << 8
         column = reader.number(0xFFFF)
-        registers = reader.number(36)
+        registers = reader.number(REGISTERS)
         word = reader.number(0x1FF)
         kind = word >> 1
         states[base] = kind | (SIGNED if word & 1 else 0)
@@ -206,9 +203,9 @@ def unpack_rules(packed: Any, count: int, machine_registers: int, expression_num
         states[base] |= _unfolded(reader.number(LOW_HALF)) << 32
         value = reader.number(LOW_HALF)
         # An outermost frame may have no call frame address.
-        if kind > 4:
+        if kind > kinds.CFA_EXPRESSION:
             return None
-        if kind != 4:
+        if kind != kinds.CFA_EXPRESSION:
             value = _unfolded(value)
         else:
             if value >= cython.cast(cython.ulonglong, expressions.shape[0]):
@@ -219,7 +216,7 @@ def unpack_rules(packed: Any, count: int, machine_registers: int, expression_num
         before = -1
         while n > 0 and not reader.bad:
             n -= 1
-            word = reader.number(36 << 3)
+            word = reader.number(REGISTERS << 3)
             kind = word & 7
             k = cython.cast(cython.Py_ssize_t, word >> 3)
             value = reader.number(LOW_HALF)
@@ -246,4 +243,4 @@ def unpack_rules(packed: Any, count: int, machine_registers: int, expression_num
         states[base + STATE - 1] = about | column << 16 | registers << 32
     if reader.at != reader.data.shape[0]:
         return None
-    return made
+    return unpacked

@@ -6,9 +6,10 @@ arch/loongarch/include/asm/orc_types.h; ``unwind_next_frame`` in unwind_orc.c of
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from undwarf.tables import registers_loongarch, registers_x86_64
+from undwarf.elf.headers import EM_LOONGARCH, EM_X86_64
+from undwarf.tables.registers import ARCHITECTURES, LOONGARCH_PC, RBP, RIP, RSP
 from undwarf.tables.rule_kinds import (
     AT_CFA,
     AT_REGISTER,
@@ -16,17 +17,14 @@ from undwarf.tables.rule_kinds import (
     CFA_REGISTER,
     CFA_UNDEFINED,
     FLAG_INTERRUPTED,
+    FLAG_OUTERMOST,
+    FLAG_SIGNAL,
     UNDEFINED,
 )
 
-SOURCE: Final = 4
-
-X86_64: Final = 62
-LOONGARCH: Final = 258
-
 
 class Kind(Enum):
-    """What an entry's frame is: unknown, the last, called, or interrupted, with all or five registers saved."""
+    """The frame of an entry: unknown, the outermost, called, or interrupted, with all or five registers saved."""
 
     UNDEFINED = 0
     END = 1
@@ -36,8 +34,8 @@ class Kind(Enum):
 
 
 class Base(Enum):
-    """What an offset counts from. BP is the frame pointer of either machine. The indirect ones read a word: at BP and
-    the offset, or at SP, to which the offset is then added."""
+    """The base of an offset. BP is the frame pointer of either machine. The indirect ones read a word: at BP and the
+    offset, or at SP, to which the offset is then added."""
 
     UNDEFINED = 0
     PREV_SP = 1
@@ -69,9 +67,9 @@ class Entry(NamedTuple):
 class Layout:
     """One layout of entries.
 
-    ``name`` is what we call it (the first kernel that had it is in ``since``); ``bases`` and ``kinds`` are in the order
-    of their numbers. ``kind_bits`` is how wide a kind is, ``signal_bit`` where the bit for interrupted callers is and
-    ``end_bit`` the one that tells the last frame from an unknown one; -1 where there is none.
+    ``name`` is ours, ``since`` the first kernel that had it; ``bases`` and ``kinds`` are in the order of their numbers.
+    ``kind_bits`` is the width of a kind, ``signal_bit`` the position of the bit for interrupted callers and ``end_bit``
+    that of the bit that distinguishes an outermost frame from an unknown one; -1 if there is none.
     """
 
     name: str
@@ -87,7 +85,7 @@ class Layout:
 
     @property
     def used(self) -> int:
-        """The bits of the flags that mean something."""
+        """The bits of the flags that are in use."""
         bits = (1 << self.kind_at + self.kind_bits) - 1
         for bit in (self.signal_bit, self.end_bit):
             bits |= 1 << bit if bit >= 0 else 0
@@ -104,14 +102,14 @@ _NEW_BASES = (
 _OLD_KINDS = (_K.CALL, _K.REGS, _K.PARTIAL)
 _NEW_KINDS = (_K.UNDEFINED, _K.END, _K.CALL, _K.REGS, _K.PARTIAL)
 
-LAYOUT_1 = Layout("1", "4.14", X86_64, 6, _OLD_BASES, _OLD_KINDS, 8, 2, -1, 10)
-LAYOUT_2 = Layout("2", "6.3", X86_64, 6, _OLD_BASES, _OLD_KINDS, 8, 2, 10, 11)
-LAYOUT_3 = Layout("3", "6.4", X86_64, 6, _OLD_BASES, _NEW_KINDS, 8, 3, 11, -1)
-LAYOUT_3_AX = Layout("3", "6.4", X86_64, 6, (*_OLD_BASES, _B.AX), _NEW_KINDS, 8, 3, 11, -1)
+LAYOUT_1 = Layout("1", "4.14", EM_X86_64, 6, _OLD_BASES, _OLD_KINDS, 8, 2, -1, 10)
+LAYOUT_2 = Layout("2", "6.3", EM_X86_64, 6, _OLD_BASES, _OLD_KINDS, 8, 2, 10, 11)
+LAYOUT_3 = Layout("3", "6.4", EM_X86_64, 6, _OLD_BASES, _NEW_KINDS, 8, 3, 11, -1)
+LAYOUT_3_AX = Layout("3", "6.4", EM_X86_64, 6, (*_OLD_BASES, _B.AX), _NEW_KINDS, 8, 3, 11, -1)
 """A stable kernel's, which got AX as a further number."""
-LAYOUT_4 = Layout("4", "7.1", X86_64, 6, _NEW_BASES, _NEW_KINDS, 8, 3, 11, -1)
+LAYOUT_4 = Layout("4", "7.1", EM_X86_64, 6, _NEW_BASES, _NEW_KINDS, 8, 3, 11, -1)
 LAYOUT_LOONGARCH = Layout(
-    "loongarch", "6.9", LOONGARCH, 8, (_B.UNDEFINED, _B.PREV_SP, _B.SP, _B.BP), _NEW_KINDS, 12, 3, 15, -1
+    "loongarch", "6.9", EM_LOONGARCH, 8, (_B.UNDEFINED, _B.PREV_SP, _B.SP, _B.BP), _NEW_KINDS, 12, 3, 15, -1
 )
 
 X86_LAYOUTS = (LAYOUT_1, LAYOUT_2, LAYOUT_3, LAYOUT_4)
@@ -131,13 +129,13 @@ def _signed(value: int) -> int:
 
 
 def decode(layout: Layout, value: int) -> Entry | None:
-    """The entry that a little-endian number holds; None where the kernel would not know what to do with it."""
+    """The entry in a little-endian number; None for one that the kernel rejects."""
     words = [_signed(value >> 16 * i) for i in range(layout.size // 2 - 1)]
     flags = value >> 16 * len(words)
     offset, frame_offset = words[:2]
     number, frame_number = flags & 15, flags >> 4 & 15
     kind_number = flags >> layout.kind_at & (1 << layout.kind_bits) - 1
-    ra_number = flags >> 8 & 15 if layout.machine == LOONGARCH else 0
+    ra_number = flags >> 8 & 15 if layout.machine == EM_LOONGARCH else 0
     if (
         flags & ~layout.used
         or kind_number >= len(layout.kinds)
@@ -153,16 +151,16 @@ def decode(layout: Layout, value: int) -> Entry | None:
     if kind not in (Kind.UNDEFINED, Kind.END):
         if base in (Base.UNDEFINED, Base.PREV_SP) or frame not in (Base.UNDEFINED, Base.PREV_SP, Base.BP):
             return None
-        if layout.machine == LOONGARCH and (
+        if layout.machine == EM_LOONGARCH and (
             frame is Base.BP or ra not in (Base.UNDEFINED, Base.PREV_SP) or kind is Kind.PARTIAL
         ):
             return None
-    ra_offset = words[2] if layout.machine == LOONGARCH else 0
+    ra_offset = words[2] if layout.machine == EM_LOONGARCH else 0
     return Entry(kind, base, offset, frame, frame_offset, signal, ra, ra_offset)
 
 
 def encode(layout: Layout, entry: Entry) -> int | None:
-    """The number that holds an entry; None where the layout has none for it."""
+    """The number of an entry; None if the layout has none."""
     kind, base = entry.kind, entry.base
     if any(one not in layout.bases for one in (base, entry.frame, entry.ra)):
         return None
@@ -178,7 +176,7 @@ def encode(layout: Layout, entry: Entry) -> int | None:
     elif entry.signal != (kind in (Kind.REGS, Kind.PARTIAL)):
         return None
     words = [entry.offset, entry.frame_offset]
-    if layout.machine == LOONGARCH:
+    if layout.machine == EM_LOONGARCH:
         flags |= layout.bases.index(entry.ra) << 8
         words.append(entry.ra_offset)
     if not all(-0x8000 <= word < 0x8000 for word in words):
@@ -202,71 +200,71 @@ class RuleWords(NamedTuple):
     flags: int
 
 
-_RSP, _RBP, _RIP = 7, 6, 16
+_X86_64, _LOONGARCH = ARCHITECTURES[EM_X86_64], ARCHITECTURES[EM_LOONGARCH]
 _SCRATCH = {Base.AX: 0, Base.DX: 1, Base.DI: 5, Base.R10: 10, Base.R13: 13}
-"""Bases whose value only an interrupted frame knows, by DWARF register; the kernel takes it as it is, without the
-offset."""
-_BASE_OF = {number: base for base, number in _SCRATCH.items()} | {_RSP: Base.SP, _RBP: Base.BP}
+"""Bases whose value only an interrupted frame has, by DWARF register; the kernel uses it without the offset."""
+_BASE_OF = {number: base for base, number in _SCRATCH.items()} | {RSP: Base.SP, RBP: Base.BP}
 
 _PT_REGS = {
-    15: 0, 14: 8, 13: 16, 12: 24, _RBP: 32, 3: 40, 11: 48, 10: 56, 9: 64, 8: 72, 0: 80, 2: 88, 1: 96, 4: 104, 5: 112,
-    _RIP: 128, _RSP: 152,
+    15: 0, 14: 8, 13: 16, 12: 24, RBP: 32, 3: 40, 11: 48, 10: 56, 9: 64, 8: 72, 0: 80, 2: 88, 1: 96, 4: 104, 5: 112,
+    RIP: 128, RSP: 152,
 }  # fmt: skip
 """Where struct pt_regs has the registers, by DWARF number (arch/x86/include/asm/ptrace.h)."""
-_UNKNOWN = {number: (UNDEFINED, 0, 0) for number in (*registers_x86_64.KEPT, *_SCRATCH.values()) if number != _RBP}
-"""What a call leaves of the registers that ORC does not follow: the function may have saved them anywhere."""
+_UNKNOWN = {number: (UNDEFINED, 0, 0) for number in (*_X86_64.callee_saved, *_SCRATCH.values()) if number != RBP}
+"""Registers that ORC does not track: the function may have saved them anywhere."""
 _CALL_IP, _REGS_IP, _PARTIAL_IP, _PARTIAL_SP = -8, 128, 0, 24
 
-_RA, _SP, _FP, _PC = 1, 3, 22, registers_loongarch.PC
-_LOONGARCH_REGS = {_RA: 8, _SP: 24, _FP: 176, _PC: 264}
-"""What the unwinder takes of struct pt_regs (arch/loongarch/include/asm/ptrace.h): regs, orig_a0, csr_era."""
+_RA, _SP, _FP = _LOONGARCH.return_address, _LOONGARCH.stack_pointer, _LOONGARCH.frame_pointer
+_LOONGARCH_REGS = {_RA: 8, _SP: 24, _FP: 176, LOONGARCH_PC: 264}
+"""The registers that the unwinder reads from struct pt_regs (arch/loongarch/include/asm/ptrace.h): regs, orig_a0,
+csr_era."""
 
 
 def rule_of(layout: Layout, entry: Entry) -> RuleWords | None:
-    """The rule that an entry stands for; None for code about which nothing is known."""
+    """The rule of an entry; None for code with an unknown frame."""
     if entry.kind is Kind.UNDEFINED:
         return None
-    if layout.machine == LOONGARCH:
+    if layout.machine == EM_LOONGARCH:
         return _rule_of_loongarch(entry)
     if entry.kind is Kind.END:
-        return RuleWords((CFA_UNDEFINED, 0, 0, 0), {_RIP: (UNDEFINED, 0, 0)}, _RIP, entry.signal, 0)
+        return RuleWords((CFA_UNDEFINED, 0, 0, 0), {RIP: (UNDEFINED, 0, 0)}, RIP, entry.signal, 0)
     base, offset = entry.base, entry.offset
     if base in (Base.SP, Base.BP):
-        cfa = CFA_REGISTER, _RSP if base is Base.SP else _RBP, offset, 0
+        cfa = CFA_REGISTER, RSP if base is Base.SP else RBP, offset, 0
     elif base is Base.SP_INDIRECT:
-        cfa = CFA_DEREF, _RSP, 0, offset
+        cfa = CFA_DEREF, RSP, 0, offset
     elif base is Base.BP_INDIRECT:
-        cfa = CFA_DEREF, _RBP, offset, 0
+        cfa = CFA_DEREF, RBP, offset, 0
     else:
-        # The last word is of no use to the walk: it keeps what the entry says.
+        # The last word keeps the entry's offset, which the walk does not need.
         cfa = CFA_REGISTER, _SCRATCH[base], 0, offset
     if entry.kind is Kind.REGS:
         registers = {number: (AT_CFA, at, 0) for number, at in _PT_REGS.items()}
         flags = FLAG_INTERRUPTED
     elif entry.kind is Kind.PARTIAL:
-        # Only five registers were saved: what an interruption before it has saved of the others is still true.
-        registers = {_RIP: (AT_CFA, _PARTIAL_IP, 0), _RSP: (AT_CFA, _PARTIAL_SP, 0)}
+        # Only five registers were saved: others that an earlier interruption saved are still valid.
+        registers = {RIP: (AT_CFA, _PARTIAL_IP, 0), RSP: (AT_CFA, _PARTIAL_SP, 0)}
         flags = FLAG_INTERRUPTED
     else:
-        registers = {_RIP: (AT_CFA, _CALL_IP, 0), **_UNKNOWN}
+        registers = {RIP: (AT_CFA, _CALL_IP, 0), **_UNKNOWN}
         flags = 0
     if entry.frame is Base.PREV_SP:
-        registers[_RBP] = AT_CFA, entry.frame_offset, 0
+        registers[RBP] = AT_CFA, entry.frame_offset, 0
     elif entry.frame is Base.BP:
-        registers[_RBP] = AT_REGISTER, entry.frame_offset, _RBP
-    return RuleWords(cfa, registers, _RIP, entry.signal, flags)
+        registers[RBP] = AT_REGISTER, entry.frame_offset, RBP
+    return RuleWords(cfa, registers, RIP, entry.signal, flags)
 
 
 def _rule_of_loongarch(entry: Entry) -> RuleWords:
     if entry.kind is Kind.END:
         return RuleWords((CFA_UNDEFINED, 0, 0, 0), {_RA: (UNDEFINED, 0, 0)}, _RA, entry.signal, 0)
-    # The kernel takes the frame pointer as it is.
+    # The kernel uses the frame pointer without the offset.
     cfa = (CFA_REGISTER, _SP, entry.offset, 0) if entry.base is Base.SP else (CFA_REGISTER, _FP, 0, entry.offset)
-    registers = {number: (UNDEFINED, 0, 0) for number in registers_loongarch.KEPT if number != _FP}
+    registers = {number: (UNDEFINED, 0, 0) for number in _LOONGARCH.callee_saved if number != _FP}
     column, flags = _RA, 0
     if entry.kind is Kind.REGS:
         registers |= {number: (AT_CFA, at, 0) for number, at in _LOONGARCH_REGS.items()}
-        column, flags = _PC, FLAG_INTERRUPTED
+        column, flags = LOONGARCH_PC, FLAG_INTERRUPTED
     if entry.ra is Base.PREV_SP and entry.kind is Kind.CALL:
         registers[_RA] = AT_CFA, entry.ra_offset, 0
     if entry.frame is Base.PREV_SP:
@@ -274,31 +272,26 @@ def _rule_of_loongarch(entry: Entry) -> RuleWords:
     return RuleWords(cfa, registers, column, entry.signal, flags)
 
 
-OUTERMOST_FLAG: Final = 2
-SIGNAL_FLAG: Final = 1
-
-
 def entry_of(words: list[int]) -> "Entry | str":
-    """The entry that says what a rule of x86-64 says of the call frame address, the return address and the frame
-    pointer; the reason, where there is none.
+    """The entry for the call frame address, the return address and the frame pointer of a rule of x86-64; the reason,
+    if there is none.
 
-    ``words`` are the rule's, as :mod:`undwarf.tables.model` describes them. Other registers are not looked at: ORC does
-    not follow them.
+    ``words`` are the rule's, in the order of `tables/rule.pxd`. Other registers are ignored: ORC does not track them.
     """
     kind, register, offset, extra, flags, _source, count, column = words[:8]
-    signal = bool(flags & SIGNAL_FLAG)
-    if column != registers_x86_64.RETURN_ADDRESS:
+    signal = bool(flags & FLAG_SIGNAL)
+    if column != RIP:
         return "of another machine"
-    if flags & OUTERMOST_FLAG:
+    if flags & FLAG_OUTERMOST:
         return Entry(Kind.END, signal=signal)
     base = _BASE_OF.get(register)
     if kind == CFA_REGISTER and base in (Base.SP, Base.BP):
         pass
     elif kind == CFA_REGISTER and base is not None and offset == 0:
         offset = extra
-    elif kind == CFA_DEREF and register == _RSP and offset == 0:
+    elif kind == CFA_DEREF and register == RSP and offset == 0:
         base, offset = Base.SP_INDIRECT, extra
-    elif kind == CFA_DEREF and register == _RBP and extra == 0:
+    elif kind == CFA_DEREF and register == RBP and extra == 0:
         base = Base.BP_INDIRECT
     elif kind in (CFA_REGISTER, CFA_DEREF):
         return "call frame address by a register that ORC does not have"
@@ -306,23 +299,23 @@ def entry_of(words: list[int]) -> "Entry | str":
         return "call frame address by an expression"
     assert base is not None
     saved = {words[8 + 4 * i]: tuple(words[9 + 4 * i : 12 + 4 * i]) for i in range(count)}
-    address = saved.get(_RIP)
-    stack = saved.get(_RSP)
-    bp = saved.get(_RBP)
+    address = saved.get(RIP)
+    stack = saved.get(RSP)
+    bp = saved.get(RBP)
     if address == (AT_CFA, _CALL_IP, 0) and stack is None:
         found = Kind.CALL
-    elif address == (AT_CFA, _REGS_IP, 0) and stack == (AT_CFA, _PT_REGS[_RSP], 0):
+    elif address == (AT_CFA, _REGS_IP, 0) and stack == (AT_CFA, _PT_REGS[RSP], 0):
         found = Kind.REGS
     elif address == (AT_CFA, _PARTIAL_IP, 0) and stack == (AT_CFA, _PARTIAL_SP, 0):
         found = Kind.PARTIAL
     else:
         return "return address or stack pointer elsewhere"
     frame, frame_offset = Base.UNDEFINED, 0
-    if bp is None or (found is Kind.REGS and bp == (AT_CFA, _PT_REGS[_RBP], 0)):
+    if bp is None or (found is Kind.REGS and bp == (AT_CFA, _PT_REGS[RBP], 0)):
         pass
     elif bp[0] == AT_CFA:
         frame, frame_offset = Base.PREV_SP, bp[1]
-    elif bp[0] == AT_REGISTER and bp[2] == _RBP:
+    elif bp[0] == AT_REGISTER and bp[2] == RBP:
         frame, frame_offset = Base.BP, bp[1]
     else:
         return "frame pointer elsewhere"

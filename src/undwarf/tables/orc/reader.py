@@ -9,12 +9,12 @@ import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, LOW_HALF, NOTHING
 from cython.cimports.undwarf.tables.little_endian import number
+from cython.cimports.undwarf.tables.rule_format import NO_RULE
 
 from undwarf.column import zeros
 
-NOWHERE = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 SIGN = cython.declare(cython.ulonglong, 0x80000000)
 SYMBOL = cython.declare(cython.Py_ssize_t, 24)
 """Bytes of a symbol, and of a relocation with addend, in a 64-bit file."""
@@ -29,19 +29,19 @@ SYMBOL = cython.declare(cython.Py_ssize_t, 24)
     slot=cython.ulonglong,
 )
 def slot_addresses(data: Any, address: int) -> Any:
-    """The addresses that the slots of `.orc_unwind_ip` mean, which lies at ``address``: each is a signed distance from
-    the slot itself."""
+    """The addresses of the slots of `.orc_unwind_ip`, which is at ``address``: each slot is a signed distance from
+    itself."""
     view = data
     start = address
     count = view.shape[0] // 4
-    made = zeros("Q", count)
-    out = made
+    result = zeros("Q", count)
+    out = result
     with cython.nogil:
         for i in range(count):
             slot = number(cython.address(view[4 * i]), 0, 4)
             # Sign-extended; sums wrap as addresses do.
             out[i] = start + 4 * cython.cast(cython.ulonglong, i) + ((slot ^ SIGN) - SIGN)
-    return made
+    return result
 
 
 @cython.locals(
@@ -60,24 +60,23 @@ def slot_addresses(data: Any, address: int) -> Any:
     symbols_count=cython.ulonglong,
 )
 def relocated(data: Any, symbols: Any, places: Any, kind: int, count: int) -> tuple[Any, int]:
-    """(addresses that ``count`` slots mean, how many relocations cannot be used), from the relocations of a module.
+    """(addresses of ``count`` slots, how many relocations cannot be used), from the relocations of a module.
 
-    ``data`` are the relocations with addends, ``symbols`` the symbol table, ``places`` (Q) where each section lies, all
-    ones where nowhere. ``kind`` is the relocation type that stands for a distance. A slot that no relocation fills has
-    all ones.
+    ``data`` are the relocations with addends, ``symbols`` the symbol table, ``places`` (Q) the address of each section,
+    all ones for none. ``kind`` is the relocation type for a distance. A slot without a relocation has all ones.
     """
     relocations = data
     table = symbols
     sections = places
     wanted = kind
     slots = count
-    made = zeros("Q", slots)
-    out = made
+    result = zeros("Q", slots)
+    out = result
     damaged = 0
     symbols_count = table.shape[0] // SYMBOL
     with cython.nogil:
         for i in range(slots):
-            out[i] = NOWHERE
+            out[i] = ALL_ONES
         for i in range(relocations.shape[0] // SYMBOL):
             at = number(cython.address(relocations[SYMBOL * i]), 0, 8)
             info = number(cython.address(relocations[SYMBOL * i]), 8, 8)
@@ -90,7 +89,7 @@ def relocated(data: Any, symbols: Any, places: Any, kind: int, count: int) -> tu
             if (
                 at >= cython.cast(cython.ulonglong, slots)
                 or section >= cython.cast(cython.ulonglong, sections.shape[0])
-                or sections[cython.cast(cython.Py_ssize_t, section)] == NOWHERE
+                or sections[cython.cast(cython.Py_ssize_t, section)] == ALL_ONES
             ):
                 damaged += 1
                 continue
@@ -99,7 +98,7 @@ def relocated(data: Any, symbols: Any, places: Any, kind: int, count: int) -> tu
                 + number(cython.address(table[SYMBOL * cython.cast(cython.Py_ssize_t, symbol)]), 8, 8)
                 + number(cython.address(relocations[SYMBOL * i]), 16, 8)
             )
-    return made, damaged
+    return result, damaged
 
 
 @cython.locals(
@@ -121,20 +120,20 @@ def relocated(data: Any, symbols: Any, places: Any, kind: int, count: int) -> tu
     factor=cython.ulonglong,
 )
 def numbered(data: Any, size: int, limit: int) -> tuple[Any, Any]:
-    """(number of each entry among the distinct ones, the distinct ones in the order they are met) of entries with
-    ``size`` bytes. Those that come when there are ``limit`` distinct ones have the number 0xffffffff."""
+    """(number of each entry among the distinct ones, the distinct ones in the order of their first use) of entries of
+    ``size`` bytes. Entries beyond ``limit`` distinct ones have the number NOTHING."""
     view = data
     width = size
     bound = limit
     count = view.shape[0] // width
-    made = zeros("I", count)
-    out = made
+    result = zeros("I", count)
+    out = result
     distinct = zeros("Q", 1024)
     found = distinct
     slots = zeros("I", 4096)
     mask = 4095
     n = 0
-    # Random, so that no file can be made whose entries all fall into one slot.
+    # Random, so that no file can be crafted whose entries all share a slot.
     factor = int.from_bytes(os.urandom(8), "little") | 1
     for i in range(count):
         value = number(cython.address(view[width * i]), 0, width)
@@ -168,20 +167,20 @@ def numbered(data: Any, size: int, limit: int) -> tuple[Any, Any]:
         n += 1
         slots[slot] = cython.cast(cython.uint, n)
         out[i] = cython.cast(cython.uint, n - 1)
-    return made, distinct[:n]
+    return result, distinct[:n]
 
 
 @cython.locals(view="const unsigned int[::1]", out="unsigned long long[::1]", i=cython.Py_ssize_t)
 def counted(numbers: Any, distinct: int) -> Any:
-    """How often each of the distinct entries is there."""
+    """How often each of the distinct entries occurs."""
     view = numbers
-    made = zeros("Q", distinct)
-    out = made
+    result = zeros("Q", distinct)
+    out = result
     with cython.nogil:
         for i in range(view.shape[0]):
             if view[i] != NOTHING:
                 out[view[i]] += 1
-    return made
+    return result
 
 
 @cython.locals(view="const unsigned long long[::1]", i=cython.Py_ssize_t, good=cython.bint)
@@ -208,7 +207,7 @@ def is_ascending(addresses: Any) -> bool:
     k=cython.Py_ssize_t,
     end=cython.Py_ssize_t,
     to=cython.Py_ssize_t,
-    turn=cython.int,
+    strong=cython.bint,
     number=cython.uint,
     is_weak=cython.bint,
 )
@@ -219,8 +218,8 @@ def arranged(of_addresses: Any, of_numbers: Any, by: Any, of_weak: Any) -> tuple
     numbers = of_numbers
     order = by
     weak = of_weak
-    made = zeros("Q", addresses.shape[0]), zeros("I", addresses.shape[0])
-    out_addresses, out_numbers = made
+    result = zeros("Q", addresses.shape[0]), zeros("I", addresses.shape[0])
+    out_addresses, out_numbers = result
     with cython.nogil:
         i = 0
         to = 0
@@ -228,16 +227,16 @@ def arranged(of_addresses: Any, of_numbers: Any, by: Any, of_weak: Any) -> tuple
             end = i + 1
             while end < order.shape[0] and addresses[order[end]] == addresses[order[i]]:
                 end += 1
-            for turn in range(2):
+            for strong in range(2):
                 for k in range(i, end):
                     number = numbers[order[k]]
                     is_weak = number == NOTHING or weak[number] != 0
-                    if is_weak == (turn == 0):
+                    if is_weak != strong:
                         out_addresses[to] = addresses[order[k]]
                         out_numbers[to] = number
                         to += 1
             i = end
-    return made
+    return result
 
 
 @cython.locals(
@@ -257,12 +256,12 @@ def arranged(of_addresses: Any, of_numbers: Any, by: Any, of_weak: Any) -> tuple
     opened=cython.bint,
     last=cython.ulonglong,
 )
-def stretches(of_addresses: Any, of_numbers: Any, of_rules: Any, end: int) -> tuple[Any, Any, Any, Any, Any]:
-    """(starts, ends, first row of each stretch and the count of all, addresses of rows, rules of rows): the code that
-    has rules, without gaps in a stretch.
+def covered_ranges(of_addresses: Any, of_numbers: Any, of_rules: Any, end: int) -> tuple[Any, Any, Any, Any, Any]:
+    """(starts, ends, first row of each range and the count of all rows, addresses of rows, rules of rows): the ranges
+    of code that have rules throughout.
 
-    ``of_rules`` are the rules of the distinct entries, 0xffffffff for none. Of entries at one address the last counts.
-    The last entry reaches to ``end``, or one byte if that is not behind it.
+    ``of_rules`` are the rules of the distinct entries, NO_RULE for none. Of entries at one address the last counts. The
+    last entry extends to ``end``, or by one byte if that is not after it.
     """
     addresses = of_addresses
     numbers = of_numbers
@@ -271,15 +270,15 @@ def stretches(of_addresses: Any, of_numbers: Any, of_rules: Any, end: int) -> tu
     n = addresses.shape[0]
     pieces = rows = 0
     opened = False
-    # As many as there can be: a look at the numbers first would cost more than memory that is not touched.
-    made = zeros("Q", n), zeros("Q", n), zeros("I", n + 1), zeros("Q", n), zeros("I", n)
-    starts, ends, first, row_addresses, row_rules = made
+    # The most there can be: counting first would cost more than memory that is not touched.
+    result = zeros("Q", n), zeros("Q", n), zeros("I", n + 1), zeros("Q", n), zeros("I", n)
+    starts, ends, first, row_addresses, row_rules = result
     with cython.nogil:
         for i in range(n):
             if i + 1 < n and addresses[i + 1] == addresses[i]:
                 continue
-            rule = NOTHING if numbers[i] == NOTHING else rules[numbers[i]]
-            if rule == NOTHING:
+            rule = NO_RULE if numbers[i] == NOTHING else rules[numbers[i]]
+            if rule == NO_RULE:
                 if opened:
                     ends[pieces - 1] = addresses[i]
                     opened = False
@@ -295,11 +294,11 @@ def stretches(of_addresses: Any, of_numbers: Any, of_rules: Any, end: int) -> tu
         if opened:
             ends[pieces - 1] = last if last > addresses[n - 1] else addresses[n - 1] + 1
             if ends[pieces - 1] <= addresses[n - 1]:
-                # At the very end of all addresses there is no room for a range.
+                # A range cannot end past the last address.
                 if starts[pieces - 1] == addresses[n - 1]:
                     pieces -= 1
                 else:
                     ends[pieces - 1] = addresses[n - 1]
                 rows -= 1
         first[pieces] = cython.cast(cython.uint, rows)
-    return made[0][:pieces], made[1][:pieces], made[2][: pieces + 1], made[3][:rows], made[4][:rows]
+    return result[0][:pieces], result[1][:pieces], result[2][: pieces + 1], result[3][:rows], result[4][:rows]

@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file
 """The header of an SFrame section, and the constants of its format.
 
 Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc and include/sframe.h).
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 MAGIC = 0xDEE2
 SIZE = 28
-"""Bytes of a header without what is auxiliary."""
+"""Bytes of a header without auxiliary data."""
 
 FDE_SORTED = 1
 FRAME_POINTER = 2
@@ -27,9 +28,9 @@ ABIS = {(183, "big"): AARCH64_BIG, (183, "little"): AARCH64_LITTLE, (62, "little
 MACHINES = {AARCH64_BIG: 183, AARCH64_LITTLE: 183, AMD64: 62, S390X: 22}
 
 FDE_SIZES = {1: 17, 2: 20, 3: 16}
-"""Bytes of a function's entry by version."""
+"""Bytes of a function's entry, by version of the format."""
 ATTRIBUTE_SIZE = 5
-"""Bytes that a version 3 function has before its rows."""
+"""Bytes before the rows of a function in version 3."""
 
 SHT_GNU_SFRAME = 0x6FFFFFF4
 PT_GNU_SFRAME = 0x6474E554
@@ -39,11 +40,11 @@ MASK = 1 << 4
 KEY_B = 1 << 5
 SIGNAL = 1 << 7
 FLEXIBLE = 1
-"""In a function's second info byte: rows give a register for each rule."""
+"""In a function's second info byte: rows name the register of each rule."""
 
 
 class Header(NamedTuple):
-    """A header's numbers; ``fde_at`` and ``row_at`` are offsets from the section's start."""
+    """``fde_at`` and ``row_at`` are offsets from the section's start."""
 
     version: int
     flags: int
@@ -59,9 +60,9 @@ class Header(NamedTuple):
 
 
 def read_header(data: memoryview) -> Header | str:
-    """A section's header, or what is wrong with it. The functions' entries and the rows lie within the section."""
+    """A section's header, or what is wrong with it. Functions and rows are inside of the section."""
     if len(data) < SIZE:
-        return "no room for a header"
+        return "shorter than a header"
     big = bytes(data[:2]) == b"\xde\xe2"
     if not big and bytes(data[:2]) != b"\xe2\xde":
         return "no magic number"
@@ -81,7 +82,7 @@ def read_header(data: memoryview) -> Header | str:
 
 
 def header_bytes(header: Header) -> bytes:
-    """A header without anything auxiliary."""
+    """A header without auxiliary data."""
     return struct.pack(
         (">" if header.big else "<") + "HBBBbbBIIIII",
         MAGIC,

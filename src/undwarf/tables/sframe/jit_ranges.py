@@ -1,7 +1,7 @@
 """Unwind information registered at run time: address ranges of JIT code, each with an SFrame section in memory.
 
-Just-in-time compilers and loaders of plugins tell a kernel of such sections (the prctl proposed for Linux), because no
-ELF file does. All addresses are those of the running process.
+Just-in-time compilers and loaders of plugins register such sections with the kernel (the prctl proposed for Linux),
+because no ELF file has them. All addresses are those of the running process.
 """
 
 from bisect import bisect_left, bisect_right
@@ -28,7 +28,7 @@ class _Range:
 
 
 class _Within:
-    """The functions of a source that lie in one range, cut to it."""
+    """The functions of a source in one range, cut to it."""
 
     indexed = False
 
@@ -49,7 +49,7 @@ class _Within:
         return self._source.rows(self._first + piece, start, end)
 
     def compile_all(self) -> int:
-        """Make all rows of the source."""
+        """Compute all rows of the source; the number of rows."""
         return self._source.compile_all()
 
 
@@ -77,7 +77,7 @@ class TextRanges:
         self._table: UnwindTable | None = None
 
     def add(self, start: int, end: int, section: "bytes | memoryview", address: int) -> None:
-        """Register the code from ``start`` to ``end``, whose section lay at ``address``.
+        """Register the code from ``start`` to ``end``, whose section was at ``address``.
 
         Raises UsageError for an empty range, and for one that overlaps another: code that moves away is removed first.
         """
@@ -109,9 +109,9 @@ class TextRanges:
 
     def table_with(self, rules: RuleSet) -> UnwindTable:
         """The same with rules in another set."""
-        made = UnwindTable(rules, [partial(self._source, one, rules) for one in self._ranges], self.machine)
-        made.complete()
-        return made
+        table = UnwindTable(rules, [partial(self._source, one, rules) for one in self._ranges], self.machine)
+        table.complete()
+        return table
 
     def rule_at(self, address: int) -> Rule | None:
         """The rule at an address of the process, None where there is none."""

@@ -1,2 +1,2 @@
-from undwarf.tables.row_table cimport RowTable
+from undwarf.tables.row_table cimport RowProducer, RowTable
 from undwarf.tables.sframe.rules cimport SectionRules

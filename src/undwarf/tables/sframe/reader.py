@@ -7,33 +7,43 @@ Source: the SFrame specification, versions 1 to 3 (binutils, libsframe/doc), and
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import HIGH_HALF, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import HIGH_HALF, LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.rule_format import NO_RULE
+from cython.cimports.undwarf.tables.sframe.header import (
+    AARCH64_LITTLE,
+    AMD64,
+    ATTRIBUTE_SIZE,
+    FLEXIBLE,
+    FUNC_START_PCREL,
+    MASK,
+    S390X,
+    S390X_BIAS,
+    SIGNAL,
+)
 
 from undwarf.column import zeros
 from undwarf.limits import Limits
-from undwarf.tables.row_table import RowTable
-from undwarf.tables.sframe import header as sframe_header
+from undwarf.tables.row_table import RowProducer, RowTable
+from undwarf.tables.rule_set import RuleSet
+from undwarf.tables.sframe.header import FDE_SIZES
 from undwarf.tables.sframe.rules import SectionRules
 
 EIGHT = cython.declare(cython.ulonglong, 8 << 32)
-"""Eight bytes, in the place of a key's word that offsets have."""
-S390X = cython.declare(cython.int, sframe_header.S390X)
-AMD64 = cython.declare(cython.int, sframe_header.AMD64)
-S390X_BIAS = cython.declare(cython.longlong, sframe_header.S390X_BIAS)
+"""Eight bytes, as the offset in a word of a key."""
 PLT_BLOCK = cython.declare(cython.uint, 16)
+"""Bytes of a stub in a lazy procedure linkage table."""
 
 
 @cython.final
 @cython.cclass
-class Functions(RowTable):
-    """The functions of one section; their rows are made at first use.
+class SFrameFunctions(RowProducer):
+    """The functions of one section.
 
-    ``header`` is its :class:`undwarf.tables.sframe.header.Header`, ``address`` where it is loaded. ``starts`` and
-    ``ends`` (Q), ``infos``, ``attributes`` and ``blocks`` (B: the function's info bytes, and the size of the block that
-    its rows repeat in) are by function in the section's order. ``code``: (address, address behind) of executable
-    memory, by which sections are told that count addresses from the field without saying so. ``dropped`` are
-    functions that cannot be, ``damaged`` those whose rows make no sense, so that a hole stands there.
+    ``header`` is its :class:`undwarf.tables.sframe.header.Header`, ``address`` where it is loaded, ``code`` are (start,
+    end) of executable memory. ``starts`` and ``ends`` (Q), ``infos``, ``attributes`` and ``blocks`` (B: the function's
+    info bytes, and the size of the block in which its rows repeat) are by function in the section's order; ``lowered``
+    (B) marks functions whose call frame address is to be 8 bytes lower. ``dropped`` counts impossible functions.
     """
 
     data = cython.declare("const unsigned char[::1]")
@@ -66,7 +76,7 @@ class Functions(RowTable):
     _lowered = cython.declare("unsigned char[::1]")
     _begins = cython.declare("unsigned long long[::1]")
     _numbers = cython.declare("unsigned int[::1]")
-    # the row at hand
+    # The row that is read.
     key = cython.declare("unsigned long long[4]")
     words = cython.declare("long long[16]")
     block_starts = cython.declare("unsigned int[256]")
@@ -77,7 +87,7 @@ class Functions(RowTable):
         data: memoryview,
         address: int,
         header: Any,
-        rules: Any,
+        rules: RuleSet,
         *,
         source: int,
         code: list[tuple[int, int]],
@@ -102,7 +112,6 @@ class Functions(RowTable):
         count = min(header.functions, limits.fdes)
         self.dropped = header.functions - count
         self._scan(address, header.fde_at, count, self._by_field(address, header, count, code))
-        super().__init__(rules.lock, len(self.starts))
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -111,7 +120,7 @@ class Functions(RowTable):
     @cython.inline
     @cython.exceptval(check=False)
     def get(self, at: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.ulonglong:
-        """An unsigned number of ``size`` bytes; the caller has seen that they are there."""
+        """An unsigned number of ``size`` bytes; the caller has checked that they are inside of the data."""
         value: cython.ulonglong = 0
         i: cython.Py_ssize_t
         if self.big:
@@ -132,25 +141,24 @@ class Functions(RowTable):
         return cython.cast(cython.longlong, value) >> (64 - 8 * size)
 
     def _by_field(self, address: int, header: Any, count: int, code: list[tuple[int, int]]) -> bool:
-        """Whether starts count from the field that has them. Sections of versions 1 and 2 may fail to say so, so that
-        code decides there."""
-        if header.flags & 4:
+        """Whether starts are relative to the field that holds them, not to the section. The flag for it is not set in
+        all sections of versions 1 and 2: there, the reading that puts more functions into ``code``."""
+        if header.flags & FUNC_START_PCREL:
             return True
         if header.version == 3 or not code:
             return False
-        stride = 17 if header.version == 1 else 20
         inside = [0, 0]
         for number in range(min(count, 4096)):
-            at = header.fde_at + stride * number
+            at = header.fde_at + FDE_SIZES[header.version] * number
             start = address + self.signed(at, 4)
-            for way in range(2):
-                inside[way] += any(low <= start + way * at < high for low, high in code)
+            for by_field in range(2):
+                inside[by_field] += any(low <= start + by_field * at < high for low, high in code)
         return inside[1] > inside[0]
 
     def _scan(self, address: cython.ulonglong, at: cython.Py_ssize_t, count: cython.Py_ssize_t, by_field: bool) -> None:
         """Read the functions' entries."""
         wide: cython.bint = self.version == 3
-        stride: cython.Py_ssize_t = 16 if wide else 17 if self.version == 1 else 20
+        stride: cython.Py_ssize_t = FDE_SIZES[self.version]
         n: cython.Py_ssize_t = 0
         origin: cython.ulonglong
         start: cython.ulonglong
@@ -168,7 +176,7 @@ class Functions(RowTable):
             start = origin + cython.cast(cython.ulonglong, self.signed(at, 8 if wide else 4))
             size = self.get(at + (8 if wide else 4), 4)
             rows = cython.cast(cython.Py_ssize_t, self.get(at + (12 if wide else 8), 4)) + self.row_at
-            if size == 0 or start + size < start or (wide and rows + 5 > self.row_end):
+            if size == 0 or start + size < start or (wide and rows + ATTRIBUTE_SIZE > self.row_end):
                 self.dropped += 1
             else:
                 self._starts[n] = start
@@ -178,7 +186,7 @@ class Functions(RowTable):
                     self._infos[n] = self.base[rows + 2]
                     self._attributes[n] = self.base[rows + 3] & 0x1F
                     self._blocks[n] = self.base[rows + 4]
-                    rows += 5
+                    rows += ATTRIBUTE_SIZE
                 else:
                     self._numbers[n] = cython.cast(cython.uint, self.get(at + 12, 4))
                     # Signal frames are not known before version 3; blocks have no size in version 1.
@@ -190,7 +198,7 @@ class Functions(RowTable):
         self.starts, self.ends, self.infos, self.attributes, self.blocks = (column[:n] for column in columns)
 
     def states_pushed(self, entry: cython.Py_ssize_t) -> bool:
-        """Whether the first row says that a word lies between the stack pointer and the return address (amd64)."""
+        """Whether by the first row a word has been pushed after the return address (amd64)."""
         at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self._begins[entry])
         at += cython.cast(cython.Py_ssize_t, 1) << (self._infos[entry] & 3)
         if at + 1 > self.row_end or self.read_row(entry, at) < 0:
@@ -202,53 +210,44 @@ class Functions(RowTable):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def make(self, entry: cython.Py_ssize_t) -> cython.int:
-        """Append a function's rows; one hole if they are damaged."""
-        if not self.read_rows(entry):
-            self.damaged += 1
-            self.total = self.first
-            self.put_at(self._starts[entry], NOTHING)
+    def produce(self, table: RowTable, function: cython.Py_ssize_t) -> cython.int:
+        """Put a function's rows; one hole if they are damaged."""
+        if not self.read_rows(table, function):
+            table.damaged += 1
+            table.total = table.first
+            table.put(self._starts[function], NO_RULE)
         return 0
 
     @cython.cfunc
     @cython.nogil
-    @cython.inline
     @cython.exceptval(-1)
-    def put_at(self, location: cython.ulonglong, rule: cython.uint) -> cython.int:
-        """Add a row, unless it says what the last one says."""
-        self.location = location
-        return self.put(rule)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def read_rows(self, entry: cython.Py_ssize_t) -> cython.int:
-        """Decode a function's rows and put them; 0 if they cannot be."""
+    def read_rows(self, table: RowTable, entry: cython.Py_ssize_t) -> cython.int:
+        """Decode and put a function's rows; 0 if they are damaged."""
         info: cython.uint = self._infos[entry]
         width: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, 1) << (info & 15)
         count: cython.Py_ssize_t = self._numbers[entry]
         at: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self._begins[entry])
         start: cython.ulonglong = self._starts[entry]
         size: cython.ulonglong = self._ends[entry] - start
-        masked: cython.bint = (info & 16) != 0
+        masked: cython.bint = (info & MASK) != 0
         before: cython.longlong = -1
         offset: cython.ulonglong
         bound: cython.ulonglong = self._blocks[entry] if masked else size
         rule: cython.longlong
         i: cython.Py_ssize_t
         used: cython.Py_ssize_t
-        if (info & 15) > 2 or bound == 0 or count > self.budget or self._attributes[entry] > 1:
+        if (info & 15) > 2 or bound == 0 or count > self.budget or self._attributes[entry] > FLEXIBLE:
             return 0
         if masked and count > 256:
             return 0
         self.budget -= count
         if count == 0:
-            if self.version == 3 and self._attributes[entry] == 0 and not info & 0x80:
-                # A function without rows is the outermost one; versions before had no such thing.
+            if self.version == 3 and self._attributes[entry] == 0 and not info & SIGNAL:
+                # A function without rows is an outermost one; earlier versions had none.
                 self.set_outermost(info)
                 rule = self.rules.intern(cython.address(self.key[0]))
-                return self.put_at(start, cython.cast(cython.uint, rule)) + 1
-            return self.put_at(start, NOTHING) + 1
+                return table.put(start, cython.cast(cython.uint, rule)) + 1
+            return table.put(start, NO_RULE) + 1
         for i in range(count):
             if at + width + 1 > self.row_end:
                 return 0
@@ -266,15 +265,15 @@ class Functions(RowTable):
                 self.block_rules[i] = cython.cast(cython.uint, rule)
             else:
                 if i == 0 and offset:
-                    self.put_at(start, NOTHING)
-                self.put_at(start + offset, cython.cast(cython.uint, rule))
-        return self.repeat(entry, count) if masked else 1
+                    table.put(start, NO_RULE)
+                table.put(start + offset, cython.cast(cython.uint, rule))
+        return self.repeat(table, entry, count) if masked else 1
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def repeat(self, entry: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.int:
-        """Put the rows of a function whose blocks are alike; 0 where that would be too many."""
+    def repeat(self, table: RowTable, entry: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.int:
+        """Put the rows of a function whose rows repeat in each block; 0 if there are too many."""
         start: cython.ulonglong = self._starts[entry]
         size: cython.ulonglong = self._ends[entry] - start
         block: cython.ulonglong = self._blocks[entry]
@@ -283,22 +282,22 @@ class Functions(RowTable):
         rule: cython.longlong
         i: cython.Py_ssize_t
         if count == 1 and self.block_starts[0] == 0:
-            return self.put_at(start, self.block_rules[0]) + 1
+            return table.put(start, self.block_rules[0]) + 1
         if self.abi == AMD64 and late and block == PLT_BLOCK and start % PLT_BLOCK == 0 and self.is_plt():
-            # What `.eh_frame` says of a lazy procedure linkage table with one expression.
+            # A lazy procedure linkage table, for which `.eh_frame` has one expression.
             self.key[0] = kinds.CFA_PLT | self.stack_pointer << 8 | late << 16 | ((self.key[0] - EIGHT) & HIGH_HALF)
             rule = self.rules.intern(cython.address(self.key[0]))
-            return self.put_at(start, cython.cast(cython.uint, rule)) + 1
+            return table.put(start, cython.cast(cython.uint, rule)) + 1
         if (size / block + 1) * cython.cast(cython.ulonglong, count + 1) > cython.cast(
             cython.ulonglong, min(self.max_rows, self.budget)
         ):
             return 0
         while at < size:
             if self.block_starts[0]:
-                self.put_at(start + at, NOTHING)
+                table.put(start + at, NO_RULE)
             for i in range(count):
                 if at + self.block_starts[i] < size:
-                    self.put_at(start + at + self.block_starts[i], self.block_rules[i])
+                    table.put(start + at + self.block_starts[i], self.block_rules[i])
             at += block
             self.budget -= count
         return 1
@@ -307,7 +306,7 @@ class Functions(RowTable):
     @cython.nogil
     @cython.exceptval(check=False)
     def is_plt(self) -> cython.bint:
-        """Whether the key at hand, a block's second row, says the same as the first but for eight bytes more stack."""
+        """Whether the key, of a block's second row, is that of the first with eight bytes more on the stack."""
         found: cython.longlong
         self.key[0] -= EIGHT
         found = self.rules.find(cython.address(self.key[0]))
@@ -321,22 +320,22 @@ class Functions(RowTable):
     @cython.nogil
     @cython.exceptval(check=False)
     def set_outermost(self, info: cython.uint) -> cython.int:
-        """The key of a frame without caller."""
+        """Set the key to that of a frame without caller."""
         self.key[0] = 0
         self.key[1] = 0
         self.key[2] = 0
-        self.key[3] = kinds.FLAG_OUTERMOST | (kinds.FLAG_SIGNAL if info & 0x80 else 0)
+        self.key[3] = kinds.FLAG_OUTERMOST | (kinds.FLAG_SIGNAL if info & SIGNAL else 0)
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def read_row(self, entry: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Make the key of the row whose info byte is at ``at``; its bytes from there on, -1 where it is damaged."""
+        """Set the key to that of the row whose info byte is at ``at``; the row's bytes from there on, -1 if damaged."""
         info: cython.uint = self.base[at]
         count: cython.Py_ssize_t = info >> 1 & 15
         width: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, 1) << (info >> 5 & 3)
-        flexible: cython.bint = self._attributes[entry] == 1
+        flexible: cython.bint = self._attributes[entry] == FLEXIBLE
         i: cython.Py_ssize_t
         if width > 4 or at + 1 + count * width > self.row_end:
             return -1
@@ -345,8 +344,8 @@ class Functions(RowTable):
             return 1
         for i in range(count):
             self.words[i] = self.signed(at + 1 + i * width, width)
-        self.key[3] = kinds.FLAG_SIGNAL if self._infos[entry] & 0x80 else 0
-        if info & 0x80 and self.abi <= 2:
+        self.key[3] = kinds.FLAG_SIGNAL if self._infos[entry] & SIGNAL else 0
+        if info & 0x80 and self.abi <= AARCH64_LITTLE:
             self.key[3] |= kinds.FLAG_SIGNED
         if not (self.flexible(count, width) if flexible else self.plain(count, info)):
             return -1
@@ -365,8 +364,8 @@ class Functions(RowTable):
     @cython.nogil
     @cython.exceptval(check=False)
     def saved(self, value: cython.longlong) -> cython.ulonglong:
-        """A register that is saved at an offset from the call frame address; version 2 on s390x has odd offsets that
-        name a register instead. 0 for a register that is not known."""
+        """The word of a register that is saved at an offset from the call frame address; in version 2 on s390x an odd
+        offset names a register instead. 0 for a register that rules cannot name."""
         if self.abi == S390X and self.version == 2 and value & 1:
             if value < 0 or cython.cast(cython.ulonglong, value >> 1) >= self.known:
                 return 0
@@ -377,7 +376,7 @@ class Functions(RowTable):
     @cython.nogil
     @cython.exceptval(check=False)
     def plain(self, count: cython.Py_ssize_t, info: cython.uint) -> cython.bint:
-        """The key of a row of the default kind, False where it is damaged."""
+        """Set the key to that of a default row; False if it is damaged."""
         offset: cython.longlong = self.words[0]
         place: cython.Py_ssize_t = 1
         if count > 3:
@@ -409,7 +408,7 @@ class Functions(RowTable):
     @cython.nogil
     @cython.exceptval(check=False)
     def flexible(self, count: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.bint:
-        """The key of a row of the flexible kind, False where it is damaged."""
+        """Set the key to that of a flexible row; False if it is damaged."""
         mask: cython.ulonglong = ((cython.cast(cython.ulonglong, 1) << (8 * width - 1)) << 1) - 1
         control: cython.ulonglong
         register: cython.ulonglong

@@ -5,9 +5,9 @@ cdef class SectionRules:
     cdef readonly unsigned long long stack_pointer
     cdef readonly unsigned long long frame_pointer
     cdef readonly int column
-    # How many registers have a number, and those that a function gives back.
+    # How many registers rules may name, and those that calls preserve.
     cdef readonly unsigned long long known
-    cdef object kept
+    cdef object callee_saved
     # Keys, their numbers in the rule set, and slots of a hash of them.
     cdef unsigned long long[::1] _keys
     cdef unsigned int[::1] _of_key

@@ -1,44 +1,37 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
 """The distinct rules of an SFrame section, each converted once.
 
-SFrame follows the call frame address, the return address and the frame pointer; these make a *key*, whose words are of
-the kind, the register (8 bits from the 8th on), what a lazy procedure linkage table needs (8 from the 16th) and the
-offset (32 from the 32nd). Other registers that a function gives back are undefined in its rules: it may have saved
-them, but where is not said.
+SFrame describes the call frame address, the return address and the frame pointer; these make a *key*, whose words have
+the kind, the register (8 bits from the 8th on), the first byte of a lazy linkage stub at which it has pushed (8 from
+the 16th) and the offset (32 from the 32nd). Other callee-saved registers are undefined in its rules: they may be saved,
+but SFrame does not describe where.
 """
 
 import os
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, LOW_HALF, NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, LOW_HALF
 from cython.cimports.undwarf.tables import rule_kinds as kinds
+from cython.cimports.undwarf.tables.rule_format import NO_RULE
 
 from undwarf.column import longer, zeros
 from undwarf.dwarf.operations import BREG0
-from undwarf.tables import registers_aarch64, registers_s390x, registers_x86_64
 from undwarf.tables.cfi.pointers import leb
-from undwarf.tables.sframe.header import AMD64, S390X, S390X_BIAS
+from undwarf.tables.registers import ARCHITECTURES, X86_64_COUNT
+from undwarf.tables.sframe.header import AMD64, MACHINES, S390X, S390X_BIAS
 
 KEY = cython.declare(cython.Py_ssize_t, 4)
 """Words of a key: call frame address, return address, frame pointer, and flags."""
 
 
-def registers_of(abi: int) -> tuple[int, int, int, int, tuple[int, ...]]:
-    """Stack pointer, frame pointer, return address, how many have a number, and those a function gives back."""
-    if abi == S390X:
-        return 15, 11, registers_s390x.RETURN_ADDRESS, 32, registers_s390x.KEPT
-    if abi == AMD64:
-        return 7, 6, registers_x86_64.RETURN_ADDRESS, 17, registers_x86_64.KEPT
-    return 31, 29, registers_aarch64.RETURN_ADDRESS, 32, registers_aarch64.KEPT
-
-
 @cython.final
 @cython.cclass
 class SectionRules:
-    """What keys of one section are in the rule set; ``stack_pointer`` and its like are registers of its machine."""
+    """The numbers in the rule set of one section's keys; ``stack_pointer`` and the like are registers of its
+    machine."""
 
-    kept: Any
+    callee_saved: Any
     _keys: Any
     _of_key: Any
     _slots: Any
@@ -48,7 +41,12 @@ class SectionRules:
         self.abi = abi
         self.rules = rules
         self.source = source
-        self.stack_pointer, self.frame_pointer, self.column, self.known, self.kept = registers_of(abi)
+        machine = ARCHITECTURES[MACHINES[abi]]
+        self.stack_pointer = machine.stack_pointer
+        self.frame_pointer = machine.frame_pointer
+        self.column = machine.return_address
+        self.callee_saved = machine.callee_saved
+        self.known = X86_64_COUNT if abi == AMD64 else 32
         self._keys = zeros("Q", KEY * 64)
         self._of_key = zeros("I", 64)
         self._slots = zeros("I", 256)
@@ -63,7 +61,7 @@ class SectionRules:
     @cython.exceptval(check=False)
     @cython.locals(key="const unsigned long long *", other="const unsigned long long *")
     def _slot(self, key: Any) -> cython.Py_ssize_t:
-        """Where a key is, or is to be put."""
+        """The slot of a key, or the free one for it."""
         value: cython.ulonglong = 0
         i: cython.Py_ssize_t
         at: cython.Py_ssize_t
@@ -86,7 +84,7 @@ class SectionRules:
     @cython.exceptval(-2)
     @cython.locals(key="const unsigned long long *")
     def find(self, key: Any) -> cython.longlong:
-        """The number of the rule of a key, -1 where it is new."""
+        """The number of a key's rule, -1 if the key is new."""
         number: cython.longlong = -1
         found: cython.uint = self._slots[self._slot(key)]
         if found:
@@ -98,7 +96,7 @@ class SectionRules:
     @cython.exceptval(-2)
     @cython.locals(key="const unsigned long long *")
     def intern(self, key: Any) -> cython.longlong:
-        """The number of the rule of a key, which is made if it is new; NOTHING where the set is full."""
+        """The number of a key's rule, which is added if the key is new; NO_RULE if the set is full."""
         number: cython.longlong = self.find(key)
         if number < 0:
             with cython.gil:
@@ -125,11 +123,11 @@ class SectionRules:
     @cython.cfunc
     @cython.exceptval(-1)
     def _widen(self) -> cython.int:
-        """Double the room for keys."""
+        """Double the capacity."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = self._of_key.shape[0]
-        self._keys = longer(self._keys, KEY * self._count, 2 * KEY * room)
-        self._of_key = longer(self._of_key, self._count, 2 * room)
+        capacity: cython.Py_ssize_t = self._of_key.shape[0]
+        self._keys = longer(self._keys, KEY * self._count, 2 * KEY * capacity)
+        self._of_key = longer(self._of_key, self._count, 2 * capacity)
         self._slots = zeros("I", 2 * self._slots.shape[0])
         for i in range(self._count):
             self._slots[self._slot(cython.address(self._keys[KEY * i]))] = cython.cast(cython.uint, i + 1)
@@ -139,7 +137,9 @@ class SectionRules:
         """A key as a rule of the set."""
         cfa, return_address, frame_pointer, flags = key
         column = int(self.column)
-        registers = {int(number): (kinds.UNDEFINED, 0, 0) for number in self.kept if number != int(self.frame_pointer)}
+        registers = {
+            int(number): (kinds.UNDEFINED, 0, 0) for number in self.callee_saved if number != int(self.frame_pointer)
+        }
         if flags & kinds.FLAG_OUTERMOST:
             registers = {column: (kinds.UNDEFINED, 0, 0)}
         else:
@@ -148,7 +148,7 @@ class SectionRules:
                 if kind == kinds.REGISTER_PLUS:
                     expression = self.rules.expressions.add(bytes((BREG0 + base, *leb(value, signed=True))))
                     if expression < 0:
-                        return NOTHING
+                        return NO_RULE
                     kind, base, value = kinds.IS_EXPRESSION, 0, expression
                 elif kind == kinds.REGISTER:
                     base, value = 0, base
@@ -169,7 +169,7 @@ class SectionRules:
                 )
             )
         except OverflowError:
-            return NOTHING
+            return NO_RULE
 
 
 def _as_signed(value: int) -> int:

@@ -1,18 +1,17 @@
 """Unwind rules of AArch64 procedure linkage tables, for which linkers write none.
 
-A stub leaves the stack alone and the return address in the link register; only the table's header, which asks the
-loader for an address, pushes x16 and x30. Source: ELF for the Arm 64-bit Architecture, "Procedure linkage tables", and
-what GNU ld and lld write.
+A stub does not change the stack, and the return address is in the link register; only the table's header, which asks
+the loader for an address, pushes x16 and x30. Source: ELF for the Arm 64-bit Architecture, "Procedure linkage tables",
+and the output of GNU ld and lld.
 """
 
 from undwarf.elf import ElfFile
-from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
+from undwarf.tables.python_rows import PairSource
+from undwarf.tables.registers import AARCH64_SP, X30
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.stubs.common import StubTables
+from undwarf.tables.stubs.sections import table_ranges
 
-CODE = 5
-
-_LINK, _STACK = 30, 31
 _PUSH = (0xA9BF7BF0).to_bytes(4, "little")
 """stp x16, x30, [sp, #-16]!"""
 _LANDING = (0xD503245F).to_bytes(4, "little")
@@ -20,36 +19,24 @@ _LANDING = (0xD503245F).to_bytes(4, "little")
 _HEADER = 32
 
 
-class Stubs(StubTables):
-    """The linkage tables of one file."""
-
-    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
-        places = []
-        for name in (".iplt", ".plt", ".plt.got", ".plt.sec"):
-            section = elf.section(name)
-            if section is not None and section.size:
-                places.append((section.address, section.address + section.size))
-        places.sort()
-        super().__init__(places)
-        self._elf = elf
-        self._plain = rules.add((CFA_REGISTER, _STACK, 0, 0), {}, column=_LINK, source=CODE)
-        saved = {_LINK: (AT_CFA, -8, 0)}
-        self._pushed = rules.add((CFA_REGISTER, _STACK, 16, 0), saved, column=_LINK, source=CODE)
-
-    def _all(self, piece: int) -> list[tuple[int, int]]:
-        start, end = self.starts[piece], self.ends[piece]
-        head = bytes(self._elf.read(start, min(8, end - start)) or b"")
-        push = head.find(_PUSH) if head.startswith((_PUSH, _LANDING + _PUSH)) else -1
-        if push < 0:
-            return [(start, self._plain)]
-        found = [(start, self._plain), (start + push + 4, self._pushed)]
-        return found if end - start <= _HEADER else [*found, (start + _HEADER, self._plain)]
-
-
-def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:
+def stubs(elf: ElfFile, rules: RuleSet) -> PairSource | None:
     """The tables of a file, None if it has none."""
+    ranges = table_ranges(elf)
+    if not ranges:
+        return None
     try:
-        made = Stubs(elf, rules)
+        plain = rules.add((CFA_REGISTER, AARCH64_SP, 0, 0), {}, column=X30, source=RuleSource.CODE)
+        saved = {X30: (AT_CFA, -8, 0)}
+        pushed = rules.add((CFA_REGISTER, AARCH64_SP, 16, 0), saved, column=X30, source=RuleSource.CODE)
     except OverflowError:
         return None
-    return made if len(made.starts) else None
+
+    def rows_of(start: int, end: int) -> list[tuple[int, int]]:
+        head = bytes(elf.read(start, min(8, end - start)) or b"")
+        push = head.find(_PUSH) if head.startswith((_PUSH, _LANDING + _PUSH)) else -1
+        if push < 0:
+            return [(start, plain)]
+        found = [(start, plain), (start + push + 4, pushed)]
+        return found if end - start <= _HEADER else [*found, (start + _HEADER, plain)]
+
+    return PairSource(ranges, rows_of, apart=True)

@@ -1,23 +1,20 @@
-"""Unwind rules of x86-64's procedure linkage tables where the linker wrote none: those of static programs (GNU ld), and
-all that lld makes.
+"""Unwind rules of x86-64's procedure linkage tables for which the linker wrote none: those of static programs (GNU ld),
+and all of lld.
 
-Stubs are jumps and pushes, so one pass over a table's instructions tells how much lies on the stack at each. Behind a
-jump another stub begins, or the part of one that is entered with nothing pushed. Only the table's header, which begins
-by pushing what the loader left in the second slot of `.got.plt`, is entered with a number pushed. Source: System V ABI,
-AMD64 supplement, "Procedure Linkage Table", and what GNU ld, gold and lld write.
+Stubs are jumps and pushes, so that one pass over a table's instructions gives the stack depth at each. After a jump
+another stub begins, or the part of one that is entered with nothing pushed. Only the table's header, which begins by
+pushing what the loader stored in the second slot of `.got.plt`, is entered with a number pushed. Source: System V ABI,
+AMD64 supplement, "Procedure Linkage Table", and the output of GNU ld, gold and lld.
 """
 
 from undwarf.elf import ElfFile
-from undwarf.elf.headers import Section
-from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER
+from undwarf.tables.python_rows import PairSource
+from undwarf.tables.registers import RIP, RSP
+from undwarf.tables.rule_format import NO_RULE
+from undwarf.tables.rule_kinds import AT_CFA, CFA_REGISTER, RuleSource
 from undwarf.tables.rule_set import RuleSet
-from undwarf.tables.stubs.common import StubTables
-from undwarf.tables.words import NO_RULE
+from undwarf.tables.stubs.sections import table_ranges
 
-CODE = 5
-
-_NAMES = (".plt", ".iplt", ".plt.got", ".plt.sec", ".plt.bnd")
-_STACK, _RETURN_ADDRESS = 7, 16
 _PUSHES = {b"\xff\x35": 6, b"\x68": 5}
 _JUMPS = {b"\xf2\xff\x25": 7, b"\xff\x25": 6, b"\xf2\xe9": 6, b"\xe9": 5, b"\xeb": 2}
 _NOTHING = {
@@ -35,18 +32,11 @@ _NOTHING = {
     b"\xcc": 1,
 }
 """Landing marks and padding."""
-_LARGEST = 1 << 20
-"""Bytes of a table that are read: some 65,000 stubs."""
-
-
-def _sections(elf: ElfFile) -> list[Section]:
-    found = [section for section in (elf.section(name) for name in _NAMES) if section is not None and section.size]
-    return sorted(found, key=lambda section: section.address)
 
 
 def depths(code: bytes) -> list[tuple[int, int]]:
-    """(offset, bytes between the stack pointer and the call frame address) from where they hold in a table; 0 bytes
-    from where on instructions are not those of stubs."""
+    """(offset, bytes between the stack pointer and the call frame address) of a table, ascending; 0 bytes from where on
+    instructions are not those of stubs."""
     depth = 16 if code.startswith(b"\xff\x35") else 8
     found = [(0, depth)]
     at = 0
@@ -65,36 +55,19 @@ def depths(code: bytes) -> list[tuple[int, int]]:
     return found
 
 
-class Stubs(StubTables):
-    """The linkage tables of one file."""
+def stubs(elf: ElfFile, rules: RuleSet) -> PairSource | None:
+    """The tables of a file, None if it has none."""
+    ranges = table_ranges(elf)
 
-    def __init__(self, elf: ElfFile, rules: RuleSet) -> None:
-        places = [(section.address, section.address + min(section.size, _LARGEST)) for section in _sections(elf)]
-        places = [one for i, one in enumerate(places) if not i or places[i - 1][1] <= one[0]]
-        super().__init__(places)
-        self._elf = elf
-        self._rules = rules
-        self._made: dict[int, list[tuple[int, int]]] = {}
-
-    def _all(self, piece: int) -> list[tuple[int, int]]:
-        made = self._made.get(piece)
-        if made is None:
-            start, end = self.starts[piece], self.ends[piece]
-            code = bytes(self._elf.read(start, end - start) or b"")
-            made = self._made[piece] = [(start + at, self._rule(depth)) for at, depth in depths(code)]
-        return made
-
-    def _rule(self, depth: int) -> int:
-        if not depth:
-            return NO_RULE
-        saved = {_RETURN_ADDRESS: (AT_CFA, -8, 0)}
+    def rule_of(depth: int) -> int:
+        saved = {RIP: (AT_CFA, -8, 0)}
         try:
-            return self._rules.add((CFA_REGISTER, _STACK, depth, 0), saved, column=_RETURN_ADDRESS, source=CODE)
+            return rules.add((CFA_REGISTER, RSP, depth, 0), saved, column=RIP, source=RuleSource.CODE)
         except OverflowError:
             return NO_RULE
 
+    def rows_of(start: int, end: int) -> list[tuple[int, int]]:
+        code = bytes(elf.read(start, end - start) or b"")
+        return [(start + at, rule_of(depth) if depth else NO_RULE) for at, depth in depths(code)]
 
-def stubs(elf: ElfFile, rules: RuleSet) -> Stubs | None:
-    """The tables of a file, None if it has none."""
-    made = Stubs(elf, rules)
-    return made if len(made.starts) else None
+    return PairSource(ranges, rows_of, apart=True) if ranges else None

@@ -9,11 +9,11 @@ signal needs.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.tables.registers_aarch64 import RETURN_ADDRESS
-from cython.cimports.undwarf.tables.registers_x86_64 import REGISTERS
+from cython.cimports.undwarf.tables.registers import X30
+from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import NewRule, RulePointer, SavedRegister
+from cython.cimports.undwarf.tables.rule_format import ENTRIES, STRIDE
 from cython.cimports.undwarf.tables.rule_kinds import AT_REGISTER, CFA_EXPRESSION, CFA_UNDEFINED, REGISTER, UNDEFINED
-from cython.cimports.undwarf.tables.words import ENTRIES, STRIDE
 from cython.cimports.undwarf.unwind.aarch64.registers import ABSENT, LINK, PC_PLACE
 
 from undwarf.column import zeros
@@ -94,7 +94,7 @@ class PlacedRules:
                 if saved.base == ABSENT:
                     saved.kind = UNDEFINED
             number = saved.number
-            if number == RETURN_ADDRESS:
+            if number == X30:
                 saved.number = PC_PLACE
                 placed.saved[0] = saved
             saved.number = self.place(number)

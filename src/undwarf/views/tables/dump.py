@@ -17,17 +17,14 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.symbols.kernel_modules import symbols_of_module
 from undwarf.symbols.symbol_table import SymbolTable
-from undwarf.tables import registers_aarch64, registers_loongarch, registers_s390x, registers_x86_64
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
+from undwarf.tables.registers import ARCHITECTURES
 from undwarf.tables.sources import parse_order, require_supported
 
 KINDS = {"eh_frame": "cfi", "debug_frame": "cfi"}
 """What a rule's source is called in a dump, where that is not its own name."""
 
 _PLACE = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})(?:([-+])(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}))?")
-
-REGISTERS = {22: registers_s390x, 62: registers_x86_64, 183: registers_aarch64, 258: registers_loongarch}
-"""What is known of registers, by ELF machine."""
 
 
 @dataclass(slots=True)
@@ -124,10 +121,10 @@ def words_of(table: UnwindTable, number: int) -> RowWords:
     of a register for a value that is in it, ``val(cfa-8)`` for one that is an address in the frame."""
     rule = describe(table.rules, number, table.machine)
     registers = {"ra": rule.return_address}
-    kept = REGISTERS.get(table.machine)
-    if kept is not None:
-        for register in kept.KEPT:
-            name = kept.NAMES[register]
+    architecture = ARCHITECTURES.get(table.machine)
+    if architecture is not None:
+        for register in architecture.callee_saved:
+            name = architecture.names[register]
             registers[name] = rule.registers.get(name, "same")
     registers.update(rule.registers)
     plain = {name: "expr" if text[0] == "*" else text for name, text in registers.items()}

@@ -9,7 +9,8 @@ from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
 from undwarf.errors import NothingUsable
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
-from undwarf.views.tables.dump import REGISTERS, Binary, how_to_have
+from undwarf.tables.registers import ARCHITECTURES
+from undwarf.views.tables.dump import Binary, how_to_have
 
 _PLT = 3
 
@@ -197,11 +198,11 @@ class _Comparer:
         return found
 
     def _followed(self, machine: int, source: str) -> frozenset[str] | None:
-        known = REGISTERS.get(machine)
+        known = ARCHITECTURES.get(machine)
         if source not in _FOLLOWED or known is None:
             return None
-        kept = known.KEPT if _FOLLOWED[source] else ()
-        return frozenset(("ra", known.NAMES[known.FRAME_POINTER], *(known.NAMES[number] for number in kept)))
+        callee_saved = known.callee_saved if _FOLLOWED[source] else ()
+        return frozenset(("ra", *(known.names[number] for number in (known.frame_pointer, *callee_saved))))
 
     def _threshold(self, side: int, number: int) -> int:
         raw = self._tables[side].rules.words(number)

@@ -1,4 +1,4 @@
-"""One linked x86-64 program as the analysis sees it: its functions, what they do, where their jumps lead."""
+"""One linked x86-64 program: its functions, their data flow, the targets of their jumps."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -8,25 +8,25 @@ from undwarf.tables.code import operations as do
 from undwarf.tables.code.decoding import decode, only_padding
 from undwarf.tables.code.exceptions import LandingPads
 from undwarf.tables.code.flow import Flow
-from undwarf.tables.code.functions import Functions, find_functions
-from undwarf.tables.code.parts import FUNCTION, PIECE, Parts
-from undwarf.tables.code.returning import is_known
+from undwarf.tables.code.function_ranges import FunctionRanges, find_functions
+from undwarf.tables.code.jump_tables import Pointers, read_offsets, read_words
+from undwarf.tables.code.noreturn_names import is_noreturn
+from undwarf.tables.code.parts import FUNCTION, PART, Parts
 from undwarf.tables.code.rows import agreed, completed
 from undwarf.tables.code.stack_state import RuleWords, State
-from undwarf.tables.code.switches import Pointers, read_offsets, read_words
 
-__all__ = ["Binary"]
+__all__ = ["ProgramAnalysis"]
 
 _SMALL = 1 << 14
 
 
-class Binary:
-    """What :class:`Flow` asks for, and the flow of each function, made once.
+class ProgramAnalysis:
+    """Implements :class:`undwarf.tables.code.program.Program`, and keeps the flow of each function.
 
     ``others`` are files with further symbols; ``known`` starts of functions found elsewhere; ``pads`` gives the landing
-    pads of a function; ``most`` is how many bytes of code are analysed. ``holes``: only what lies between functions
-    that are known otherwise is asked for, so the whole code is not searched for who refers to whom. ``search``: much of
-    the code is not known otherwise. ``only``: the ranges that are left open, beside which nothing is looked at.
+    pads of a function; ``most`` is the limit on bytes of code that are analysed. ``holes``: only code between described
+    functions is looked up, so that the whole code is not searched for references. ``search``: much of the code is not
+    described. ``only``: open ranges, outside of which nothing is looked at.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Binary:
     ) -> None:
         self.elf = elf
         self.limits = limits
-        self.functions: Functions = find_functions(elf, others, limits, known=known, search=search, only=only)
+        self.functions: FunctionRanges = find_functions(elf, others, limits, known=known, search=search, only=only)
         self.refused: set[int] = set()
         """Functions that were too large to analyse."""
         self._pads = pads
@@ -55,10 +55,10 @@ class Binary:
         self._changed: dict[int, set[int] | None] = {}
         self._flows: dict[int, Flow] = {}
         self.kept_operations = 0
-        """Of the flows that are kept."""
+        """In all cached flows."""
         self._parts = Parts(self, self.functions, limits, holes=holes)
 
-    # -- what the flow asks -------------------------------------------------------------------------------------
+    # -- for the flow ------------------------------------------------------------------------------------------
 
     @property
     def searched(self) -> bool:
@@ -84,7 +84,7 @@ class Binary:
         return bytes(data) if data is not None else b""
 
     def operations(self, start: int, end: int) -> list[do.Operation] | None:
-        """What a stretch of code does; None where it is too large."""
+        """The operations of some code; None if it is over a limit."""
         if end - start > self.limits.code_function_bytes:
             return None
         if self._left is not None and start not in self._counted:
@@ -95,7 +95,7 @@ class Binary:
         return decode(self.code(start, end), start)[0]
 
     def is_padding(self, start: int, end: int) -> bool:
-        """Whether a stretch of code does nothing."""
+        """Whether code is padding."""
         return only_padding(self.code(start, end), start)
 
     @property
@@ -106,15 +106,15 @@ class Binary:
         return self._pointers
 
     def never_returns(self, address: int, pointer: int) -> bool:
-        """Whether a function, given by its address or by where a pointer to it lies, is known never to return."""
+        """Whether a function, given by its address or by the address of a pointer to it, never returns."""
         key = (address, pointer)
         known = self._never.get(key)
         if known is None:
-            known = self._never[key] = is_known(self._name(address, pointer))
+            known = self._never[key] = is_noreturn(self._name(address, pointer))
         return known
 
     def changed_by(self, address: int) -> set[int] | None:
-        """The registers that a function without calls of its own changes; None where that is not known."""
+        """The registers that a leaf function changes; None if that is unknown."""
         if address not in self._changed:
             found = self.range_at(address)
             known = None
@@ -126,7 +126,7 @@ class Binary:
         return self._changed[address]
 
     def _name(self, address: int, pointer: int) -> str:
-        """The name of a function that is called; of a stub, that of the function it leads to."""
+        """The name of a called function; of a stub, that of its target."""
         if address:
             name = self.functions.names.get(address)
             if name is not None:
@@ -141,7 +141,7 @@ class Binary:
         return self.pointers.symbol_at(pointer) if pointer else ""
 
     def table(self, kind: int, address: int, base: int, count: int, start: int, end: int) -> list[int]:
-        """Where the entries of a jump table lead to; it ends at the first that leads out of the function."""
+        """The targets of a jump table, up to the first outside of the function."""
         most = count or 1024
         found = []
         if kind == do.OFFSETS:
@@ -157,25 +157,25 @@ class Binary:
         return found
 
     def landing_pads(self, start: int) -> list[tuple[int, int, int]]:
-        """(first, behind, target) of calls that may end at a landing pad."""
+        """(first, end, target) of ranges of calls with a landing pad."""
         return self._pads.of(start) if self._pads is not None else []
 
     # -- functions ----------------------------------------------------------------------------------------------
 
     def flow(self, number: int) -> Flow:
-        """The flow of one function. Those used last are kept, as many as have ``limits.code_kept`` operations."""
+        """The flow of one function. Those used last are cached, with ``limits.code_kept`` operations in all."""
         flow = self._flows.pop(number, None)
         if flow is None:
             start, end = self.functions.starts[number], self.functions.ends[number]
             step = self.functions.stubs.get(start)
             entries = None
-            # What is too large is refused below; nothing is made of it before.
+            # What is too large is refused below.
             if step is not None and end - start <= self.limits.code_function_bytes:
                 entries = [(at, 8) for at in range(start, end, step)]
                 if self.code(start, start + 2) == b"\xff\x35":
-                    # Where the others go to when they have pushed their number.
+                    # The header, to which stubs jump after pushing their number.
                     entries[0] = start, 16
-                    # Until it is bound a stub's jump leads to what is behind it.
+                    # Until it is bound, the jump of a stub goes to the instruction after it.
                     if self.code(start + step, start + step + 2) == b"\xff\x25":
                         entries += [(at + 6, 8) for at in range(start + step, end - 6, step)]
             flow = Flow(self, start, end, entries=entries, stubs=step is not None)
@@ -189,36 +189,36 @@ class Binary:
         return flow
 
     def rows(self, number: int) -> "list[tuple[int, RuleWords | None]]":
-        """(address, rule) of one range, ascending; None where nothing is known."""
+        """(address, rule) of one range, ascending; None where the rule is unknown."""
         start, end = self.functions.starts[number], self.functions.ends[number]
         if start == self.elf.entry:
-            # Nobody called what the kernel starts.
+            # The kernel starts it without a call.
             return [(start, None)]
         self._parts.forget_owners()
         kind = self._parts.kind(number)
-        if kind == PIECE:
+        if kind == PART:
             flows = [flow for owner in self._parts.owners(number) if (start, end) in (flow := self.flow(owner)).pieces]
             if not any(start in flow.states for flow in flows) and self._parts.looks_called(number):
-                # A function that others enter on the way.
+                # A function that others jump into.
                 flows.append(self.flow(number))
             return agreed([flow.rows(start, end) for flow in flows]) if flows else [(start, None)]
         if kind != FUNCTION:
             return [(start, None)]
         flow = self.flow(number)
-        made = flow.rows(start, end)
-        if all(rule is not None for _, rule in made) or flow.defect:
-            return made
-        # What it does not reach itself may be a function of its own that is jumped to in place of a call.
+        rows = flow.rows(start, end)
+        if all(rule is not None for _, rule in rows) or flow.defect:
+            return rows
+        # Code that its flow does not reach may be the target of tail calls.
         others = [
             other.rows(start, end)
             for owner in self._parts.owners(number)
             if (start, end) in (other := self.flow(owner)).pieces
         ]
-        return completed(made, sorted((at, behind) for at, (_, behind) in flow.blocks.items()), others, end)
+        return completed(rows, sorted((at, after) for at, (_, after) in flow.blocks.items()), others, end)
 
     def state_at(self, number: int, address: int) -> Iterator[State]:
-        """What the flows that go through a range have at one of its addresses."""
-        for owner in self._parts.owners(number) if self._parts.kind(number) == PIECE else [number]:
+        """The states at one address of a range, in the flows that go through it."""
+        for owner in self._parts.owners(number) if self._parts.kind(number) == PART else [number]:
             state = self.flow(owner).state_at(address)
             if state is not None:
                 yield state

@@ -1,9 +1,9 @@
-"""Functions of common libraries that never return to their caller."""
+"""Names of functions that never return: those of common libraries, of language runtimes and of the kernel."""
 
 import re
 from functools import cache
 
-__all__ = ["is_known"]
+__all__ = ["is_noreturn", "is_panic"]
 
 _NAMES = frozenset(
     {
@@ -21,11 +21,13 @@ _NAMES = frozenset(
         "_Py_FatalErrorFunc", "Py_ExitStatusException", "__svfscanf_fail",
     }
 )  # fmt: skip
+_PANICS = frozenset(("panic", "do_exit"))
+"""Of the kernel; a program's own functions of these names may return."""
 
 
 @cache
-def _shapes() -> re.Pattern[str]:
-    """What mangled names of such functions begin with."""
+def _mangled() -> re.Pattern[str]:
+    """Prefixes of mangled names, of C++ and of Rust."""
     return re.compile(
         r"_ZSt\d+__throw_\w+|_ZN(St|10__cxxabiv1)\d+__(throw|terminate)\w*"
         r"|_ZN4core9panicking\d*\w*|_ZN4core6option\d+(expect|unwrap)_failed\w*|_ZN4core6result\d+unwrap_failed\w*"
@@ -35,19 +37,30 @@ def _shapes() -> re.Pattern[str]:
 
 
 @cache
-def _reports() -> re.Pattern[str]:
-    """Sanitizers' functions that end the program; those that let it go on are called otherwise (`compiler-rt`)."""
+def _sanitizer_reports() -> re.Pattern[str]:
+    """Reports of sanitizers that end the program; those after which it continues have other names (compiler-rt)."""
     return re.compile(
         r"__asan_report_(exp_)?(load|store)(\d+|_n)$|__ubsan_handle_(\w+_abort|builtin_unreachable|missing_return)$"
         r"|__msan_warning(_with_origin)?_noreturn$"
     )
 
 
-def is_known(name: str) -> bool:
-    """Whether a function of this name never returns."""
+@cache
+def _rust_panics() -> re.Pattern[str]:
+    """What begins a panic in Rust; other functions of these modules count panics."""
+    return re.compile(r"core(9|::)panicking|std(9|::)panicking(\d+|::)(begin_panic|rust_panic)")
+
+
+def is_noreturn(name: str) -> bool:
+    """Whether a function of this symbol never returns, whatever program it is in."""
     base = name.split("@", 1)[0]
     if base in _NAMES:
         return True
     if base.startswith("_Z"):
-        return _shapes().match(base) is not None
-    return base.startswith("__") and _reports().match(base) is not None
+        return _mangled().match(base) is not None
+    return base.startswith("__") and _sanitizer_reports().match(base) is not None
+
+
+def is_panic(name: str) -> bool:
+    """Whether a function, of the kernel or of Rust, mangled or not, ends the thread by its name."""
+    return name in _PANICS or ("panicking" in name and bool(_rust_panics().search(name)))

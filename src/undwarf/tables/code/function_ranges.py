@@ -1,4 +1,4 @@
-"""Where functions are in a linked x86-64 program: symbols, stubs, the program's entry; else what the code refers to."""
+"""The functions of a linked x86-64 program: from symbols, stubs and its entry; else from references in the code."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -9,30 +9,30 @@ from struct import iter_unpack
 
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import PF_X, SHF_EXECINSTR, SHT_PROGBITS
 from undwarf.limits import Limits
 from undwarf.tables.code.decoding import IDLE, only_padding
 from undwarf.tables.code.reference_columns import distinct, round_targets, split_at, within
 from undwarf.tables.code.references import CodeReferences
+from undwarf.tables.stubs.sections import NAMES as STUB_SECTIONS
 
-__all__ = ["Functions", "find_functions"]
+__all__ = ["FunctionRanges", "find_functions"]
 
-_SHF_EXECUTABLE = 4
-_SHT_PROGBITS = 1
 _FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
-_PF_X = 1
 _ADDRESSES = (1 << 64) - 1
-"""Code that is said to go on beyond all addresses is damage."""
+"""Code past the last address is damage."""
 _JUMPS = {0xE9: 5, 0xEB: 2}
-"""The first bytes of unconditional jumps, and how long these are."""
-_STUBS = {".plt": 16, ".plt.sec": 16, ".plt.got": 8, ".plt.bnd": 16, ".iplt": 16}
+"""First bytes of unconditional jumps, and their lengths."""
+_STUBS = dict.fromkeys(STUB_SECTIONS, 16) | {".plt.got": 8}
+"""The bytes of a stub, by section."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Functions:
-    """Sorted, disjoint ranges of code: each from a function's start to the next. ``names`` are those known by address;
-    ``stubs`` the ranges that hold a linker's stubs, and how many bytes each has. ``searched``: some may be missing,
-    since nothing but the code itself tells of them; ``references`` are what was found in it then."""
+class FunctionRanges:
+    """Sorted, disjoint ranges of code, each from a function's start to the next. ``names`` are by address; ``stubs``
+    gives the ranges of linkers' stubs, and the bytes of each stub. ``searched``: functions were searched for in the
+    code, so that some may be missing; ``references`` are what the search found."""
 
     starts: memoryview = field(default_factory=lambda: zeros("Q", 0))
     ends: memoryview = field(default_factory=lambda: zeros("Q", 0))
@@ -40,7 +40,7 @@ class Functions:
     stubs: dict[int, int] = field(default_factory=dict)
     code: list[tuple[int, int]] = field(default_factory=list)
     partial: bool = False
-    """Whether these are those of some ranges of the program's code alone."""
+    """Whether these are only the functions of some ranges of the program's code."""
     searched: bool = False
     references: CodeReferences | None = None
 
@@ -51,7 +51,7 @@ class Functions:
 
 
 def _symbols(elf: ElfFile, limits: Limits, lows: "array[int]", highs: "array[int]") -> Iterable[tuple[int, str]]:
-    """(address, name) of functions whose address lies in one of some sorted ranges, from ``lows`` to ``highs``."""
+    """(address, name) of functions in sorted ranges, from ``lows`` to ``highs``."""
     for table_name, strings_name in ((".symtab", ".strtab"), (".dynsym", ".dynstr")):
         table = elf.section_data(table_name)
         strings = elf.section_data(strings_name)
@@ -59,7 +59,7 @@ def _symbols(elf: ElfFile, limits: Limits, lows: "array[int]", highs: "array[int
             continue
         words = array("Q", bytes(table[: len(table) // 24 * 24]))
         values = words[1::3]
-        # Few of a large file's symbols lie in what is left open.
+        # Few of a large file's symbols are in open code.
         wanted = set(within(values, lows, highs))
         text = bytes(strings) if wanted else b""
         for number in compress(count(), map(wanted.__contains__, values)) if wanted else ():
@@ -79,17 +79,17 @@ def find_functions(
     known: Iterable[int] = (),
     search: bool = False,
     only: "list[tuple[int, int]] | None" = None,
-) -> Functions:
+) -> FunctionRanges:
     """The functions of a program. ``others`` are files with further symbols of it, ``known`` starts of functions from
-    elsewhere. Without any of these, or with exported ones only, these leaving much open (``search``), the code itself
-    is searched for what it calls, jumps to, and takes the address of. ``only`` are sorted ranges of code that is left
-    open otherwise: it alone is searched, and functions also begin behind its returns."""
-    found = Functions()
+    elsewhere. If there are none of these, or only exported ones that leave much open (``search``), the code is searched
+    for what it calls, jumps to, and takes the address of. ``only`` are sorted ranges of code that other sources leave
+    open: they alone are searched, and functions also begin after their returns."""
+    found = FunctionRanges()
     code: list[tuple[int, int]] = []
     starts: set[int] = set()
     stubs: list[tuple[int, int]] = []
     for section in elf.sections:
-        if section.flags & _SHF_EXECUTABLE and section.type == _SHT_PROGBITS and section.size:
+        if section.flags & SHF_EXECINSTR and section.type == SHT_PROGBITS and section.size:
             held = elf.section_data(section)
             if held is None or not len(held):
                 continue
@@ -105,7 +105,7 @@ def find_functions(
                 found.stubs[section.address] = step
                 stubs.append((section.address, end))
     if not code:
-        code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & _PF_X]
+        code = [(one.address, one.address + one.file_size) for one in elf.loads if one.flags & PF_X]
         code = [(start, end) for start, end in code if end <= _ADDRESSES]
     code = _apart(code, len(elf.data))
     if only is not None:
@@ -144,10 +144,10 @@ def find_functions(
         found.searched = True
         found.references = CodeReferences(elf, code, limits)
         if only is not None:
-            ordered.extend(_behind_ends(elf, found.references, code))
+            ordered.extend(_after_ends(elf, found.references, code))
             ordered = array("Q", sorted(ordered))
         _discover(found.references, ordered, code)
-    # What lies before a section's first function is its own.
+    # Code before a section's first function is one of its own.
     ordered.extend(lows)
     ordered = array("Q", distinct(ordered).tobytes())
     for start, end in stubs if only is None else [one for one in stubs if inside(one[0])]:
@@ -157,35 +157,34 @@ def find_functions(
 
 
 def _discover(references: CodeReferences, starts: "array[int]", code: list[tuple[int, int]]) -> None:
-    """Add to known starts of functions the addresses that the code calls, those it takes, and round ones it jumps to
-    from other functions."""
+    """Add to known starts the addresses that the code calls, those it takes, and aligned ones that other functions jump
+    to."""
     lows, highs = array("Q", [start for start, _ in code]), array("Q", [end for _, end in code])
     for column in (references.called, references.taken):
         starts.frombytes(within(column, lows, highs).cast("B"))
-    # Functions that are only jumped to, in place of a call. Parts of functions that are taken for such are told from
-    # them later, since others go there with a frame.
+    # Targets of tail calls. Parts of functions among them are recognised later: jumps to them come with a frame.
     jumped = round_targets(references.sources, references.targets, distinct(starts))
     starts.frombytes(within(jumped, lows, highs).cast("B"))
 
 
 def _apart(ranges: Iterable[tuple[int, int]], size: int) -> list[tuple[int, int]]:
-    """Sorted ranges of code without what earlier ones have, and no more in all than the ``size`` bytes of the file:
-    damaged headers are empty, overlap, or name the same bytes many times."""
+    """Sorted ranges of code without overlaps, limited in all to the ``size`` of the file: damaged headers are empty,
+    overlap, or name the same bytes many times."""
     found: list[tuple[int, int]] = []
-    behind = 0
+    covered = 0
     for start, end in sorted(ranges):
-        first = max(start, behind)
+        first = max(start, covered)
         last = min(end, first + size)
         if last > first:
             found.append((first, last))
-            behind = last
+            covered = last
             size -= last - first
     return found
 
 
-def _behind_ends(elf: ElfFile, references: CodeReferences, code: list[tuple[int, int]]) -> Iterator[int]:
-    """The round addresses that only padding is in front of behind a return or an unconditional jump, and to which
-    nothing jumps: nothing but the start of a function, called from elsewhere, makes such an address of use."""
+def _after_ends(elf: ElfFile, references: CodeReferences, code: list[tuple[int, int]]) -> Iterator[int]:
+    """Aligned addresses after a return or an unconditional jump and padding, to which nothing jumps: only the start of
+    a function, called from elsewhere, is of use there."""
     jumped = set(references.targets)
     jumps, returned = references.sources, references.returned
     for start, end in code:

@@ -3,28 +3,27 @@
 from struct import iter_unpack
 
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import SHT_RELA
 from undwarf.limits import Limits
 from undwarf.tables.code.reference_columns import bound, distinct, last_at, relocated
 
-_SHT_RELA = 4
-
 
 class Pointers:
-    """Words that a program's start-up code relocates: what they hold then, and the symbols that they are bound to.
-    Where several relocations name one word, the last one counts."""
+    """Words that a program's start-up code relocates: their values, and the symbols that they are bound to. If several
+    relocations name one word, the last one counts."""
 
     def __init__(self, elf: ElfFile, limits: Limits) -> None:
         self._elf = elf
         self._sections: list[_Relocations] = []
         for section in elf.sections:
-            if section.type != _SHT_RELA or not section.flags & 2:
+            if section.type != SHT_RELA or not section.flags & 2:
                 continue
             data = elf.section_data(section)
             if data is not None and len(data) // 24 <= limits.symbols:
                 self._sections.append(_Relocations(elf, data[: len(data) // 24 * 24].cast("Q"), section.link))
 
     def value_at(self, address: int, otherwise: int) -> int:
-        """What a word holds, ``otherwise`` where nothing relocates it or its symbol is of another file."""
+        """The value of a word, ``otherwise`` if nothing relocates it or its symbol is of another file."""
         for one in reversed(self._sections):
             at = last_at(one.addresses, address)
             if at >= 0:
@@ -40,12 +39,12 @@ class Pointers:
         return ""
 
     def targets(self) -> memoryview:
-        """All that words hold (Q), rising."""
+        """All values (Q), ascending."""
         found = bytearray()
         for one in self._sections:
             found += one.values.cast("B")
-        made: memoryview = distinct(memoryview(found).cast("Q"))
-        return made
+        values: memoryview = distinct(memoryview(found).cast("Q"))
+        return values
 
 
 class _Relocations:

@@ -1,4 +1,4 @@
-"""What operations do to the registers and the stack words of a state."""
+"""Transfer functions: how operations change the registers and the stack words of a state."""
 
 from collections.abc import Callable
 
@@ -17,30 +17,30 @@ from undwarf.tables.code.stack_state import (
     WORD,
 )
 
-__all__ = ["CLOBBERED", "Effects", "table_entry"]
+__all__ = ["CLOBBERED", "Transfer", "table_entry"]
 
 CLOBBERED = (0, 1, 2, 4, 5, 8, 9, 10, 11)
-"""Registers that a call does not keep (System V ABI, 3.2.1)."""
+"""Caller-saved registers (System V ABI, 3.2.1)."""
 
 _IN_RULES = (3, 6, 7, 10, 12, 13, 14, 15)
-"""Registers by which a rule may name the frame, or whose place it tells."""
+"""Registers that rules are relative to or restore."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 Registers = list[int]
 Words = dict[int, int]
-Effect = Callable[[Registers, Words, Operation], bool]
-"""What a kind of operation does to a state; whether the rule may be another one then."""
+TransferFunction = Callable[[Registers, Words, Operation], bool]
+"""Applies an operation to a state; whether the rule may change by it."""
 
 
 def table_entry(kind: int, registers: Registers, base: int, displacement: int) -> int:
-    """The value that is an entry, OFFSET or WORD, of the table at register ``base`` (-1: none) plus a displacement."""
+    """The value of an entry, OFFSET or WORD, of the table at register ``base`` (-1: none) plus a displacement."""
     at = registers[base] if base >= 0 else CONSTANT
     return kind + ((at - CONSTANT + displacement) & _MASK) if CONSTANT <= at < OFFSET else 0
 
 
 def _restored(registers: Registers) -> None:
-    """The stack pointer is what it was at the entry again; copies of it are of no further use."""
+    """The stack pointer is that of the entry again: copies of it are of no further use."""
     for r in CLOBBERED:
         if registers[r] == CFA - 8:
             registers[r] = 0
@@ -61,7 +61,7 @@ def _load(registers: Registers, words: Words, operation: Operation) -> bool:
     changed = new != registers[a]
     registers[a] = new
     if new == CFA - 8 and a != 7:
-        # The stack pointer of the entry is on its way back: from here on this register names the frame.
+        # The stack pointer of the entry is being restored: from here on this register names the frame.
         words[TAKEN] = CONSTANT
         return True
     return changed
@@ -195,20 +195,19 @@ def _exchange(registers: Registers, words: Words, operation: Operation) -> bool:
 
 
 class _NewValues:
-    """Values that operations give out: the same ones each time a block is run. Anchors are numbered by the instruction
-    that makes them, entries of tables added to a base by both (table, base)."""
+    """Values that operations create, the same ones each time a block is run. Anchors are numbered by the instruction
+    that creates them, entries of tables plus a base by (table, base)."""
 
     def __init__(self) -> None:
         self.anchors: dict[int, int] = {}
         self.tables: dict[tuple[int, int], int] = {}
 
     def anchor(self, key: int) -> int:
-        """The value of what is made at an address, or by another key, of the stack pointer and an unknown distance."""
+        """The value of an unknown distance from the stack pointer, computed at an address or by another ``key``."""
         return self.anchors.setdefault(key, len(self.anchors) + 2) * SPAN
 
     def _new_anchor(self, address: int, registers: Registers, words: Words) -> int:
-        """The anchor of an instruction that is run; what was known by the value that it made the last time is
-        forgotten."""
+        """The anchor of an instruction; what was relative to it the last time the instruction was run is forgotten."""
         value = self.anchor(address)
         low, high = value - HALF, value + HALF
         for r in range(16):
@@ -251,19 +250,19 @@ class _NewValues:
         return True
 
 
-class Effects:
-    """The effects of one function's operations, ``of`` each kind; None for kinds of the flow, which have none.
+class Transfer:
+    """The transfer functions of one function's operations, ``of`` each kind; None for kinds of control flow.
 
-    ``tables`` has the number of each (table, base) that was added up, ``anchor(key)`` gives the value of what is made
-    of the stack pointer and an unknown distance.
+    ``tables`` has the number of each (table, base) that was added, ``anchor(key)`` gives the value of an unknown
+    distance from the stack pointer.
     """
 
     def __init__(self) -> None:
-        # Apart, so that nothing refers to itself: functions are gone through faster than the collector looks at them.
+        # No cycle of references: functions are analysed faster than the collector runs.
         values = _NewValues()
         self.anchor = values.anchor
         self.tables = values.tables
-        self.of: list[Effect | None] = [None] * do.KINDS
+        self.of: list[TransferFunction | None] = [None] * do.KINDS
         for kind, effect in {
             do.KILL: _kill,
             do.MOVE: _move,

@@ -1,0 +1,3 @@
+"""undwarf/tables/cfi/pointers.pxd"""
+
+from undwarf.tables.cfi.pointers import *

@@ -1,0 +1,3 @@
+"""undwarf/tables/registers.pxd"""
+
+from undwarf.tables.registers import *

@@ -1,3 +1,0 @@
-"""undwarf/tables/registers_aarch64.pxd"""
-
-from undwarf.tables.registers_aarch64 import *

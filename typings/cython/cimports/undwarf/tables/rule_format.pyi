@@ -1,0 +1,3 @@
+"""undwarf/tables/rule_format.pxd"""
+
+from undwarf.tables.rule_format import *

@@ -1,0 +1,3 @@
+"""undwarf/tables/sframe/header.pxd"""
+
+from undwarf.tables.sframe.header import *

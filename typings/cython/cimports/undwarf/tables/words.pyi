@@ -1,3 +1,0 @@
-"""undwarf/tables/words.pxd"""
-
-from undwarf.tables.words import *
