@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 from stepped_btf import write_btf
-
-sys.path.pop(0)
 
 WRITES = 'for each; do case $each in --btf_encode_detached=*) echo btf > "${each#*=}";; esac; done'
 OLDER = """echo "pahole: unrecognized option '$1'" >&2; exit 64"""
