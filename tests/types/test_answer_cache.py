@@ -62,6 +62,7 @@ def test_an_answer_survives_another_process_except_its_type_number() -> None:
 
 def test_every_flipped_byte_and_every_cut_is_a_miss() -> None:
     data = encode(SOME, KEY)
+    assert decode(memoryview(data), KEY) == SOME
     for at in range(len(data)):
         changed = bytearray(data)
         changed[at] ^= 0x41
@@ -72,6 +73,7 @@ def test_every_flipped_byte_and_every_cut_is_a_miss() -> None:
 
 def test_what_unpacks_to_too_much_is_a_miss() -> None:
     data = memoryview(encode(SOME, KEY))
+    assert decode(data, KEY, Limits()) == SOME
     assert decode(data, KEY, Limits(answer_bytes=64)) is None
 
 

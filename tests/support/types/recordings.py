@@ -60,9 +60,11 @@ def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]], p
 
 def place(binary: Path, function: str, t: str, member: str, access: str) -> int:
     """The address of the first instruction of a function that touches a member."""
-    for one in answers(binary, function):
+    found = answers(binary, function)
+    for one in found:
         if one["type"] == t and one["field"] == member and set(access) <= set(one["access"]):
             return int(one["address"], 16)
+    assert any(one["type"] for one in found)
     pytest.skip("the compiler made something else of it")
 
 

@@ -106,6 +106,7 @@ def test_what_leads_to_an_instruction_is_what_it_can_be_reached_from(seed: int) 
 def test_nothing_has_no_blocks() -> None:
     flow = FunctionFlow(MACHINE.listing(b"", BASE), MACHINE)
     assert len(flow.blocks) == 0 and not list(flow.order)
+    assert len(FunctionFlow(MACHINE.listing(b"\xc3", BASE), MACHINE).blocks) == 1
 
 
 def test_a_switch_has_the_targets_of_its_jump_table_and_no_more(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_all_is_followed_where_no_variable_has_a_name(tmp_path: Path) -> None:
     code = assemble(CODE, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(Program(Fake(), MACHINE), flow, 0, len(code), wanted=[0])
-    assert all(tracker.is_followed(k) for k in range(len(flow.instructions)))
+    assert sum(tracker.is_followed(k) for k in range(len(flow.instructions))) == len(flow.instructions) > 20
 
 
 def test_of_what_the_whole_function_does_all_is_followed(fake: Fake, tmp_path: Path) -> None:

@@ -137,6 +137,7 @@ def test_what_a_callee_leaves_alone_is_still_known(tmp_path: Path) -> None:
 )
 def test_a_callee_is_not_looked_at_where_nothing_has_a_use_behind_it(text: str, tmp_path: Path) -> None:
     assert followed(text, tmp_path)[1] == []
+    assert len(followed(text.replace("; call 1f", "; call 1f; mov 16(%rcx),%rsi", 1), tmp_path)[1]) == 1
 
 
 def test_where_nothing_names_variables_all_are_looked_at(tmp_path: Path) -> None:

@@ -165,4 +165,6 @@ def test_what_is_put_back(tmp_path: Path, code: str, kept: set[int]) -> None:
 
 
 def test_what_is_put_back_by_code_that_cannot_be_read_is_not_known() -> None:
+    code = b"\x57\x5f\xc3"  # push %rdi; pop %rdi; ret
+    assert put_back(MACHINE, lambda address, size: code[address:] + bytes(size), 0) == {RDI}
     assert put_back(MACHINE, lambda _address, _size: None, 0) == frozenset()

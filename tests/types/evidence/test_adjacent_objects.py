@@ -85,6 +85,7 @@ def test_two_globals_of_one_type(fake: Fake, touched: Touched) -> None:
 
 
 def test_void_and_code_have_no_members(fake: Fake) -> None:
+    assert isinstance(locate(fake.graph, fake.node, 0, 0, 8), Located)
     assert isinstance(locate(fake.graph, 0, 0, 0, 8), str)
 
 

@@ -106,6 +106,7 @@ def test_text_is_such_some_characters_before(fake: Fake, tmp_path: Path, further
 
 def test_an_object_is_not_where_a_variable_leads_to_the_next(fake: Fake, tmp_path: Path) -> None:
     said(fake, RBX, 8)
+    assert told(fake, f"{FIRST}; lea (%rax),%rbx; nop; nop; ret", tmp_path) == "node.key"
     assert told(fake, f"{FIRST}; lea 24(%rax),%rbx; nop; ret", tmp_path) == "?"
 
 

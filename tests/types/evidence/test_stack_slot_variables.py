@@ -84,6 +84,8 @@ def test_a_variable_begins_where_none_was(fake: Fake, tmp_path: Path) -> None:
 def test_a_variable_that_is_there_later_only_is_not_stored_yet(fake: Fake, tmp_path: Path) -> None:
     put(fake, "counted", fake.int, END + 1, END + 4)
     assert at(fake, "mov %eax,8(%rsp); nop", tmp_path)[0] == ""
+    put(fake, "other", fake.int, END, END + 4)
+    assert at(fake, "mov %eax,8(%rsp); nop", tmp_path)[0] == "other"
 
 
 def test_of_two_that_are_read_at_once_the_one_of_the_size_is_meant(fake: Fake, tmp_path: Path) -> None:

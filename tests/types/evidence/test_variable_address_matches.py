@@ -128,6 +128,7 @@ def test_another_sum_of_the_same_registers_is_not_what_a_variable_says(arena: in
     text = "mov 24(%rdx),%rsi; lea (%rdi,%rsi),%rax; add $8,%rax; nop; nop; {}; mov %rcx,16(%rdi,%rsi); ret"
     byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     variables = [(arena, RDI, 0), (byte, RAX, 3), (fake.node, RAX, 4)]
+    assert member_there(fake, tmp_path, text.format("nop"), 6, *variables) == (fake.node, "key")
     for change in ("mov 32(%rdx),%rsi", "add $1,%rsi", "mov 32(%rdx),%rdi"):
         assert member_there(fake, tmp_path, text.format(change), 6, *variables) == (0, ""), change
 

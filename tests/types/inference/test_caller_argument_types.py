@@ -99,11 +99,13 @@ def test_what_all_callers_give_is_what_a_parameter_leads_to(fake: Fake, tmp_path
 
 def test_callers_that_give_different_things_tell_nothing(fake: Fake, tmp_path: Path) -> None:
     calls = Calls(fake, tmp_path)
+    assert calls.given(fake.item, fake.item) == {RDI: fake.item}
     assert calls.given(fake.node, fake.item) == {}
     assert calls.given(fake.node) == {}
 
 
 def test_others_may_call_what_is_external_or_has_its_address_taken(fake: Fake, tmp_path: Path) -> None:
     calls = Calls(fake, tmp_path)
+    assert calls.given(fake.node, fake.node, external=False, kind=CALL) == {RDI: fake.node}
     assert calls.given(fake.node, fake.node, external=True) == {}
     assert calls.given(fake.node, fake.node, kind=ADDRESS) == {}

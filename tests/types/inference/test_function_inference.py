@@ -58,6 +58,7 @@ def test_a_parameter_is_stored_first(fake: Fake, slot: Slots) -> None:
 
 
 def test_a_register_that_was_used_is_no_parameter(fake: Fake, slot: Slots) -> None:
+    assert slot("xor %esi, %esi\n mov %rdi, -24(%rbp)", -24, arguments=((RDI, fake.long),)) == "long int"
     assert slot("xor %edi, %edi\n mov %rdi, -24(%rbp)", -24, arguments=((RDI, fake.long),)) == "?"
 
 
@@ -96,6 +97,7 @@ def test_floating_point_numbers_and_comparisons_with_sign(fake: Fake, slot: Slot
 def test_two_things_told_are_none(fake: Fake, slot: Slots) -> None:
     to_item = fake.graph.pointer_to(fake.item)
     text = "mov %rdi, -8(%rbp)\n mov %rsi, -8(%rbp)"
+    assert slot(text, -8, arguments=((RDI, to_item), (RSI, to_item))) == "struct item*"
     assert slot(text, -8, arguments=((RDI, to_item), (RSI, fake.long))) == "?"
 
 
@@ -189,8 +191,9 @@ def test_what_is_passed_on_is_what_is_expected_there(fake: Fake, inferred: Calla
 def test_what_goes_to_two_things_is_unknown(fake: Fake, inferred: Callable[..., str]) -> None:
     text = "push %rbx\n call malloc\n mov %rax, %rbx\n movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n"
     text += "mov %rbx, %rdi\n call put\n pop %rbx\n ret"
-    callees = (("malloc", ()), ("take", ((RDI, fake.node),)), ("put", ((RDI, fake.item),)))
-    assert inferred(text, callees=callees) == "?"
+    malloc, take = ("malloc", ()), ("take", ((RDI, fake.node),))
+    assert inferred(text, callees=(malloc, take, ("put", ((RDI, fake.node),)))) == "struct node+16"
+    assert inferred(text, callees=(malloc, take, ("put", ((RDI, fake.item),)))) == "?"
 
 
 def test_one_of_several_ways_is_enough_where_they_meet(fake: Fake, inferred: Callable[..., str]) -> None:

@@ -124,6 +124,7 @@ def test_what_is_passed_on_by_one_function_after_the_other(passed: Path) -> None
 
 def test_what_is_passed_on_may_be_one_of_several(passed: Path) -> None:
     assert _members(passed, "either") == set()
+    assert _members(passed, "sixth") == {"struct two.m"}
 
 
 def test_what_functions_are_does_not_depend_on_what_was_asked_before(passed: Path, around: Path) -> None:

@@ -41,6 +41,7 @@ def test_the_size_of_the_access_tells_classes_apart() -> None:
 
 def test_two_classes_that_fit_are_none() -> None:
     graph, base, node, other, _further = build()
+    assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 4) is not None
     assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
 
 
@@ -57,7 +58,8 @@ def test_what_variables_are_comes_before_what_is_only_named() -> None:
 
 
 def test_without_a_derived_class_there_is_none() -> None:
-    graph, base, _node, _other, _further = build()
+    graph, base, node, _other, _further = build()
+    assert Kin(graph, lambda: ([base, node], [])).locate(base, 8, 4) is not None
     assert Kin(graph, lambda: ([base], [])).locate(base, 8, 4) is None
     assert Kin(graph, lambda: ([], [])).locate(base, 200, 4) is None
 

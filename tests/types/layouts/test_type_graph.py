@@ -76,8 +76,10 @@ def test_of_many_members_in_a_row_those_with_bytes_are_found(graph: TypeGraph) -
 def test_nothing_lies_outside(graph: TypeGraph) -> None:
     word = integer(graph)
     node = struct(graph, "node", 8, member("key", 0, word))
+    assert graph.member_at(node, 4, 4) is not None
     assert graph.member_at(node, 8, 4) is None
     assert graph.member_at(node, -4, 4) is None
+    assert graph.member_at(array(graph, word, 3), 8, 4) is not None
     assert graph.member_at(array(graph, word, 3), 12, 4) is None
 
 
@@ -134,6 +136,8 @@ def test_a_value_of_another_width_has_no_type(graph: TypeGraph) -> None:
 def test_pointers_of_two_types_in_a_union_have_no_type(graph: TypeGraph) -> None:
     one, two = graph.pointer_to(integer(graph)), graph.pointer_to(integer(graph, "long", 8))
     both = struct(graph, "both", 8, member("one", 0, one), member("two", 0, two), kind=Kind.UNION)
+    same = struct(graph, "same", 8, member("one", 0, one), member("two", 0, one), kind=Kind.UNION)
+    assert graph.value_at(same, 0, 8) == one
     assert graph.value_at(both, 0, 8) == 0
 
 
@@ -389,6 +393,7 @@ def test_members_of_members_without_bytes_are_looked_at_once(graph: TypeGraph) -
     for _level in range(4):
         inner = struct(graph, "", 0, *[member("", 0, inner, size=0)] * 10_000)
     whole = struct(graph, "whole", 4, member("n", 0, integer(graph)), member("rest", 4, inner, size=0))
+    assert graph.member_at(whole, 0, 4) is not None
     assert graph.member_at(whole, 4, 4) is None
 
 

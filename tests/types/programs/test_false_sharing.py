@@ -12,6 +12,7 @@ from tests.support.perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REG
 from tests.support.types.programs import build
 from tests.support.types.recordings import memory_recording, place
 
+from undwarf.api import Recording
 from undwarf.cli.main import undwarf
 
 PAIR = """
@@ -30,6 +31,7 @@ PLAIN_ONLY = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=0, ids=[7], siz
 OBJECT = 0x7F00_0000_1000
 
 Found = list[dict[str, Any]]
+Side = tuple[str, int, int, int]
 Share = Callable[..., Found]
 
 
@@ -46,7 +48,7 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
     binary, places = program
 
     def sharing(
-        *sides: tuple[str, int, int, int],
+        *sides: Side,
         attr: Attr = WITH_REGISTERS,
         apart: bool = False,
         pids: tuple[int, ...] = (10, 10, 10, 10),
@@ -75,9 +77,13 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
     return sharing
 
 
+CLASH = (("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT))
+"""Two threads on two cpus write to members of one line."""
+
+
 @pytest.mark.parametrize("attr", [WITH_REGISTERS, WITH_ADDRESSES])
 def test_different_members_of_one_object_written_on_two_cpus(share: Share, attr: Attr) -> None:
-    (one,) = share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=attr)
+    (one,) = share(*CLASH, attr=attr)
     assert (one["kind"], one["evidence"], one["lines"], one["address"]) == (
         "false sharing",
         "addresses",
@@ -91,17 +97,24 @@ def test_different_members_of_one_object_written_on_two_cpus(share: Share, attr:
     assert (one["several_objects"], one["inferred"], one["cpus_known"], one["samples"]) == (False, False, True, 8)
 
 
-def test_objects_on_lines_of_their_own_do_not_clash(share: Share) -> None:
-    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT + 256)) == []
-
-
-def test_members_on_different_lines_do_not_clash(share: Share) -> None:
-    assert share(("head", 11, 0, OBJECT), ("far", 12, 1, OBJECT)) == []
-
-
-def test_where_the_line_begins_is_said_by_the_address_not_by_the_type(share: Share) -> None:
-    # The object begins in the middle of a line, so that its second line in the type is no line of the memory.
-    assert share(("head", 11, 0, OBJECT + 56), ("tail", 12, 1, OBJECT + 56)) == []
+@pytest.mark.parametrize(
+    ("first", "second", "clashes"),
+    [
+        (CLASH[0], CLASH[1], 1),
+        # Objects, or members, on lines of their own.
+        (CLASH[0], ("tail", 12, 1, OBJECT + 256), 0),
+        (CLASH[0], ("far", 12, 1, OBJECT), 0),
+        # The object starts in the middle of a line, so that its first line in the type is two lines of the memory.
+        (("head", 11, 0, OBJECT + 56), ("tail", 12, 1, OBJECT + 56), 0),
+        # One thread, or one cpu.
+        (CLASH[0], ("tail", 11, 1, OBJECT), 0),
+        (CLASH[0], ("tail", 12, 0, OBJECT), 0),
+    ],
+)
+def test_false_sharing_takes_one_line_two_threads_and_two_cpus(
+    share: Share, first: Side, second: Side, clashes: int
+) -> None:
+    assert len(share(first, second)) == clashes
 
 
 def test_objects_that_share_a_line(share: Share) -> None:
@@ -114,37 +127,42 @@ def test_the_same_bytes_are_no_false_sharing(share: Share) -> None:
     assert one["kind"] == "same bytes"
 
 
-@pytest.mark.parametrize(("thread", "cpu"), [(11, 1), (12, 0)])
-def test_one_thread_or_one_cpu_is_no_clash(share: Share, thread: int, cpu: int) -> None:
-    assert share(("head", 11, 0, OBJECT), ("tail", thread, cpu, OBJECT)) == []
-
-
 def test_one_after_the_other_is_no_clash(share: Share) -> None:
-    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), apart=True) == []
+    assert share(*CLASH)
+    assert share(*CLASH, apart=True) == []
 
 
 def test_of_threads_that_came_one_after_the_other_no_address_is_asked_for(
     share: Share, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr("undwarf.api.Recording.data_addresses", lambda *given: asked.append(given))
-    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), ("tail", 13, 0, OBJECT), apart=True) == []
+    known = Recording.data_addresses
+
+    def noted(recording: Recording, *given: Any) -> Any:
+        asked.append(given)
+        return known(recording, *given)
+
+    monkeypatch.setattr(Recording, "data_addresses", noted)
+    assert share(*CLASH, ("tail", 13, 0, OBJECT), apart=True) == []
     assert not asked
+    share(*CLASH)
+    assert asked
 
 
 def test_without_addresses_only_types_tell(share: Share) -> None:
-    (one,) = share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=PLAIN_ONLY)
+    (one,) = share(*CLASH, attr=PLAIN_ONLY)
     assert (one["kind"], one["evidence"], one["line"]) == ("false sharing", "type", 0)
     assert "address" not in one
 
 
 def test_without_addresses_threads_that_do_the_same_are_taken_for_apart(share: Share) -> None:
     both = [(member, thread, thread - 11, OBJECT) for member in ("head", "tail") for thread in (11, 12)]
+    assert share(both[0], both[3], attr=PLAIN_ONLY)
     assert share(*both, attr=PLAIN_ONLY) == []
 
 
 def test_processes_take_nothing_from_each_other(share: Share) -> None:
-    both = (("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT))
+    both = CLASH
     assert share(*both, attr=PLAIN_ONLY, pids=(11, 12)) == []
     assert share(*both, attr=WITH_REGISTERS, pids=(11, 12)) == []
     # Of each process's threads on their own, the same type and line is told once.
@@ -165,18 +183,18 @@ def test_the_recorded_machine_says_how_long_its_lines_are(share: Share, attr: At
     assert share(*far, attr=attr, line_size=128) == []
     (one,) = share(*far, attr=attr, line_size=256)
     assert one["kind"] == "false sharing"
-    assert share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=attr, line_size=128)
+    assert share(*CLASH, attr=attr, line_size=128)
     # No machine has such lines.
     assert share(*far, attr=attr, line_size=1 << 31) == []
 
 
 def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], share: Share, tmp_path: Path) -> None:
-    share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT))
+    share(*CLASH)
     text = CliRunner().invoke(undwarf, ["types", str(tmp_path / "memory.data")]).stdout
     assert "False sharing" in text
     assert f"struct pair  1 line, one at {OBJECT:#x}, by data address" in text
     assert "head written by thread 11 on cpu 0" in text
-    share(("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT), attr=PLAIN_ONLY)
+    share(*CLASH, attr=PLAIN_ONLY)
     text = CliRunner().invoke(undwarf, ["types", str(tmp_path / "memory.data")]).stdout
     assert "line 0, by type: if the objects are the same" in text
     text = CliRunner().invoke(undwarf, ["types", "--type", "pair", str(tmp_path / "memory.data")]).stdout

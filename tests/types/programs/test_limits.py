@@ -108,6 +108,7 @@ def test_functions_with_too_many_instructions(ask: Ask) -> None:
     found, _defects = ask(function_bytes=8)
     # Behind its end there is no function.
     assert {one.reason for one in found} - {"no function here"} == {"function too large"}
+    assert "key" in {one.field for one in ask()[0]}
 
 
 def test_members_past_the_limit(ask: Ask) -> None:

@@ -79,6 +79,7 @@ def test_a_binary_without_types_is_told(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-g0")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", "1000"])
     assert result.exit_code != 0
+    assert "nothing says the types" in str(result.exception)
 
 
 CONTAINERS = """

@@ -27,7 +27,8 @@ def test_of_what_is_captured_by_reference_there_is_an_address() -> None:
 
 
 def test_a_value_that_is_read_and_added_to_is_nowhere() -> None:
-    # DW_OP_fbreg -16, deref, plus_uconst 8, stack_value
+    # DW_OP_fbreg -16; then deref, plus_uconst 8, stack_value
+    assert told(0x91, 0x70)
     assert told(0x91, 0x70, 0x06, 0x23, 0x08, 0x9F) == []
 
 
