@@ -81,7 +81,7 @@ def test_what_nobody_foresaw_in_a_table_costs_the_frames_of_its_file(
 ) -> None:
     with undwarf.open(RECORDING / "words.data", symfs=RECORDING, cache=False) as recording:
         whole = len(recording.profile().samples)
-    monkeypatch.setattr(UnwindSources, "_table", broken)
+    monkeypatch.setattr(UnwindSources, "_table", broken)  # private: an error of our own, within the reading of a table
     monkeypatch.delenv("UNDWARF_TRACEBACK")
     with undwarf.open(RECORDING / "words.data", symfs=RECORDING, cache=False) as recording:
         profile = recording.profile()

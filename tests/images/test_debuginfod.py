@@ -18,6 +18,8 @@ from tests.support.elf_builder import BUILD_ID, program
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.images import Finder
+
+# Private: a test has no server of https, from which redirections are refused.
 from undwarf.images.debuginfod import Debuginfod, Settings, _Failure, _redirected, servers
 from undwarf.images.local_caches import cached, debuginfod_cache
 
@@ -349,15 +351,18 @@ def test_an_answer_that_never_ends_ends_with_the_timeout(tmp_path: Path, answer:
 
 
 def test_a_server_is_asked_again_over_the_connection_it_keeps_open(tmp_path: Path) -> None:
+    connections = set()
+
     def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
-        handler.protocol_version = "HTTP/1.1"
+        connections.add(handler.client_address)
+        handler.protocol_version, handler.close_connection = "HTTP/1.1", False
         sends(program().build())(handler)
 
     with serving(answer) as (url, asked):
         one = client(tmp_path, url)
         assert one.debuginfo(BUILD_ID)
         assert one.executable(BUILD_ID)
-        assert len(one._sockets) <= len(asked) == 2
+        assert (len(connections), len(asked)) == (1, 2)
 
 
 @pytest.mark.parametrize("place", ["file:///etc/passwd", "", "ftp://127.0.0.1/x"])

@@ -392,6 +392,7 @@ def test_debugging_information_is_unpacked_ahead_up_to_a_limit(
     if asks:
         monkeypatch.setattr(use, "debuginfod", SimpleNamespace())
     unpacked: list[str] = []
+    # Private: which sections are decompressed early is not seen in what they hold.
     unpack = ElfFile._unpacked
     monkeypatch.setattr(ElfFile, "_unpacked", lambda self, one: unpacked.append(one.name) or unpack(self, one))
     unpack_ahead(store, numbers, ((".debug_info",), (".debug_abbrev",)), most)()

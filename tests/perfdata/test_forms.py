@@ -194,7 +194,7 @@ def test_columns_have_their_length_behind_a_first_glance(opened, monkeypatch):
         lengths.append(capacity)
         return before(column, columns, used, capacity, wanted)
 
-    before = columns_module._longer
+    before = columns_module._longer  # private: columns do not show how often they were copied
     monkeypatch.setattr(columns_module, "_longer", longer)
     count = 60_000
     samples = opened(make.file([attr], [make.sample(attr, ip=k, time=k + 1) for k in range(count)])).records().samples

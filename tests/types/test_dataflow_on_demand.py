@@ -41,14 +41,17 @@ def code_of(program: Path, name: str) -> list[tuple[int, bool]]:
     return [(one.address, any(m.access and not m.implicit for m in one.memory)) for one in place[0]]
 
 
-def test_a_function_is_not_followed_where_nothing_in_memory_is_asked_about(program: Path) -> None:
+def test_a_function_is_not_followed_where_nothing_in_memory_is_asked_about(
+    program: Path, followed: list[object]
+) -> None:
     code = code_of(program, "sum")
     resolver = resolver_of(program)
     resolver.expect(address for address, touches in code if not touches)
     found = [resolver.at(address)[0].how for address, touches in code if not touches]
     assert set(found) <= {"none", "stack"} and "none" in found
-    (function,) = resolver._functions.values()
-    assert function.tracker is None
+    assert not followed
+    resolver.at(next(address for address, touches in code if touches))
+    assert len(followed) == 1
 
 
 def test_what_is_expected_does_not_change_what_is_answered(program: Path) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from tests.support.types.fakes import compiled, resolver_of
 
+from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.resolver import Access, Resolver
+
+Followed = list[weakref.ref[Tracker]]
 
 SOURCE = (
     "struct node { struct node *next; long key; };\n"
@@ -36,42 +39,48 @@ def opened(program: Path) -> tuple[Resolver, list[list[int]]]:
     return resolver_of(program), functions
 
 
+def alive(followed: Followed) -> int:
+    return sum(one() is not None for one in followed)
+
+
 def asked(resolver: Resolver, functions: list[list[int]]) -> list[Access]:
     return [resolver.sampled(address) for addresses in functions for address in addresses]
 
 
-def test_a_function_is_let_go_when_all_of_it_has_been_asked(program: Path) -> None:
+def test_a_function_is_let_go_when_all_of_it_has_been_asked(program: Path, followed: Followed) -> None:
     whole, functions = opened(program)
     expected = asked(whole, functions)
-    assert len(whole._functions) == 12
+    assert alive(followed) == len(followed) == 12
     assert sum(one.type == "struct node" for one in expected) >= 24
+    del whole
+    followed.clear()
     resolver, _functions = opened(program)
     resolver.expect(address for addresses in functions for address in addresses)
     assert asked(resolver, functions) == expected
-    assert len(resolver._functions) == 5
+    assert (alive(followed), len(followed)) == (5, 12)
     # What is asked again is followed again.
     assert asked(resolver, functions) == expected
+    assert len(followed) > 12
 
 
-def test_a_function_is_kept_while_something_of_it_is_expected(program: Path) -> None:
+def test_a_function_is_kept_while_something_of_it_is_expected(program: Path, followed: Followed) -> None:
     resolver, functions = opened(program)
     resolver.expect(address for addresses in functions for address in addresses)
-    late = [addresses.pop() for addresses in functions[:6]]
+    late = [addresses.pop(0) for addresses in functions[:6]]
     asked(resolver, functions)
-    followed = list(resolver._functions.values())[:6]
-    asked(resolver, [late])
-    assert list(resolver._functions.values())[-6:] == followed
+    assert len(followed) == 12
+    assert any(one.type == "struct node" for one in asked(resolver, [late]))
+    assert len(followed) == 12
 
 
-def test_a_released_function_is_freed_without_the_cycle_collector(program: Path) -> None:
+def test_a_released_function_is_freed_without_the_cycle_collector(program: Path, followed: Followed) -> None:
     resolver, functions = opened(program)
     resolver.expect(address for addresses in functions for address in addresses)
     gc.disable()
     try:
         resolver.sampled(functions[0][0])
-        kept = weakref.ref(next(iter(resolver._functions.values())).tracker.questions)
-        assert kept() is not None
+        assert followed[0]() is not None
         asked(resolver, functions)
-        assert kept() is None
+        assert followed[0]() is None
     finally:
         gc.enable()

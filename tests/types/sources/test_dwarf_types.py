@@ -571,6 +571,7 @@ def test_answers_do_not_depend_on_what_may_be_kept(build: Build, tmp_path: Path)
         )
     assert told[0] == told[1]
     assert sources[0] is not None and sources[1] is not None
+    # Private: a cache is not seen but for its size.
     assert (len(sources[0]._functions), len(sources[1]._functions)) == (1, 3)
 
 
