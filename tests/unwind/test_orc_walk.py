@@ -209,7 +209,9 @@ def test_a_stack_that_goes_down_ends(tmp_path):
 def test_a_truncated_frame_ends_the_stack(tmp_path):
     machine = Machine(Entry(Kind.REGS, Base.SP, 0, signal=True), LAST)
     machine.words[STACK + 64] = 1
-    assert machine.walk(tmp_path)[1] in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY)
+    found, stop = machine.walk(tmp_path)
+    assert found == [0]
+    assert stop in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY)
 
 
 def test_orc_is_used_where_it_is_asked_for(tmp_path):

@@ -365,6 +365,7 @@ def test_entries_of_made_code_are_learnt_while_recording(program: Path, at: dict
     for places in (range(PLACES - 1), range(PLACES - 1, PLACES + 1)):
         done = unwinder.unwind([memoryview(maps + b"".join(sample(IMAGE + BLOCK * n) for n in places))])
         stops.append(set(done.stop))
+        assert 0xFFFFFFFF not in done.stack.tolist()  # without a frame
         maps = b""
     unwinder.close()
     assert stops == [{StopReason.NO_RULE}, {StopReason.ROOT}]
