@@ -63,22 +63,22 @@ def declare_constants() -> None:
                 text += f"cdef enum {name}".rstrip() + ":\n"
                 text += "".join(f"    {one} = {number}\n" for one, number in numbers.items() if one not in wide)
             if wide:
-                text += unsigned(path, wide)
+                text += beyond_int(path, wide)
         declaration = path.with_suffix(".pxd")
         if not declaration.exists() or declaration.read_text() != text:
             declaration.write_text(text)
 
 
-def unsigned(path: Path, numbers: dict[str, int]) -> str:
-    """Declarations of numbers that are no ``int`` of C, as Cython takes the names of an enumeration to be."""
+def beyond_int(path: Path, numbers: dict[str, int]) -> str:
+    """Declarations of numbers that are no ``int`` of C, as Cython takes the names of an enumeration to be: those of 32
+    and of 64 bits are unsigned, all between signed."""
     macros = {name: "_".join((*path.relative_to(SOURCE).with_suffix("").parts, name)).upper() for name in numbers}
+    kinds = {32: ("u", "unsigned int"), 64: ("ull", "unsigned long long")}
+    kind = {name: kinds.get(number.bit_length(), ("ll", "long long")) for name, number in numbers.items()}
     text = 'cdef extern from *:\n    """\n'
-    for name, number in numbers.items():
-        text += f"    #define {macros[name]} {number}{'u' if number < 1 << 32 else 'ull'}\n"
+    text += "".join(f"    #define {macros[name]} {number}{kind[name][0]}\n" for name, number in numbers.items())
     text += '    """\n'
-    for name, number in numbers.items():
-        text += f'    const unsigned {"int" if number < 1 << 32 else "long long"} {name} "{macros[name]}"\n'
-    return text
+    return text + "".join(f'    const {kind[name][1]} {name} "{macros[name]}"\n' for name in numbers)
 
 
 def assigned(body: list[ast.stmt]) -> dict[str, int]:

@@ -15,15 +15,9 @@ import pytest
 
 import undwarf
 from undwarf.perfdata.sample_layout import EventLayout, FieldStep
-from undwarf.types.dataflow import abstract_values
-from undwarf.types.sources.location_table import WORDS
-from undwarf.types.sources.type_source import PlaceKind
 
 ROOT = Path(undwarf.__file__).parent
-ENUMERATED = re.compile(r"^    ([A-Z][A-Z_0-9]*) = (\w+)$", re.MULTILINE)
 DECLARED = re.compile(r"^([A-Z][A-Z_0-9]*) = cython\.declare\((.*)\)$", re.MULTILINE)
-_BASES = ("NUMBER", "FRAME", "OBJECT", "ADDRESS", "PERCPU", "THREAD", "POISON", "VIRTUAL")
-BASES = {name: getattr(abstract_values, name) for name in _BASES}
 ARITHMETIC = re.compile(r"[0-9a-fA-FxX<>|+*() -]+")
 
 
@@ -51,31 +45,10 @@ def test_a_name_is_one_number_in_all_modules_of_a_package(package: str) -> None:
 
 
 def test_no_kernel_declares_a_constant_of_another() -> None:
-    packages = ("unwind", "tables", "outputs", "profile", "spaces", "views", "live")
+    packages = ("unwind", "tables", "outputs", "profile", "spaces", "views", "live", "types")
     met = Counter((name, number) for package in packages for _path, name, number in declared(package))
     assert met
     assert [constant for constant, times in met.items() if times > 1] == []
-
-
-def test_numbers_are_the_same_for_all_who_follow_values() -> None:
-    assert disagreeing(one for one in declared("types") if one[1].startswith(("MULTIPLIER", "REGISTERS"))) == {}
-
-
-def enumerated(name: str) -> dict[str, int]:
-    """The numbers that a declaration for compiled modules gives to names."""
-    return {name: int(number, 0) for name, number in ENUMERATED.findall((ROOT / f"{name}.pxd").read_text())}
-
-
-def test_bases_of_values_are_those_of_their_source() -> None:
-    assert enumerated("types/dataflow/bases") == BASES
-
-
-def test_words_of_places_are_those_of_their_source() -> None:
-    words = enumerated("types/dataflow/place_words")
-    kinds = {"PLACE_IN_REGISTER": PlaceKind.REGISTER, "PLACE_MEMORY": PlaceKind.MEMORY, "PLACE_CFA": PlaceKind.CFA}
-    assert {name: words.pop(name) for name in kinds} == kinds
-    assert words.pop("PLACE_WORDS") == WORDS == len(words)
-    assert sorted(words.values()) == [*range(WORDS)]
 
 
 @pytest.mark.parametrize("layout", [EventLayout, FieldStep])

@@ -6,13 +6,12 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm.flows import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, NEXT, STOP
 from cython.cimports.undwarf.disasm.template_words import ROW_FLAGS as FLAGS
-from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES
+from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, ROW_WRITES, TARGETED
 
 from undwarf.column import zeros
 from undwarf.disasm.scan import jumps_to
 
 # Bits of flows and of templates' flags, as in undwarf.disasm.
-TARGETED = cython.declare(cython.int, 16)
 PADDING = cython.declare(cython.longlong, 1)
 
 # How an instruction is left: to the next one, not at all, to its target, there or to the next one, as a list says.

@@ -10,14 +10,12 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
 from cython.cimports.undwarf.disasm.template_words import ROW_READS as READS
-from cython.cimports.undwarf.disasm.template_words import ROW_WORDS
+from cython.cimports.undwarf.disasm.template_words import ROW_WORDS, TARGETED
 from cython.cimports.undwarf.disasm.template_words import ROW_WRITES as WRITES
-from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
+from cython.cimports.undwarf.types.sources.row_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
 
 from undwarf.column import zeros
 
-TARGETED = cython.declare(cython.int, 16)
-"""Bit of the column of flows, as in undwarf.disasm.listing."""
 ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 

@@ -23,11 +23,22 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_RIGHT,
     ROW_RULE,
 )
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD, VIRTUAL
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
-from cython.cimports.undwarf.types.dataflow.place_words import (
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ANYWHERE,
+    FRAME,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    PERCPU,
+    POISON,
+    THREAD,
+    UNKNOWN,
+    VIRTUAL,
+)
+from cython.cimports.undwarf.types.sources.row_words import (
     PLACE_KIND,
-    PLACE_MEMORY,
     PLACE_OFFSET,
     PLACE_PIECE,
     PLACE_PIECE_SIZE,
@@ -35,6 +46,7 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_TYPE,
     PLACE_WORDS,
 )
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.types.dataflow.stack_frame import StackFrame
 from undwarf.types.dataflow.value_interner import Own, Values
@@ -225,7 +237,7 @@ class Memory(StackFrame):
             place = self.frames.items[i]
             row = place * PLACE_WORDS
             if (
-                self.frame[row + PLACE_KIND] == PLACE_MEMORY
+                self.frame[row + PLACE_KIND] == PlaceKind.MEMORY
                 and self.frame[row + PLACE_REGISTER] == self.operands[m + OPERAND_BASE]
             ):
                 offset = self.displacement(k, m) + more - self.frame[row + PLACE_OFFSET]

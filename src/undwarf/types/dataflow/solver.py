@@ -18,8 +18,16 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_RIGHT,
     ROW_WORDS,
 )
-from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ANYWHERE,
+    FRAME,
+    LOWER_HALF,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    REGISTERS,
+)
 
 from undwarf.column import copied, longer, zeros
 from undwarf.types.dataflow.branch_conditions import number_behind
@@ -28,12 +36,8 @@ from undwarf.types.dataflow.non_escaping_addresses import LocalAddresses
 from undwarf.types.dataflow.transfer import Effects
 from undwarf.types.dataflow.value_interner import Values
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
 WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
 """The lower half of a register, as bits."""
-HALF = cython.declare(cython.int, 1 << 10)
-"""Of a test of a register's lower half, as in undwarf.types.dataflow.branch_conditions."""
 AGAIN = cython.declare(cython.int, 2)
 """How often it is looked whether what the first turns of loops lost is known after all."""
 
@@ -296,9 +300,9 @@ class FixedPoint(Effects):
                 if rank[following] < 0 or queued[settled + following]:
                     continue
                 zero = self.numbers[2 * number]
-                half = zero >= HALF
+                half = zero >= LOWER_HALF
                 if half:
-                    zero -= HALF
+                    zero -= LOWER_HALF
                 compared = self.numbers[2 * number + 1]
                 self.turns = rank[following] <= at
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:

@@ -4,12 +4,9 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import FRAME, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
-from cython.cimports.undwarf.types.dataflow.place_words import (
-    PLACE_CFA,
+from cython.cimports.undwarf.types.dataflow.constants import FRAME, NOTHING, OBJECT, REGISTERS
+from cython.cimports.undwarf.types.sources.row_words import (
     PLACE_KIND,
-    PLACE_MEMORY,
     PLACE_OFFSET,
     PLACE_PIECE,
     PLACE_PIECE_SIZE,
@@ -18,14 +15,13 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_TYPE,
     PLACE_WORDS,
 )
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import longer, zeros
 from undwarf.types.dataflow.location_intervals import Segments
 from undwarf.types.dataflow.register_locations import RegisterVariables
 from undwarf.types.dataflow.value_interner import Values
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
 """How far a store through an address in the frame reaches where no variable says."""
 STAYED = cython.declare(cython.Py_ssize_t, 5)
@@ -75,7 +71,7 @@ class StackFrame(RegisterVariables):
         """Whether the place of any variable is counted from a register."""
         for place in range(len(self.frame) // PLACE_WORDS):
             row = place * PLACE_WORDS
-            if self.frame[row + PLACE_KIND] == PLACE_MEMORY and self.frame[row + PLACE_REGISTER] == register:
+            if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY and self.frame[row + PLACE_REGISTER] == register:
                 return True
         return False
 
@@ -104,7 +100,7 @@ class StackFrame(RegisterVariables):
             place = self.frames.items[i]
             row = place * PLACE_WORDS
             begin = self.frame[row + PLACE_OFFSET]
-            if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+            if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY:
                 register = self.frame[row + PLACE_REGISTER]
                 if not 0 <= register < REGISTERS:
                     continue
@@ -158,7 +154,7 @@ class StackFrame(RegisterVariables):
         row: cython.Py_ssize_t = place * PLACE_WORDS
         begin: cython.longlong = self.frame[row + PLACE_OFFSET]
         register: cython.longlong
-        if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+        if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY:
             register = self.frame[row + PLACE_REGISTER]
             if register == self.stack_pointer:
                 begin += top
@@ -166,7 +162,7 @@ class StackFrame(RegisterVariables):
                 begin += bottom
             else:
                 return -1
-        elif self.frame[row + PLACE_KIND] != PLACE_CFA:
+        elif self.frame[row + PLACE_KIND] != PlaceKind.CFA:
             return -1
         return offset - begin if begin <= offset < begin + self.size_of(place) else -1
 
@@ -298,7 +294,7 @@ class StackFrame(RegisterVariables):
         for i in range(self.frames.begin, self.frames.end):
             place = self.frames.items[i]
             begin = self.frame[place * PLACE_WORDS + PLACE_OFFSET]
-            if self.frame[place * PLACE_WORDS + PLACE_KIND] == PLACE_MEMORY:
+            if self.frame[place * PLACE_WORDS + PLACE_KIND] == PlaceKind.MEMORY:
                 if self.frame[place * PLACE_WORDS + PLACE_REGISTER] == self.stack_pointer:
                     begin += top
                 elif self.frame[place * PLACE_WORDS + PLACE_REGISTER] == self.frame_pointer:

@@ -50,22 +50,27 @@ from cython.cimports.undwarf.disasm.template_words import (
     ROW_WORDS,
     ROW_WRITES,
 )
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ALIGNED,
+    ANYWHERE,
+    COUNTED,
+    FRAME,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    REGISTERS,
+    UNKNOWN,
+    UNTOUCHED,
+)
 
 from undwarf.column import zeros
 from undwarf.types.dataflow.instruction_results import Results
 from undwarf.types.dataflow.value_interner import Values
 
 # Of room that calls are given, as in undwarf.types.dataflow.call_effects.
-COUNTED = cython.declare(cython.longlong, -1)
-UNTOUCHED = cython.declare(cython.longlong, -2)
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
-ALIGNED = cython.declare(cython.longlong, 1 << 24)
-"""How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
-both are counted from there on."""
 ROOM = cython.declare(cython.longlong, 1 << 26)
 """The same of what a stack pointer leads to that was moved by a number that nobody knows, to make room for an array."""
 
