@@ -20,7 +20,7 @@ MORE = {
     "trace": "RAW", "iregs": "REGS_INTR", "uregs": "REGS_USER", "brstack": "BRANCH_STACK",
     "brstacksym": "BRANCH_STACK", "brstackinsn": "BRANCH_STACK", "bpf-output": "RAW", "cgroup": "CGROUP",
     "addr": "ADDR", "insn": "IP", "insnlen": "IP", "flags": "IP", "dsoff": "IP", "tod": "TIME",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Fields that are compared one by one with ``--fields``, and what an event must have for them."""
 HEAD = re.compile(rb"^\s*(.*?)\s+(-?\d+)/(-?\d+)\s+(?:\[(\d+)\]\s+)?(?:(\d+\.\d+):\s+)?(?:(\d+) +)?(\S+?): *(.*)$")
 FRAME = re.compile(rb"^\s*([0-9a-f]+) (.*) \((.*)\)( \(inlined\))?$")

@@ -185,9 +185,14 @@ class Walk:
     """
 
     def __init__(
-        self, tracer: Tracer, own: Callable[[int], int], entries: list[int], seen: Callable[[int], None],
-        always: dict[int, Callable[[], None]], seconds: float,
-    ) -> None:  # fmt: skip
+        self,
+        tracer: Tracer,
+        own: Callable[[int], int],
+        entries: list[int],
+        seen: Callable[[int], None],
+        always: dict[int, Callable[[], None]],
+        seconds: float,
+    ) -> None:
         self.tracer, self.own, self.seen, self.always = tracer, own, seen, always
         self.left = dict.fromkeys(entries, OFTEN)
         self.calls = 0

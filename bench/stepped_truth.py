@@ -37,7 +37,7 @@ COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 SCALARS = (
     "char", "short", "int", "long", "float", "double", "bool", "_Bool", "unsigned", "signed", "__int128",
     *(f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64, 128, "size")), "f32", "f64",
-)  # fmt: skip
+)  # fmt: skip  # a table
 LEFT_OUT = ("stepped_here", "stepped_gone")
 
 

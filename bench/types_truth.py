@@ -30,7 +30,7 @@ SCALARS = (
     "float", "double", "long double", "_Bool", "bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64",
     "isize", "f32", "f64", "__int128", "u128", "i128", "size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t",
     *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 PLAIN_SCALARS = frozenset(map(plain, SCALARS))
 
 

@@ -163,4 +163,4 @@ def test_q_quits(view: View, screen: Screen, key: str):
 def test_keys_that_a_terminal_sends_as_sequences_have_names():
     assert keys_in("a\x1b[A\x1bOB\x1b[6~\x1b[15~\r\x7f\x1b") == [
         "a", "up", "down", "page down", "enter", "delete", "escape",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table

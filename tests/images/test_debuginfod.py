@@ -155,7 +155,7 @@ def test_files_that_nobody_read_for_a_week_are_removed(tmp_path: Path) -> None:
     left = sorted(str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file() and path.stat().st_size)
     assert left == [
         "aa11/notes.txt", "bb22/executable", "cache_clean_interval_s", "max_unused_age_s", "my-folder/debuginfo",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
 
 
 def test_elfutils_own_client_finds_what_we_fetched(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def picture(records: Records) -> list[object]:
     samples, side = records.samples, records.sideband
     columns = (
         "time", "pid", "tid", "cpu", "event", "misc", "ip", "period", "callchain_at", "regs_at", "stack_at", "id"
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     found: list[object] = [list(getattr(samples, name)) for name in columns]
     found.append([getattr(samples, name) is None for name in ("addr", "weight", "regs_intr_at")])
     found.append(list(records.sample_order))

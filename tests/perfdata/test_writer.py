@@ -147,7 +147,7 @@ def test_an_attribute_reads_back():
     event = writing.event(
         "mem:0x10:rw", (), type=5, bp_type=3, config1=16, config2=8, clockid=1, flags=1 << 25, freq=False,
         sample_id_all=False, sample_regs_user=0xFF0FFF, sample_stack_user=8192, sample_max_stack=33, config3=9,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
     raw = encode_attr(event)
     assert struct.unpack_from("=I", raw, 4)[0] == len(raw) == 136
     again = parse_attr(raw, "little")

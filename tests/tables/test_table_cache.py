@@ -147,8 +147,13 @@ def test_a_file_about_another_binary_is_refused(field: str) -> None:
     data = write(some_columns(), some_rules(), KEY)
     assert data is not None
     other = {"build_id": b"\xab\xce", "mark": b"n" * 16}
-    key = Key(KEY.name, other.get("build_id", KEY.build_id) if field == "build_id" else KEY.build_id,
-              other["mark"] if field == "mark" else KEY.mark, 17, "")  # fmt: skip
+    key = Key(
+        KEY.name,
+        other.get("build_id", KEY.build_id) if field == "build_id" else KEY.build_id,
+        other["mark"] if field == "mark" else KEY.mark,
+        17,
+        "",
+    )
     assert read(memoryview(data), RuleSet(), key) is None
 
 

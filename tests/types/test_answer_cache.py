@@ -32,7 +32,7 @@ SOME = {
         True, False, False,
     ),
     1 << 63: Answer(Access(1 << 63, "ret", "", None, None, "", 0, "none", (), "no memory access"), False, False, True),
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def same(one: Answer, other: Answer) -> bool:

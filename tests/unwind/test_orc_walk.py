@@ -23,7 +23,7 @@ REGS = 21 * 8
 IN_REGS = {
     "r15": 0, "r14": 1, "r13": 2, "r12": 3, "bp": 4, "bx": 5, "r11": 6, "r10": 7, "r9": 8, "r8": 9, "ax": 10, "cx": 11,
     "dx": 12, "si": 13, "di": 14, "ip": 16, "cs": 17, "sp": 19,
-}  # fmt: skip
+}  # fmt: skip  # a table
 BUILD = build.Build()
 
 CALL = Entry(Kind.CALL, Base.SP, 8)

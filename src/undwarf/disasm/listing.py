@@ -83,8 +83,14 @@ class Listing:
         self.address = address
         self.table = table
         (
-            self.offsets, self.lengths, self.templates, self.displacements, self.immediates, self.targets, self.flows,
-        ) = columns  # fmt: skip
+            self.offsets,
+            self.lengths,
+            self.templates,
+            self.displacements,
+            self.immediates,
+            self.targets,
+            self.flows,
+        ) = columns
         self.begins, self.numbers = self.offsets, self.templates
         self.registers = table.registers
         self.seen: Any = None
@@ -107,7 +113,7 @@ class Listing:
     @cython.locals(
         k=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, rule=cython.longlong, rows="const long long[::1]",
         made=Instruction, number=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _describe(self, k: int) -> Instruction:
         if self.seen is not self.table.rows:
             # There may be more of them now, elsewhere.
@@ -123,8 +129,10 @@ class Listing:
         made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None
         made.action = _ACTIONS[rows[at + ROW_ACTION]]
         made.destination, made.left, made.right = (
-            rows[at + ROW_DESTINATION], rows[at + ROW_LEFT], rows[at + ROW_RIGHT],
-        )  # fmt: skip
+            rows[at + ROW_DESTINATION],
+            rows[at + ROW_LEFT],
+            rows[at + ROW_RIGHT],
+        )
         rule, number = rows[at + ROW_RULE], rows[at + ROW_IMMEDIATE]
         made.immediate = _number(rule, self.immediates[k]) if rule else number
         made.width = rows[at + ROW_WIDTH]
@@ -146,7 +154,7 @@ class Listing:
     @cython.locals(
         k=cython.Py_ssize_t, first=cython.Py_ssize_t, count=cython.Py_ssize_t, number=cython.Py_ssize_t,
         m=cython.Py_ssize_t, words="const long long[::1]", made=Memory, displacement=cython.ulonglong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _operands(self, k: int, first: int, count: int) -> tuple[Memory, ...]:
         """Operands in memory, by the number of the first of them in the table."""
         found: tuple[Memory, ...] = ()
@@ -263,7 +271,7 @@ class Listing:
 
     @cython.locals(
         flows="const unsigned char[::1]", targets="const long long[::1]", k=cython.Py_ssize_t, flow=cython.int
-    )  # fmt: skip
+    )
     def leaving(self) -> list[tuple[int, int | None]]:
         """(flow, target) of the instructions behind which it does not just go on."""
         flows, targets = self.flows, self.targets
@@ -279,7 +287,7 @@ class Listing:
         flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
         k=cython.Py_ssize_t, at=cython.Py_ssize_t, wanted=cython.longlong, store=cython.longlong, call=cython.int,
         none=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def giving(self, width: int) -> list[int]:
         """The calls whose target is known, and the stores of a register of so many bytes."""
         flows, templates, rows = self.flows, self.templates, self.table.rows
@@ -307,7 +315,7 @@ class Listing:
 @cython.returns(tuple)
 @cython.locals(
     low=cython.ulonglong, high=cython.ulonglong, first=cython.longlong, register=cython.longlong, registers=list,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
     """The registers of a set as templates have it, one of them before the others."""
     registers = [first] if first != NONE else []
@@ -345,7 +353,7 @@ def listing_of(instructions: list[Instruction], address: int) -> Listing:
     columns = (
         zeros("I", count), zeros("B", count), zeros("I", count), zeros("q", count), zeros("q", count),
         zeros("q", count), zeros("B", count),
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     for k, made in enumerate(instructions):
         columns[0][k] = made.address - address
         columns[1][k] = made.size

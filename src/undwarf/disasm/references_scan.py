@@ -19,7 +19,7 @@ _END = cython.declare(cython.uint, 0xFFFFFFFF)
     room=cython.Py_ssize_t, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t,
     total=cython.Py_ssize_t, relative=cython.bint, also=cython.bint, kind=cython.uchar, one=cython.uchar,
     base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def find_references(code: Any, start: int, targets: Any, first: Any, constants: bool) -> Any:
     """(before, sites, kinds) of all references; fills ``first``."""
     total = targets.shape[0]

@@ -114,7 +114,7 @@ def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> list[int]
     flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
     to="const int[::1]", room="int[::1]", size=cython.Py_ssize_t, depth=cython.Py_ssize_t, k=cython.Py_ssize_t,
     before=cython.Py_ssize_t, taken=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def writers(
     flows: Any, templates: Any, rows: Any, jumps: Any, at: cython.Py_ssize_t, register: cython.Py_ssize_t
 ) -> list[int]:
@@ -163,11 +163,11 @@ def writers(
     last=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, n=cython.Py_ssize_t, flow=cython.int,
     action=cython.longlong, left=cython.longlong, holding=cython.ulonglong, one=cython.ulonglong, kept=cython.bint,
     goes=cython.bint,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def accessed_through(
     flows: Any, templates: Any, rows: Any, operands: Any, jumps: Any, call: cython.Py_ssize_t,
     ahead: cython.Py_ssize_t, frame: cython.ulonglong, lost: cython.ulonglong,
-) -> list[tuple[int, int]]:  # fmt: skip
+) -> list[tuple[int, int]]:  # fmt: skip  # rows of parameters
     """(instruction, operand's number) of all accesses that may be through what a call returns in register 0, or
     something near, among so many instructions behind it, as far as the code goes straight on or jumps ahead.
 
@@ -231,7 +231,7 @@ def _has(registers: cython.ulonglong, register: cython.longlong) -> cython.bint:
 @cython.locals(
     flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
     k=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def may_push(flows: Any, templates: Any, rows: Any, registers: cython.ulonglong) -> bool:
     """Whether code pushes one of some registers before it branches or returns; also where it goes on elsewhere, or is
     all there is."""

@@ -153,9 +153,13 @@ class Forms:
         self.operands = self.operands_seen = self.table.operands
 
     def template(
-        self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
+        self,
+        key: cython.ulonglong,
+        code: bytes,
+        begin: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
         parts: cython.longlong,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The number of the template for one instruction's bytes and key; -1: each is to be asked for."""
         found: cython.longlong = -1
         if parts & opcodes.OPERAND:
@@ -165,9 +169,13 @@ class Forms:
     @cython.cfunc
     @cython.exceptval(-2)
     def _of_form(
-        self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
+        self,
+        key: cython.ulonglong,
+        code: bytes,
+        begin: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
         parts: cython.longlong,
-    ) -> cython.longlong:  # fmt: skip
+    ) -> cython.longlong:
         """The same where that can be said by a form; NONE where not."""
         prefixes: cython.uint = key & 0xFF
         rex: cython.uint = (key >> 8) & 0x1FFFF
@@ -268,7 +276,7 @@ class Forms:
     def _form(
         self, code: bytes, space: cython.uint, high: cython.uint, more: cython.uint, opcode: cython.uint,
         kind: cython.uint, fields: cython.uint, reg: cython.uint, vvvv: cython.uint, parts: cython.longlong,
-    ) -> cython.Py_ssize_t:  # fmt: skip
+    ) -> cython.Py_ssize_t:  # fmt: skip  # rows of parameters
         """Where what `general` says of an instruction with our registers in these fields is; NONE for nothing."""
         if fields & REG:
             reg = OWN_REG
@@ -338,8 +346,11 @@ class Forms:
 
     @cython.cfunc
     @cython.locals(
-        row=cython.Py_ssize_t, at=cython.Py_ssize_t, n=cython.Py_ssize_t, used=cython.ulonglong,
-    )  # fmt: skip
+        row=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        n=cython.Py_ssize_t,
+        used=cython.ulonglong,
+    )
     def _beside(self, template: cython.Py_ssize_t, fields: cython.uint, vectors: cython.uint) -> cython.ulonglong:
         """The registers below 64 of a form's template that are not ours; all where there are others."""
         row = template * ROW_WORDS

@@ -116,7 +116,7 @@ class Structure:
         self.room = (
             zeros("I", size), zeros("B", size), zeros("I", size), zeros("q", size), zeros("q", size), zeros("q", size),
             zeros("B", size),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         self.offsets, self.lengths, self.numbers = self.room[:3]
         self.displacements, self.immediates, self.targets, self.flows = self.room[3:]
 
@@ -611,7 +611,7 @@ class Structure:
         columns: Any = (
             halves[:count], memory[32 * count : 33 * count], halves[count:], words[:count], words[count : 2 * count],
             words[2 * count :], memory[33 * count :],
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         for k in range(7):
             columns[k][:] = self.room[k][:count]
         found: tuple[Any, ...] = columns

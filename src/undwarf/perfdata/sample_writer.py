@@ -33,7 +33,7 @@ DEFERRED = cython.declare(cython.uint, 14)
 
 SAMPLE_COLUMNS = (
     "identifier", "ip", "pid", "tid", "time", "addr", "stream_id", "cpu", "period", "weight", "data_src", "phys_addr",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @cython.final
@@ -180,7 +180,7 @@ class Emitter:
     def rewrite(
         self, view: Any, position: int, samples: Any, register_words: Any, stacks: Any, stops: Any, selected: Any,
         skipped: Any, code_only: bool,
-    ) -> bool:  # fmt: skip
+    ) -> bool:  # fmt: skip  # rows of parameters
         """Copy the records in ``view`` (stream position ``position``) from ``at`` on, samples with their new chains
         and without user registers and stack; False where a record claims a size that it cannot have.
 

@@ -34,7 +34,7 @@ _MARKS: dict[Language, tuple[bytes, ...]] = {
 KINDS = (
     "info", "closure", "entry", "slow", "fast", "ret", "alt", "dflt", "srt", "bytes", "btm", "str", "cc", "ccs", "tbl",
     "itable",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """What GHC's labels end in, behind the last `_`."""
 _ENDS = tuple(f"_{kind}" for kind in KINDS)
 _PART = 1 << 20

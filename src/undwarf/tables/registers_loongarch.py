@@ -7,7 +7,7 @@ address, gets a number of ours; beside it the return address register is called 
 NAMES = (
     "zero", "r1", "tp", "sp", *(f"a{number}" for number in range(8)), *(f"t{number}" for number in range(9)), "r21",
     "fp", *(f"s{number}" for number in range(9)), "pc",
-)  # fmt: skip
+)  # fmt: skip  # a table
 RETURN_ADDRESS = 1
 FRAME_POINTER = 22
 PC = 32

@@ -12,7 +12,7 @@ REGISTERS = 17
 
 NAMES = (
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ra",
-)  # fmt: skip
+)  # fmt: skip  # a table
 RETURN_ADDRESS = RIP
 FRAME_POINTER = RBP
 KEPT = (3, 6, 12, 13, 14, 15)

@@ -276,7 +276,7 @@ def test_an_index_that_starts_below_zero_is_in_the_displacements_array(fake: Fak
         # The end of so many bytes.
         (1, 16, "-8(%rdi,%rsi),%rax", "?"),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_objects_with_a_flexible_array_follow_each_other(
     fake: Fake, touched: Touched, count: int, size: int, read: str, told: str
 ) -> None:
@@ -563,9 +563,11 @@ def rows(fake: Fake) -> int:
     keys, vals = (graph.add(TypeRecord(Kind.ARRAY, target=t, count=15)) for t in (key, fake.long))
     kids = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(fake.node), count=16))
     members = (
-        member("n", 0, 4, fake.int), member("keys", 4, 120, keys), member("vals", 128, 120, vals),
+        member("n", 0, 4, fake.int),
+        member("keys", 4, 120, keys),
+        member("vals", 128, 120, vals),
         member("kids", 248, 128, kids),
-    )  # fmt: skip
+    )
     return graph.add(TypeRecord(Kind.STRUCT, "rows", 376, keyword="struct", members=members))
 
 

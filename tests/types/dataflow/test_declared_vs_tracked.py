@@ -362,10 +362,13 @@ def test_what_may_be_a_pointer_to_void_is_what_it_is_otherwise(
 @pytest.mark.parametrize(
     ("known", "behind", "told"),
     [
-        ("either", 32, "node.key"), ("either", 40, "item.link.next"), ("either", 24, "?"),
-        ("node", 32, "node.key"), ("item", 40, "item.link.next"),
+        ("either", 32, "node.key"),
+        ("either", 40, "item.link.next"),
+        ("either", 24, "?"),
+        ("node", 32, "node.key"),
+        ("item", 40, "item.link.next"),
     ],
-)  # fmt: skip
+)
 def test_bytes_behind_an_object_say_which_one_it_is(
     fake: Fake, touched: Touched, known: str, behind: int, told: str
 ) -> None:

@@ -213,10 +213,13 @@ def test_a_pointer_past_its_element_is_not_used_before_the_array(fake: Fake, tou
     graph = fake.graph
     two = graph.add(
         TypeRecord(
-            Kind.STRUCT, "two", 128, keyword="struct",
+            Kind.STRUCT,
+            "two",
+            128,
+            keyword="struct",
             members=(fake.member("a", 0, 64, fake.doubles), fake.member("b", 64, 64, fake.doubles)),
         )
-    )  # fmt: skip
+    )
     fake.globals = [GlobalVariable("g", two, 0x1000, 128)]
     code = "lea 0x1000(%rip),%rax; 1: mov -8(%rax),%rcx; add $8,%rax; cmp %rax,%rdx; jne 1b; ret"
     assert touched(code.replace("0x1000", "0x1039")) == ["?"]
@@ -283,9 +286,11 @@ def test_a_neighbour_where_nothing_that_has_the_type_reaches_so_far(fake: Fake) 
 def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     members = (
-        Member("", 0, 16, 0, 0, fake.link, base=True), fake.member("value", 16, 8, fake.long),
-        fake.member("low", 24, 4, fake.int), fake.member("high", 28, 4, fake.int),
-    )  # fmt: skip
+        Member("", 0, 16, 0, 0, fake.link, base=True),
+        fake.member("value", 16, 8, fake.long),
+        fake.member("low", 24, 4, fake.int),
+        fake.member("high", 28, 4, fake.int),
+    )
     derived = graph.add(TypeRecord(Kind.CLASS, "derived", 32, members=members))
     fake.takes((RDI, fake.link))
     text = "mov 24(%rdi),%rax; ret"
@@ -371,9 +376,13 @@ def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> N
     assert isinstance(found, Located) and (found.field.path, found.offset) == ("of[]", 0)
     pointers = graph.pointer_to(fake.node)
     for t, step, size in (
-        (table(fake.int, 4), 2, 2), (table(fake.int, 64), 1, 2), (table(fake.int, 64), 1, 1),
-        (table(pointers, 64), 4, 4), (table(fake.item, 64), 2, 2), (table(fake.int, 64, 8), 2, 2),
-    ):  # fmt: skip
+        (table(fake.int, 4), 2, 2),
+        (table(fake.int, 64), 1, 2),
+        (table(fake.int, 64), 1, 1),
+        (table(pointers, 64), 4, 4),
+        (table(fake.item, 64), 2, 2),
+        (table(fake.int, 64, 8), 2, 2),
+    ):
         assert locate(graph, t, step, 0, size) == "unresolved array index"
 
 

@@ -70,17 +70,23 @@ def test_what_is_loaded_on_all_ways_at_once_is_one_of_what_lies_there(fake: Fake
         TypeRecord(Kind.STRUCT, "room", 16, keyword="struct", members=(
             fake.member("n", 0, 8, fake.long), fake.member("of", 8, 8, graph.pointer_to(fake.item)),
         ))
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
     either = graph.add(
-        TypeRecord(Kind.UNION, "", 8, members=(
-            fake.member("room", 0, 8, graph.pointer_to(room)), fake.member("node", 0, 8, graph.pointer_to(fake.node)),
-        ))
-    )  # fmt: skip
+        TypeRecord(
+            Kind.UNION,
+            "",
+            8,
+            members=(
+                fake.member("room", 0, 8, graph.pointer_to(room)),
+                fake.member("node", 0, 8, graph.pointer_to(fake.node)),
+            ),
+        )
+    )
     pair = graph.add(
         TypeRecord(Kind.STRUCT, "pair", 16, keyword="struct", members=(
             fake.member("kind", 0, 8, fake.long), fake.member("u", 8, 8, either),
         ))
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
     ways = WAYS.format("mov %rdi,%rax", "mov 8(%rdi),%rax", "mov 8(%rax),%rax; {}")
     # `pair.u` leads to a `room` or a `node`, `room.of` to an `item`; `node.key` leads nowhere.
     assert told(fake, ways.format("mov (%rax),%ecx"), tmp_path, pair) == "item.id"

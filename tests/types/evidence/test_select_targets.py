@@ -47,7 +47,7 @@ def told(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
         # What is given is not made anywhere.
         ("test %esi,%esi; je 1f; lea 24(%rdi),%rdi; 1: mov (%rdi),%rcx; ret", "?", ()),
     ],
-)  # fmt: skip
+)
 def test_one_of_the_members_that_a_pointer_was_made_to_lead_to(
     fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
 ) -> None:

@@ -73,11 +73,13 @@ def told(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str
         ("mov (%rdi),%rax; mov 8(%rax),%rcx; mov (%rcx),%rdx; ret", ["item"]),
         ("mov (%rdi),%rax; mov (%rax),%rcx; mov 16(%rcx),%edx; ret", ["node"]),
         # The pointer is kept on the stack over a call.
-        ("mov (%rdi),%rax; mov 16(%rax),%edx; mov %rax,8(%rsp); call 1f; mov 8(%rsp),%rax; mov 8(%rax),%rcx; 1: ret",
-         ["node", "node"]),
+        (
+            "mov (%rdi),%rax; mov 16(%rax),%edx; mov %rax,8(%rsp); call 1f; mov 8(%rsp),%rax; mov 8(%rax),%rcx; 1: ret",
+            ["node", "node"],
+        ),
         ("mov (%rdi),%rax; mov 16(%rax),%edx; call 1f; mov 8(%rax),%rcx; 1: ret", ["node"]),
     ],
-)  # fmt: skip
+)
 def test_it_is_the_one_with_which_all_may_be_done(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     assert told(fake, text, tmp_path) == names
 
@@ -194,7 +196,7 @@ def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Pa
         ("mov (%rdi),%rax; jrcxz 1f; mov 16(%rax),%edx; ret; 1: mov 8(%rax),%rcx; mov 32(%rax),%rcx; ret",
          ["node", "item", "item"]),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     assert told(fake, text, tmp_path, whole=True) == names
 
@@ -284,9 +286,7 @@ def test_what_lies_between_members_is_copied_with_them(fake: Fake, tmp_path: Pat
 def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     short = graph.add(TypeRecord(Kind.INT, "short", 2))
-    members = tuple(
-        fake.member(graph.name(t), 0, 8, graph.pointer_to(t)) for t in (short, fake.int, fake.double)
-    )  # fmt: skip
+    members = tuple(fake.member(graph.name(t), 0, 8, graph.pointer_to(t)) for t in (short, fake.int, fake.double))
     union = graph.add(TypeRecord(Kind.UNION, "numbers", 8, members=members, keyword="union"))
     fake.takes((RDI, union))
     text = "mov (%rdi),%rax; movzwl (%rax,%rsi,2),%edx; mov (%rdi),%rax; mov (%rax,%rsi,4),%edx; ret"

@@ -33,9 +33,12 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
         text: str, offset: int, size: int = 8, *, arguments: tuple[tuple[int, int], ...] = (), returns: int = 0
     ) -> str:
         fake.prototypes[0] = Prototype(
-            "f", returns, tuple(("", t) for _register, t in arguments), 0,
+            "f",
+            returns,
+            tuple(("", t) for _register, t in arguments),
+            0,
             arguments=tuple((register, t, 0) for register, t in arguments),
-        )  # fmt: skip
+        )
         code = assemble(FRAME + text + END, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         tracker = Inference(

@@ -50,8 +50,11 @@ def test_members_within_members_make_a_path(graph: TypeGraph) -> None:
     assert found is not None
     assert found.path == "in[].b"
     assert [(graph.canonical_name(t), at) for t, at in found.containers] == [
-        ("struct outer", 16), ("struct inner[]", 12), ("struct inner", 4), ("int", 0),
-    ]  # fmt: skip
+        ("struct outer", 16),
+        ("struct inner[]", 12),
+        ("struct inner", 4),
+        ("int", 0),
+    ]
 
 
 def test_of_many_members_in_a_row_those_with_bytes_are_found(graph: TypeGraph) -> None:
@@ -438,4 +441,4 @@ def test_numbers_do_not_depend_on_what_was_looked_at() -> None:
         assert named_types.integer(graph, 4, signed=True) == found[1] and len(graph) == count
     assert told[0] == told[1] == [
         ("short int", 2), ("int", 4), ("long int", 8), ("unsigned char", 1), ("double", 8),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table

@@ -112,9 +112,12 @@ def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -
     assert "struct point.x" in told
     assert "?" not in told
     assert {one for one in told if one.startswith("struct mesh.")} <= {
-        "struct mesh.box.low.x", "struct mesh.box.low.y", "struct mesh.box.high.z", "struct mesh.center.x",
+        "struct mesh.box.low.x",
+        "struct mesh.box.low.y",
+        "struct mesh.box.high.z",
+        "struct mesh.center.x",
         "struct mesh.radius",
-    }  # fmt: skip
+    }
 
 
 def test_what_lies_behind_an_object_with_links_is_in_what_holds_it(program: Path) -> None:

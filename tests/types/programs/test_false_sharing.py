@@ -62,11 +62,16 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
                 offset = {"head": 0, "tail": 8, "far": 128}[member]
                 samples.append(
                     {
-                        "ip": places[member], "pid": pids[number], "tid": thread, "cpu": cpu,
-                        "regs": tuple(registers), "addr": at + offset,
-                        "misc": 2, "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
+                        "ip": places[member],
+                        "pid": pids[number],
+                        "tid": thread,
+                        "cpu": cpu,
+                        "regs": tuple(registers),
+                        "addr": at + offset,
+                        "misc": 2,
+                        "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
                     }
-                )  # fmt: skip
+                )
         samples.sort(key=lambda one: one["time"])
         data = memory_recording(tmp_path, binary, samples, attr, line_size=line_size)
         result = CliRunner().invoke(undwarf, ["types", "--json", str(data)])

@@ -29,9 +29,15 @@ SCRIPT = "ip,addr,data_src,weight,ins_lat,phys_addr,data_page_size,code_page_siz
 
 def access(at: int, source: int, cycles: int, **more: int) -> dict[str, int]:
     return {
-        "ip": at, "data_src": source, "weight": cycles | 7 << 32 | 2 << 48, "addr": 0x7F00_0000_1000,
-        "phys": 0x1234_5000, "data_page": 4096, "code_page": 2 << 20, **more,
-    }  # fmt: skip
+        "ip": at,
+        "data_src": source,
+        "weight": cycles | 7 << 32 | 2 << 48,
+        "addr": 0x7F00_0000_1000,
+        "phys": 0x1234_5000,
+        "data_page": 4096,
+        "code_page": 2 << 20,
+        **more,
+    }
 
 
 @pytest.fixture

@@ -198,9 +198,12 @@ def test_types_in_a_flame_graph_are_no_unknown_code(server: tuple[Path, Path], t
         for name, kind, dso in zip(made["name"], made["kind"], made["dso"], strict=True)
     }
     assert kinds == {
-        ("struct server", "data type", ""), (".queues[].taken", "data type", ""), (".open", "data type", ""),
-        ("take", "program", "program"), ("open", "program", "program"),
-    }  # fmt: skip
+        ("struct server", "data type", ""),
+        (".queues[].taken", "data type", ""),
+        (".open", "data type", ""),
+        ("take", "program", "program"),
+        ("open", "program", "program"),
+    }
 
 
 def completed(*words: str) -> list[str]:

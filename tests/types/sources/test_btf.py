@@ -183,8 +183,9 @@ def test_a_split_file_goes_on_from_its_base(builder: BtfBuilder) -> None:
     types = BtfTypes(BtfFile(more.bytes(), "module", base=base))
     graph = types.graph
     assert [(m.name, graph.canonical_name(m.type)) for m in graph.members(types.number(own))] == [
-        ("head", "struct node*"), ("node", "struct node"),
-    ]  # fmt: skip
+        ("head", "struct node*"),
+        ("node", "struct node"),
+    ]
     assert BtfSource(types).prototype_named("module_walk") is not None
 
 

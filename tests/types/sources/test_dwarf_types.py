@@ -603,7 +603,7 @@ def test_sizes_of_members_are_known_without_records_of_their_types(build: Build,
     assert {m.name: m.size for m in members} == {
         "one": 1, "two": 8, "three": 60, "four": 4, "five": 4, "six": 8, "seven": 7, "eight": 8, "nine": 8, "ten": 1,
         "eleven": 16, "rest": 0,
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     assert [m.size for m in members] == [graph.size(m.type) for m in members]
 
 

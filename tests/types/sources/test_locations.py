@@ -57,9 +57,11 @@ def test_a_list_gives_ranges_from_its_base_and_stops_where_it_ends() -> None:
         addresses=bytes(8) + (0x4000).to_bytes(8, "little"),
     )
     assert lists.at_offset(0) == [
-        (0x1010, 0x1020, b"\x50"), (0x2000, 0x2008, b"\x91\x68"), (0x3000, 0x3004, b"\x51"),
+        (0x1010, 0x1020, b"\x50"),
+        (0x2000, 0x2008, b"\x91\x68"),
+        (0x3000, 0x3004, b"\x51"),
         (0x4000, 0x4010, b"\x52"),
-    ]  # fmt: skip
+    ]
     assert lists.at_offset(len(data)) == [] == lists.at_offset(1 << 63)
 
 

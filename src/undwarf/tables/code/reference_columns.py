@@ -10,7 +10,7 @@ from undwarf.tables.address_ranges import ascending
 
 __all__ = [
     "between", "bound", "distinct", "has", "last_at", "of_kind", "relocated", "round_targets", "split_at", "within",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 _RELATIVE = cython.declare(cython.ulonglong, 8)
 _ABSOLUTE = cython.declare(cython.ulonglong, 1)
@@ -21,7 +21,7 @@ _ABSOLUTE = cython.declare(cython.ulonglong, 1)
     all_kinds="const unsigned char[::1]", all_from="const unsigned long long[::1]",
     all_to="const unsigned long long[::1]", to="unsigned long long[::1]", sources="unsigned long long[::1]",
     i=cython.Py_ssize_t, count=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def of_kind(kinds: Any, from_column: Any, to_column: Any, kind: cython.int) -> "tuple[memoryview, memoryview]":
     """(from Q, to Q) of the references of one kind."""
     all_kinds, all_from, all_to = kinds, from_column, to_column
@@ -41,7 +41,7 @@ def of_kind(kinds: Any, from_column: Any, to_column: Any, kind: cython.int) -> "
 @cython.locals(
     values="const unsigned long long[::1]", order="const unsigned int[::1]", found="unsigned long long[::1]",
     i=cython.Py_ssize_t, count=cython.Py_ssize_t, one=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def distinct(column: Any) -> Any:
     """The numbers (Q) of a column in rising order, each once."""
     values = column
@@ -88,10 +88,13 @@ def _last(values: Any, value: cython.ulonglong) -> cython.Py_ssize_t:
 
 
 @cython.locals(
-    sources="const unsigned long long[::1]", targets="const unsigned long long[::1]",
-    starts="const unsigned long long[::1]", found="unsigned long long[::1]", i=cython.Py_ssize_t,
+    sources="const unsigned long long[::1]",
+    targets="const unsigned long long[::1]",
+    starts="const unsigned long long[::1]",
+    found="unsigned long long[::1]",
+    i=cython.Py_ssize_t,
     count=cython.Py_ssize_t,
-)  # fmt: skip
+)
 def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
     """The targets (Q) of jumps that are multiples of 16, and with a start (Q, rising) between where the jump is and
     where it leads to."""
@@ -111,7 +114,7 @@ def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
     sorted_pairs="const unsigned long long[::1]", first="unsigned int[::1]", origin="unsigned int[::1]",
     i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, room=cython.Py_ssize_t, of=cython.Py_ssize_t,
     to=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     """(first I, from I): which ranges have jumps into each other range: those into range ``i`` are
     ``from[first[i]:first[i + 1]]``, rising."""
@@ -147,7 +150,7 @@ def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: A
     values="const unsigned long long[::1]", starts="const unsigned long long[::1]",
     ends="const unsigned long long[::1]", found="unsigned long long[::1]", i=cython.Py_ssize_t, at=cython.Py_ssize_t,
     count=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
     """The numbers (Q) of a column that lie in one of some ranges, which are in rising order."""
     values, starts, ends = column, starts_column, ends_column
@@ -165,7 +168,7 @@ def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
     values="const unsigned long long[::1]", ends="const unsigned long long[::1]", starts="unsigned long long[::1]",
     stops="unsigned long long[::1]", i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t,
     end=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     """(starts Q, ends Q) of ranges that begin at each number of a column in rising order, and go on to the next or to
     the first of some ends (Q, rising) behind it. One without an end is left out."""
@@ -193,7 +196,7 @@ def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     places="unsigned long long[::1]", values="unsigned long long[::1]", order="const unsigned int[::1]",
     sorted_places="unsigned long long[::1]", sorted_values="unsigned long long[::1]", i=cython.Py_ssize_t,
     count=cython.Py_ssize_t, info=cython.ulonglong, symbol=cython.ulonglong, value=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]":
     """(address Q, value Q), by rising address, of what start-up code writes into words, as far as the file says it.
 
@@ -230,7 +233,7 @@ def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]
     words="const unsigned long long[::1]", places="unsigned long long[::1]", numbers="unsigned int[::1]",
     order="const unsigned int[::1]", sorted_places="unsigned long long[::1]", sorted_numbers="unsigned int[::1]",
     i=cython.Py_ssize_t, count=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def bound(entries: Any) -> "tuple[memoryview, memoryview]":
     """(address Q, number of the entry I), by rising address, of words that are bound to symbols."""
     words = entries

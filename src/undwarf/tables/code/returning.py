@@ -20,7 +20,7 @@ _NAMES = frozenset(
         "g_assertion_message_expr", "g_assertion_message_cmpnum", "g_assertion_message_cmpstr", "Py_FatalError",
         "_Py_FatalErrorFunc", "Py_ExitStatusException", "__svfscanf_fail",
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @cache

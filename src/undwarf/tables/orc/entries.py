@@ -97,10 +97,10 @@ class Layout:
 _B, _K = Base, Kind
 _OLD_BASES = (
     _B.UNDEFINED, _B.PREV_SP, _B.DX, _B.DI, _B.BP, _B.SP, _B.R10, _B.R13, _B.BP_INDIRECT, _B.SP_INDIRECT,
-)  # fmt: skip
+)  # fmt: skip  # a table
 _NEW_BASES = (
     _B.UNDEFINED, _B.AX, _B.DX, _B.SP, _B.BP, _B.DI, _B.R10, _B.R13, _B.PREV_SP, _B.SP_INDIRECT, _B.BP_INDIRECT,
-)  # fmt: skip
+)  # fmt: skip  # a table
 _OLD_KINDS = (_K.CALL, _K.REGS, _K.PARTIAL)
 _NEW_KINDS = (_K.UNDEFINED, _K.END, _K.CALL, _K.REGS, _K.PARTIAL)
 
@@ -211,7 +211,7 @@ _BASE_OF = {number: base for base, number in _SCRATCH.items()} | {_RSP: Base.SP,
 _PT_REGS = {
     15: 0, 14: 8, 13: 16, 12: 24, _RBP: 32, 3: 40, 11: 48, 10: 56, 9: 64, 8: 72, 0: 80, 2: 88, 1: 96, 4: 104, 5: 112,
     _RIP: 128, _RSP: 152,
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Where struct pt_regs has the registers, by DWARF number (arch/x86/include/asm/ptrace.h)."""
 _UNKNOWN = {number: (UNDEFINED, 0, 0) for number in (*registers_x86_64.KEPT, *_SCRATCH.values()) if number != _RBP}
 """What a call leaves of the registers that ORC does not follow: the function may have saved them anywhere."""

@@ -19,7 +19,7 @@ _RSP, _RETURN_ADDRESS = 7, 16
 _REGISTERS = {
     8: 40, 9: 48, 10: 56, 11: 64, 12: 72, 13: 80, 14: 88, 15: 96,
     5: 104, 4: 112, 6: 120, 3: 128, 1: 136, 0: 144, 2: 152, _RETURN_ADDRESS: 168,
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Where the kernel saves DWARF's registers, in bytes from the stack pointer on; the stack pointer itself is at 160."""
 _PLACE_OF_RSP = 160
 _PADDING = (0x90, 0xCC, 0x00)

@@ -44,7 +44,7 @@ NEAR = cython.declare(cython.Py_ssize_t, 6)
     ints="const int[::1]", found="int[::1]", number=cython.Py_ssize_t, blocks=cython.Py_ssize_t, k=cython.Py_ssize_t,
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong, whole=cython.bint,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
     """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and
     LOWER_HALF where only its lower half is; -1 for none. Then the instruction that compares it with that; -1 where it
@@ -98,8 +98,10 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
 @cython.cfunc
 @cython.exceptval(-2)
 @cython.locals(
-    flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
-)  # fmt: skip
+    flows="const unsigned char[::1]",
+    templates="const unsigned int[::1]",
+    rows="const long long[::1]",
+)
 def _set_at(
     flows: Any,
     templates: Any,

@@ -96,7 +96,7 @@ class Results(Memory):
     @cython.locals(
         left=cython.int, right=cython.int, width=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong,
         bits=cython.longlong, immediate=cython.longlong, size=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def result(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
         """The destination's new value; what else the instruction does is done to the state."""
         width = self.rows[row + ROW_WIDTH]
@@ -332,7 +332,7 @@ class Results(Memory):
     @cython.exceptval(-1)
     @cython.locals(
         at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, bit=cython.ulonglong, read=cython.ulonglong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _only_stores(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
         """Whether what an instruction puts into a register is only where some of the next ones store something else,
         until it is gone: as arguments are put where the stack ends."""
@@ -392,9 +392,14 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _masked(
-        self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, register: cython.longlong,
-        width: cython.longlong, mask: cython.longlong,
-    ) -> cython.int:  # fmt: skip
+        self,
+        k: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+        left: cython.int,
+        register: cython.longlong,
+        width: cython.longlong,
+        mask: cython.longlong,
+    ) -> cython.int:
         if register >= 0:
             return NOTHING
         if self.base_of(left) == FRAME and width == 8 and -4096 <= mask < 0 and not self.step_of(left):

@@ -97,7 +97,7 @@ class Living:
         n=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, ints="const int[::1]",
         used="unsigned long long[::1]", kept="unsigned long long[::1]",
         calls="unsigned char[::1]", live=cython.ulonglong, gone=cython.ulonglong, again=cython.bint,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _look(self) -> cython.int:
         count = self.count
         ints = self.ints
@@ -152,7 +152,7 @@ class Living:
         offsets="const unsigned int[::1]", rows="const long long[::1]", calls="int[::1]",
         returned="unsigned long long[::1]", used=cython.Py_ssize_t, k=cython.Py_ssize_t, at=cython.Py_ssize_t,
         low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, register=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _add_said(self, offsets_of: Any, rows_of: Any) -> cython.int:
         """Add the registers that variables are said to be in behind a call, but for what that returns."""
         offsets, rows = offsets_of, rows_of

@@ -155,9 +155,12 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _sum(
-        self, m: cython.Py_ssize_t, base_register: cython.longlong, index_register: cython.longlong,
+        self,
+        m: cython.Py_ssize_t,
+        base_register: cython.longlong,
+        index_register: cython.longlong,
         displacement: cython.longlong,
-    ) -> cython.int:  # fmt: skip
+    ) -> cython.int:
         base: cython.int = self.state[base_register] if base_register >= 0 else NULL
         if base == ANYWHERE:
             base = NOTHING
@@ -167,9 +170,12 @@ class Memory(StackFrame):
                 if self._counted(base) and self._is_data(displacement + self.offset_of(base)):
                     # table-8(%rax) where %rax was added to before: less than the address.
                     return self.values.intern(
-                        ADDRESS, displacement + self.offset_of(base), self.step_of(base), self.symbol_of(base),
+                        ADDRESS,
                         displacement + self.offset_of(base),
-                    )  # fmt: skip
+                        self.step_of(base),
+                        self.symbol_of(base),
+                        displacement + self.offset_of(base),
+                    )
                 if self._is_data(displacement):
                     # table(%rax): the displacement is the address.
                     return self._from(displacement, base if base else UNKNOWN)

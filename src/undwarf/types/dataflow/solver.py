@@ -135,7 +135,7 @@ class FixedPoint(Effects):
     @cython.locals(
         k=cython.Py_ssize_t, at=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, top=cython.longlong,
         register=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _set_top(self, begin: Any) -> None:
         """Look which registers may hold something: those that an instruction or a variable names."""
         top = max(self.stack_pointer, self.frame_pointer, self.questions.calls.highest, *self.parameters)
@@ -166,7 +166,7 @@ class FixedPoint(Effects):
     @cython.exceptval(-1)
     @cython.locals(
         register=cython.Py_ssize_t, value=cython.int, changed=cython.bint, i=cython.Py_ssize_t, copies=list,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
         """Join the state into what is known at a block's begin, where a register is 0, and what was copied from it or
         to it."""
@@ -384,7 +384,7 @@ class FixedPoint(Effects):
     @cython.locals(
         roots="const unsigned char[::1]", number=cython.Py_ssize_t, i=cython.Py_ssize_t, cell=cython.Py_ssize_t,
         at=cython.Py_ssize_t, following=cython.Py_ssize_t, cells=set,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _regain(self, roots_of: Any) -> list[int]:
         """Look what all ways know, as they are by now, to where a loop begins, of what one of its turns lost: those in
         which anything is known again. The first turn may come by something that only the later ones are there for, as
@@ -423,9 +423,12 @@ class FixedPoint(Effects):
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(
-        order="const int[::1]", roots="const unsigned char[::1]", i=cython.Py_ssize_t, k=cython.Py_ssize_t,
+        order="const int[::1]",
+        roots="const unsigned char[::1]",
+        i=cython.Py_ssize_t,
+        k=cython.Py_ssize_t,
         number=cython.Py_ssize_t,
-    )  # fmt: skip
+    )
     def _count_ways(self, order_of: Any, roots_of: Any) -> cython.int:
         """Count in how many ways blocks are come to, up to two."""
         order, roots = order_of, roots_of
@@ -546,7 +549,7 @@ class FixedPoint(Effects):
     @cython.locals(
         found=list, number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t,
         base=cython.longlong, value=cython.int, at=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def through_unions(self) -> Any:
         """All accesses through pointers that were loaded from unions: the pointer's symbol, the type that says what it
         may lead to, the instruction, the operand and how far behind the pointer."""
@@ -565,9 +568,14 @@ class FixedPoint(Effects):
                         value = self.state[base]
                         if self.base_of(value) == OBJECT and self.symbol_of(value) and not self.step_of(value):
                             found.append(
-                                (self.symbol_of(value), self.type_of(value), k, at,
-                                 self.offset_of(value) + self.displacement(k, m))
-                            )  # fmt: skip
+                                (
+                                    self.symbol_of(value),
+                                    self.type_of(value),
+                                    k,
+                                    at,
+                                    self.offset_of(value) + self.displacement(k, m),
+                                )
+                            )
                     m += OPERAND_WORDS
                 self.apply(k)
         return found
@@ -575,7 +583,7 @@ class FixedPoint(Effects):
     @cython.locals(
         number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, value=cython.int,
         size=cython.longlong, whole=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def crossing(self, most: cython.longlong) -> set[int]:
         """The types of which an object is left by an access of so many bytes at most that would be in two of them, if
         they were in a row."""

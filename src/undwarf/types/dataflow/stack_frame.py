@@ -171,7 +171,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         count=cython.Py_ssize_t, e=cython.Py_ssize_t, place=cython.Py_ssize_t, offset=cython.longlong,
         within=cython.longlong, latest=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _find_holders(self, top: cython.longlong, bottom: cython.longlong) -> cython.int:
         """See to it that it is known which variables hold the addresses that escaped, wherever these are valid."""
         count = len(self.escaped)
@@ -216,7 +216,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         i=cython.Py_ssize_t, at=cython.Py_ssize_t, end=cython.longlong, low=cython.longlong, high=cython.longlong,
         run=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _end_at(self, segment: cython.Py_ssize_t, e: cython.Py_ssize_t) -> cython.longlong:
         """Where the object that an escaped address leads to ends in a segment, after :meth:`_find_holders`: the one
         that is valid there; else where what others take to be there does, or at most, as its scope has ended or not
@@ -284,7 +284,7 @@ class StackFrame(RegisterVariables):
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     @cython.locals(
         i=cython.Py_ssize_t, place=cython.Py_ssize_t, begin=cython.longlong, best=cython.longlong, end=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _next_end(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.longlong:
         """Where the next variable behind an offset ends, of those that are valid at an instruction."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
@@ -331,7 +331,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         frame=cython.int, other=cython.int, step=cython.longlong, offset=cython.longlong,
         within=cython.longlong, top=cython.longlong, bottom=cython.longlong, place=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
         """What a pointer to a variable in the frame, or to an element of one, and a pointer to another object of its
         type have in common, as where room for few elements is in the frame and more are allocated; or to a place that
@@ -423,9 +423,13 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     def _extent_about(
-        self, k: cython.Py_ssize_t, offset: cython.longlong, size: cython.longlong, top: cython.longlong,
+        self,
+        k: cython.Py_ssize_t,
+        offset: cython.longlong,
+        size: cython.longlong,
+        top: cython.longlong,
         bottom: cython.longlong,
-    ) -> cython.longlong:  # fmt: skip
+    ) -> cython.longlong:
         """The same of what so many bytes at an offset are in: where they begin before a variable and end in it, nothing
         is there by itself, but an index leads into that."""
         end: cython.longlong = self._extent(k, offset, top, bottom)
@@ -499,7 +503,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         at=cython.Py_ssize_t, k=cython.Py_ssize_t, e=cython.Py_ssize_t, i=cython.Py_ssize_t, offset=cython.longlong,
         begin=cython.longlong, end=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def stayed_too_long(self) -> cython.bint:
         """Whether an address that escaped later than a call was come to led to what stayed in the frame there."""
         if self.stayed_used > MOST_NOTED:

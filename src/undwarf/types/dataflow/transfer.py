@@ -135,7 +135,7 @@ class Effects(Results):
     @cython.locals(
         row=cython.Py_ssize_t, m=cython.Py_ssize_t, action=cython.longlong, flow=cython.int, value=cython.int,
         other=cython.int, destination=cython.longlong, back=cython.longlong, half=cython.longlong, top=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _apply(self, k: cython.Py_ssize_t) -> cython.int:
         row = self.templates[k] * ROW_WORDS
         action = self.rows[row + ROW_ACTION]
@@ -197,7 +197,7 @@ class Effects(Results):
     @cython.exceptval(-1)
     @cython.locals(
         destination=cython.longlong, left=cython.longlong, m=cython.Py_ssize_t, value=cython.int, other=cython.int,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _move_words(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
         """Words of vector registers are copied, or loaded into the second one."""
         destination, left = self.rows[row + ROW_DESTINATION], self.rows[row + ROW_LEFT]
@@ -233,7 +233,7 @@ class Effects(Results):
     @cython.locals(
         m=cython.Py_ssize_t, end=cython.Py_ssize_t, left=cython.longlong, count=cython.int, where=cython.int,
         more=cython.int, base=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _repeat(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
         """Elements in a row are written, and read; what led to them leads behind them."""
         left = self.rows[row + ROW_LEFT]

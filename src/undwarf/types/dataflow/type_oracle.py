@@ -205,7 +205,7 @@ class Questions:
     @cython.locals(
         rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong, t=cython.Py_ssize_t,
         within=cython.longlong, size=cython.longlong, best=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def pointed(self, k: int, offset: int) -> int:
         """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
         of the largest object that a variable leads to there. What optimizers took apart may still have parts in place.
@@ -502,7 +502,7 @@ class Questions:
     @cython.locals(
         rows="const long long[::1]", seeds="const int[::1]", first="const int[::1]", later="const int[::1]",
         n=cython.Py_ssize_t, at=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def said_of(self, register: int, pc: int) -> list[Value]:
         """What the variables that are told by a register say it holds."""
         rows, seeds = self.in_registers, self.seeds
@@ -524,7 +524,7 @@ class Questions:
     @cython.locals(
         rows="const long long[::1]", first="int[::1]", later="int[::1]",
         n=cython.Py_ssize_t, which=cython.longlong, highest=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _by_register(self) -> "tuple[memoryview[int], memoryview[int]]":
         """By register its first row in `in_registers`, by row the next of the same register; -1 for none."""
         rows, highest = self.in_registers, -1

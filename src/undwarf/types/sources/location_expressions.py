@@ -23,7 +23,7 @@ _KEPT = 1 << 16
 _FLAGS = {
     PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
     PlaceKind.CFA_VALUE: 2,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _AT_ENTRY = {62: (7, 8), 183: (31, 0)}
 """By machine, what register and how far behind that the call frame address is where a function begins."""
 

@@ -61,7 +61,7 @@ class PlaceTable(Sequence[Place]):
     @cython.locals(
         rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t, offset=cython.longlong,
         wanted=cython.longlong, kind=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def types_in(self, register: int, at: int) -> list[int]:
         """The types of those of which a register holds the value, or what it is counted from, in their order."""
         rows, offset, wanted = self.rows, at, register
@@ -111,7 +111,7 @@ class PlaceTable(Sequence[Place]):
 @cython.locals(
     rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
     words=tuple, first=cython.ulonglong, most=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
     """The table of places of a function that begins at ``low`` and is so many bytes long."""
     if isinstance(places, PlaceTable):
@@ -192,7 +192,7 @@ class SortedPlaces:
     stack_pointer=cython.longlong, frame_pointer=cython.longlong, register=cython.longlong, of_register=cython.bint,
     over=cython.bint, behind="const unsigned int[::1]", changed=cython.ulonglong, calls=cython.Py_ssize_t,
     first=cython.Py_ssize_t, last=cython.Py_ssize_t, middle=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def sorted_places(
     table: PlaceTable,
     size: int,
@@ -250,9 +250,12 @@ def sorted_places(
 @cython.boundscheck(False)
 @cython.wraparound(False)
 @cython.locals(
-    flows="const unsigned char[::1]", offsets="const unsigned int[::1]", into="unsigned int[::1]",
-    k=cython.Py_ssize_t, used=cython.Py_ssize_t,
-)  # fmt: skip
+    flows="const unsigned char[::1]",
+    offsets="const unsigned int[::1]",
+    into="unsigned int[::1]",
+    k=cython.Py_ssize_t,
+    used=cython.Py_ssize_t,
+)
 def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> "memoryview[int]":
     """Where what follows a call begins in a function (I), whose instructions' flows (B) and offsets (I) are given."""
     flows, offsets = flows_of, offsets_of
@@ -271,7 +274,7 @@ def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> 
 @cython.locals(
     rows="const long long[::1]", flags="const unsigned char[::1]", which="const int[::1]", into="long long[::1]",
     strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def _picked(table: PlaceTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
     """(rows, strays, registers and -1) of some places, by their numbers: all are those of rows of the table."""
     rows, flags, which = table.rows, table.strays, numbers

@@ -89,9 +89,15 @@ class FunctionScopes(CodeScopes):
         self._row_total = 0
         self.types = {}
         self._scope(
-            0, -1, entry.kind(LOW_PC), entry.value(LOW_PC), entry.kind(HIGH_PC), entry.value(HIGH_PC),
-            entry.kind(RANGES), entry.value(RANGES),
-        )  # fmt: skip
+            0,
+            -1,
+            entry.kind(LOW_PC),
+            entry.value(LOW_PC),
+            entry.kind(HIGH_PC),
+            entry.value(HIGH_PC),
+            entry.kind(RANGES),
+            entry.value(RANGES),
+        )
         if entry.has_children:
             self._walk(self._space.info.variables(self._unit, entry.end, _WITHIN, MAX_CHILDREN))
         if self._through:
@@ -366,7 +372,7 @@ class FunctionScopes(CodeScopes):
     @cython.ccall
     @cython.locals(
         k=cython.Py_ssize_t, told=Told, variable=Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def place(self, k: int) -> Place:
         """The place that a row tells."""
         told = self._expressions.told[self._rows[ROW * k + 2]]
@@ -382,7 +388,7 @@ class FunctionScopes(CodeScopes):
                 variable.name, variable.type, spot[0], spot[1], spot[2], self._rows[ROW * k], self._rows[ROW * k + 1],
                 spot[3], spot[4], not inside,
             ),
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
 
     @cython.locals(
         first=cython.ulonglong,
