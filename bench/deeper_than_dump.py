@@ -109,7 +109,7 @@ def main() -> None:
         recorder = Recorder(sampler, io.BytesIO, "bench")
         unwinder: Any = recorder._unwinder
         both = Both(unwinder, options.cut, counts)
-        both.unwinder_walker = unwinder._walker_for  # type: ignore[attr-defined] # set before it is replaced
+        both.unwinder_walker = unwinder._walker_for
         unwinder._walker_for = both
         recorder.run()
     finally:

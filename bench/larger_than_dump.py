@@ -67,7 +67,7 @@ def stacks(path: str) -> tuple[list[tuple[int, ...]], list[int], list[bool]]:
     columns = made.samples.columns
     found = [chains[node] if node != 0xFFFFFFFF else () for node in columns.stack]
     guessed = [node != 0xFFFFFFFF and inferred[node] for node in columns.stack]
-    return found, list(columns.stop), guessed  # type: ignore[return-value] # places are compared, whatever they are
+    return found, list(columns.stop), guessed
 
 
 def main() -> None:

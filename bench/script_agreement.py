@@ -34,6 +34,7 @@ def blocks(command: list[str]) -> Iterator[tuple[Key, bytes]]:
     now = b""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
         assert run.stdout is not None
+        key: Key = (b"", b"", b"", 0)
         lines: list[bytes] = []
         for line in run.stdout:
             if line == b"\n":
@@ -42,7 +43,7 @@ def blocks(command: list[str]) -> Iterator[tuple[Key, bytes]]:
                 lines.append(line)
                 continue
             if lines:
-                yield key, b"".join(lines)  # noqa: F821 - set with the first line
+                yield key, b"".join(lines)
             lines = [line]
             head = HEAD.match(line)
             parts = (head[5] or b"", head[3], head[7]) if head else (b"?", line, b"")
@@ -65,7 +66,7 @@ def pairs(left: list[str], right: list[str]) -> Iterator[tuple[Key, bytes | None
                 continue
             found = next(sides[number], None)
             if found is None:
-                sides[number] = None  # type: ignore[call-overload]
+                sides[number] = None
                 continue
             key, text = found
             other = waiting[1 - number].pop(key, None)

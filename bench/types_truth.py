@@ -46,7 +46,7 @@ def fits(accept: dict[str, object], name: str, offset: int) -> bool:
     span = accept.get("range")
     if isinstance(span, list):
         return bool(span[0] <= offset < span[1])
-    return bool(accept["offset"] <= offset <= accept.get("max_offset", accept["offset"]))  # type: ignore[operator]
+    return bool(accept["offset"] <= offset <= accept.get("max_offset", accept["offset"]))
 
 
 def graded(entry: dict[str, object], name: str, offset: int) -> str:

@@ -77,7 +77,7 @@ def sends(data: bytes, status: int = 200, **headers: str) -> Answer:
 
 def client(cache: Path, *urls: str, **options: object) -> Debuginfod:
     settings = {"timeout": 5, "retries": 0, **options}
-    CLIENTS.append(Debuginfod(Settings(urls, str(cache / "cache"), **settings)))  # type: ignore[arg-type]
+    CLIENTS.append(Debuginfod(Settings(urls, str(cache / "cache"), **settings)))
     return CLIENTS[-1]
 
 

@@ -86,7 +86,7 @@ class Sparse(io.RawIOBase):
         return self.at
 
     def write(self, data: object) -> int:
-        view = memoryview(data)  # type: ignore[arg-type]
+        view = memoryview(data)
         if len(view) < 1 << 16:
             self.kept[self.at] = bytes(view)
         self.at += len(view)
@@ -97,7 +97,7 @@ class Sparse(io.RawIOBase):
 def test_what_lies_beyond_4_gb_has_its_place():
     sink = Sparse()
     event = writing.event()
-    with PerfWriter(sink, [event], features=writing.features([event])) as writer:  # type: ignore[arg-type]
+    with PerfWriter(sink, [event], features=writing.features([event])) as writer:
         block = record(RecordType.FINISHED_ROUND) * (8 << 20)
         for _ in range(72):
             writer.write(block)

@@ -168,7 +168,7 @@ BUILD_ID = bytes(range(20))
 
 def program(build_id: bytes = BUILD_ID, symbols: "list[Symbol] | None" = None, **options: object) -> Elf:
     """A file with code at 0x1000, read-only data at 0x2000, a build-id, and maybe symbols."""
-    elf = Elf(**options)  # type: ignore[arg-type]
+    elf = Elf(**options)
     elf.sections = [
         Section(".text", bytes(range(256)), 1, 6, 0x1000, align=16),
         Section(".rodata", b"read-only data!!", 1, 2, 0x2000, align=16),

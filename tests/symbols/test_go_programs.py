@@ -34,7 +34,7 @@ OTHERS = [Function("runtime.goexit", top=True), MAIN, Function("main.leaf", dept
 
 
 def program(version: int = GO_1_20, **more: object) -> ElfFile:
-    return ElfFile.from_bytes(Program(OTHERS, version, **more).build(), "p")  # type: ignore[arg-type]
+    return ElfFile.from_bytes(Program(OTHERS, version, **more).build(), "p")
 
 
 def functions(version: int = GO_1_20, **more: object) -> GoFunctions:
@@ -112,7 +112,7 @@ def test_rules() -> None:
 
 
 def rule_of(name: str, code: bytes, at: int, **more: object) -> Rule:
-    made = Program([Function("main.main"), Function(name, code=code, **more)])  # type: ignore[arg-type]
+    made = Program([Function("main.main"), Function(name, code=code, **more)])
     found = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab").rule_at(TEXT + 64 + at)
     assert found is not None
     return found

@@ -290,11 +290,11 @@ def test_samples_at_many_distances_prove_no_entry() -> None:
         def window(self, _position: int, _length: int) -> nullcontext[memoryview]:
             return nullcontext(memoryview(b""))
 
-    assert not find_entries(Data(), [(0, 0, 0, 100)], Found(), range(100), 100)  # type: ignore[arg-type]
-    found = find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 400, 4), 100)  # type: ignore[arg-type]
+    assert not find_entries(Data(), [(0, 0, 0, 100)], Found(), range(100), 100)
+    found = find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 400, 4), 100)
     assert found == [(1, 0)]
     # Every second one is looked at, and those are too few.
-    assert not find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 60, 4), PLACES - 1)  # type: ignore[arg-type]
+    assert not find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 60, 4), PLACES - 1)
 
 
 def test_frame_pointers_that_go_on_above_the_dump_want_a_larger_one(program: Path, at: dict[str, int]) -> None:

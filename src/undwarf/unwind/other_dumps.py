@@ -66,7 +66,7 @@ class Cursor:
     def begin(self, number: cython.Py_ssize_t, node: cython.uint) -> cython.int:
         """Go to the innermost user frame of the stack with this number in the log; ``node`` is that of its innermost
         frame, the kernel's included, if it has one."""
-        i: cython.int
+        _frame: cython.int
         self.at = self.log.at[number]
         self.pointer = self.log.pointer[number]
         self.put_off = self.log.frames_at[number] != 0
@@ -74,7 +74,7 @@ class Cursor:
             self.place = self.log.frames_at[number] + 1 + self.log.kernel[number]
             return 0
         self.place = node
-        for i in range(self.log.kernel[number]):  # noqa: B007 - a C loop
+        for _frame in range(self.log.kernel[number]):
             self.place = self.stacks.node_key[self.place] >> 32
         return 0
 

@@ -62,7 +62,7 @@ def test_a_part_that_has_its_name_from_a_typedef_is_a_part(program: Path) -> Non
 def test_the_order_in_which_functions_are_asked_for_does_not_matter(program: Path) -> None:
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
-    symbols = resolver.source.symbols  # type: ignore[attr-defined]
+    symbols = resolver.source.symbols
     told: set[str] = set()
     for function in ("seen", "drawn"):
         low = next(address for address, name in symbols.functions.items() if name == function)

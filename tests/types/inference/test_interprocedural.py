@@ -61,7 +61,7 @@ def answers(program: Path, function: str, limits: Limits = DEFAULT) -> set[str]:
     elf = ElfFile.open(program, limits=limits)
     resolver = open_resolver(elf, limits=limits)
     assert isinstance(resolver, Resolver)
-    symbols = resolver.source.symbols  # type: ignore[attr-defined]
+    symbols = resolver.source.symbols
     low = next(address for address, name in symbols.functions.items() if name == function)
     flow = resolver.flow_at(low)
     assert flow is not None

@@ -123,9 +123,9 @@ def test_a_per_cpu_address_plus_a_cpus_offset_is_that_cpus_copy(module: Path) ->
 
 def test_code_of_a_file_that_is_not_linked_is_relocated(module: Path) -> None:
     elf = as_linked(ElfFile.open(module))
-    names = set(elf.undefined.values())  # type: ignore[attr-defined]
+    names = set(elf.undefined.values())
     assert names == {"shared", "find", "runqueue", "__per_cpu_offset"}
-    assert min(elf.undefined) == ELSEWHERE  # type: ignore[attr-defined]
+    assert min(elf.undefined) == ELSEWHERE
     resolver = open_resolver(elf)
     assert resolver is not None
     table = symbols_of_elf(elf)

@@ -67,7 +67,7 @@ def ask(programs: dict[str, Path]) -> Ask:
         elf = ElfFile.open(programs[level], limits=bounds)
         resolver = open_resolver(elf, limits=bounds, defects=defects)
         assert resolver is not None
-        start = next(at for at, name in resolver.source.symbols.functions.items() if name == "walk")  # type: ignore[attr-defined]
+        start = next(at for at, name in resolver.source.symbols.functions.items() if name == "walk")
         found = [one for step in range(150) for one in resolver.at(start + step) if one.address == start + step]
         return [one for one in found if one.access and one.how != "stack"] or found, defects
 
@@ -147,6 +147,6 @@ def test_absurd_arrays_and_types_in_circles(tmp_path: Path) -> None:
     huge = resolver.source.type_named("huge")
     assert graph.size(huge) in (0, 0x7FFFFFFF * 0x7FFFFFFF)
     assert graph.member_at(huge, 5, 1) is not None or not graph.size(huge)
-    start = next(at for at, name in resolver.source.symbols.functions.items() if name == "look")  # type: ignore[attr-defined]
+    start = next(at for at, name in resolver.source.symbols.functions.items() if name == "look")
     found = {one.field for step in range(20) for one in resolver.at(start + step)}
     assert {"again[]", "in.l"} <= found
