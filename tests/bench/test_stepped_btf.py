@@ -19,13 +19,13 @@ def tool(folder: Path, does: str) -> str:
     return str(path)
 
 
-def test_nothing_is_said_where_btf_is_written(tmp_path: Path) -> None:
+def test_no_message_if_the_btf_is_written(tmp_path: Path) -> None:
     assert write_btf(tmp_path / "program", tool(tmp_path, WRITES)) == ""
     assert (tmp_path / "program.btf").read_text() == "btf\n"
 
 
 @pytest.mark.parametrize("does", [OLDER, "exit 0", "echo no DWARF here >&2; exit 1"])
-def test_a_pahole_that_writes_none_is_told_of(tmp_path: Path, does: str) -> None:
+def test_a_pahole_that_writes_no_btf_is_named(tmp_path: Path, does: str) -> None:
     (tmp_path / "program.btf").write_text("of an earlier run")
     told = write_btf(tmp_path / "program", tool(tmp_path, does))
     assert "wrote none" in told
@@ -33,6 +33,6 @@ def test_a_pahole_that_writes_none_is_told_of(tmp_path: Path, does: str) -> None
     assert not (tmp_path / "program.btf").exists()
 
 
-def test_a_pahole_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+def test_a_missing_pahole_is_named(tmp_path: Path) -> None:
     assert write_btf(tmp_path / "program", None) == "there is no pahole"
     assert "cannot be run" in write_btf(tmp_path / "program", str(tmp_path / "none"))

@@ -46,7 +46,7 @@ def same(one: Answer, other: Answer) -> bool:
     )
 
 
-def test_what_was_kept_comes_back() -> None:
+def test_cached_answers_come_back() -> None:
     found = decode(memoryview(encode(SOME, KEY)), KEY)
     assert found is not None
     assert found.keys() == SOME.keys()
@@ -71,7 +71,7 @@ def test_every_flipped_byte_and_every_cut_is_a_miss() -> None:
     assert decode(memoryview(data), bytes(16)) is None
 
 
-def test_what_unpacks_to_too_much_is_a_miss() -> None:
+def test_an_entry_that_unpacks_to_too_much_is_a_miss() -> None:
     data = memoryview(encode(SOME, KEY))
     assert decode(data, KEY, Limits()) == SOME
     assert decode(data, KEY, Limits(answer_bytes=64)) is None
@@ -91,7 +91,7 @@ def test_answers_of_several_runs_add_up(tmp_path: Path) -> None:
     assert not kept(tmp_path).keep(second)
 
 
-def test_no_more_are_kept_than_may_be(tmp_path: Path) -> None:
+def test_no_more_answers_are_cached_than_the_limit(tmp_path: Path) -> None:
     first, second = ({address: SOME[address]} for address in SOME)
     few = Limits(kept_answers=1)
     assert kept(tmp_path, few).keep(first)
@@ -99,7 +99,7 @@ def test_no_more_are_kept_than_may_be(tmp_path: Path) -> None:
     assert kept(tmp_path, few).known.keys() == second.keys()
 
 
-def test_where_something_is_amiss_nothing_is_kept(tmp_path: Path) -> None:
+def test_with_defects_nothing_is_cached(tmp_path: Path) -> None:
     defects = Defects()
     defects.add("lost samples")
     one = kept(tmp_path, defects=defects)
@@ -139,7 +139,7 @@ def sampled(tmp_path: Path) -> Path:
     return recording(tmp_path, binary, [(place(binary, "walk", "struct node", "key", "r"), 0, 3)])
 
 
-def test_the_next_run_reads_no_types(types: Types, sampled: Path) -> None:
+def test_a_second_run_reads_no_types(types: Types, sampled: Path) -> None:
     first, opened = types("--code", sampled)
     assert opened == 1
     again, opened = types("--code", sampled)
@@ -147,19 +147,19 @@ def test_the_next_run_reads_no_types(types: Types, sampled: Path) -> None:
     assert first[0]["typed"] == 3000
 
 
-def test_a_type_is_drawn_from_the_binary(types: Types, sampled: Path) -> None:
+def test_a_cached_type_is_drawn_from_the_binary(types: Types, sampled: Path) -> None:
     first, _opened = types("--type", "struct node", sampled)
     again, opened = types("--type", "struct node", sampled)
     assert (again, opened) == (first, 1)
     assert any(line["name"] == "next" for line in first[0]["layout"])
 
 
-def test_what_else_is_asked_is_answered_anew(types: Types, sampled: Path) -> None:
+def test_other_addresses_are_resolved_again(types: Types, sampled: Path) -> None:
     types(sampled)
     assert types("--skid", sampled)[1] == 1
 
 
-def test_without_the_cache_nothing_is_kept_or_used(types: Types, sampled: Path, tmp_path: Path) -> None:
+def test_without_the_cache_nothing_is_stored_or_used(types: Types, sampled: Path, tmp_path: Path) -> None:
     assert types("--no-cache", sampled)[1] == 1
     assert not (tmp_path / "cache" / "types").exists()
     types(sampled)
@@ -172,13 +172,15 @@ def test_a_binary_that_changed_is_read_again(types: Types, sampled: Path, tmp_pa
     assert types(sampled)[1] == 1
 
 
-def test_another_build_of_undwarf_answers_itself(types: Types, sampled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_build_of_undwarf_ignores_the_cache(
+    types: Types, sampled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     types(sampled)
     monkeypatch.setattr(answer_cache, "maker", lambda *_parts: b"another")
     assert types(sampled)[1] == 1
 
 
-def test_the_cache_tells_what_it_holds_and_is_emptied(types: Types, sampled: Path, tmp_path: Path) -> None:
+def test_the_cache_shows_its_size_and_can_be_emptied(types: Types, sampled: Path, tmp_path: Path) -> None:
     types(sampled)
     told = json.loads(CliRunner().invoke(undwarf, ["tables", "cache", "--json"]).stdout)["types"]
     assert told["files"] == 1

@@ -41,9 +41,7 @@ def code_of(program: Path, name: str) -> list[tuple[int, bool]]:
     return [(one.address, any(m.access and not m.implicit for m in one.memory)) for one in place[0]]
 
 
-def test_a_function_is_not_followed_where_nothing_in_memory_is_asked_about(
-    program: Path, followed: list[object]
-) -> None:
+def test_no_data_flow_for_addresses_without_memory_operands(program: Path, followed: list[object]) -> None:
     code = code_of(program, "sum")
     resolver = resolver_of(program)
     resolver.expect(address for address, touches in code if not touches)
@@ -54,7 +52,7 @@ def test_a_function_is_not_followed_where_nothing_in_memory_is_asked_about(
     assert len(followed) == 1
 
 
-def test_what_is_expected_does_not_change_what_is_answered(program: Path) -> None:
+def test_expected_addresses_do_not_change_answers(program: Path) -> None:
     found: set[str | None] = set()
     for name in ("sum", "none", "main", "first"):
         code = code_of(program, name)
@@ -69,7 +67,7 @@ def test_what_is_expected_does_not_change_what_is_answered(program: Path) -> Non
     assert "struct node" in found
 
 
-def test_a_branch_that_is_one_with_a_comparison_in_memory_is_followed(program: Path) -> None:
+def test_a_branch_fused_with_a_memory_comparison_is_resolved(program: Path) -> None:
     code = code_of(program, "sum")
     branches = [address for (_before, touches), (address, _own) in pairwise(code) if touches]
     resolver = resolver_of(program)
@@ -77,7 +75,7 @@ def test_a_branch_that_is_one_with_a_comparison_in_memory_is_followed(program: P
     assert "key" in {resolver.sampled(address).field for address in branches}
 
 
-def test_what_was_expected_late_is_charged_to_the_load_before(program: Path) -> None:
+def test_a_late_sample_is_charged_to_the_load_before_it(program: Path) -> None:
     code = code_of(program, "sum")
     resolver = resolver_of(program)
     resolver.expect((address for address, _touches in code), late=True)
@@ -85,7 +83,7 @@ def test_what_was_expected_late_is_charged_to_the_load_before(program: Path) -> 
     assert "key" in {one[0].field for one in found if one is not None}
 
 
-def test_nobody_is_asked_who_calls_what_an_assembler_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_of_assembly_functions_are_not_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr("undwarf.types.inference.interprocedural.follow", lambda *of: asked.append(of[2]) or of[-1])
     compiled(SOURCE, "gcc", "-O1", tmp_path)

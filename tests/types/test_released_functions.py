@@ -47,7 +47,7 @@ def asked(resolver: Resolver, functions: list[list[int]]) -> list[Access]:
     return [resolver.sampled(address) for addresses in functions for address in addresses]
 
 
-def test_a_function_is_let_go_when_all_of_it_has_been_asked(program: Path, followed: Followed) -> None:
+def test_a_function_is_dropped_when_all_expected_was_queried(program: Path, followed: Followed) -> None:
     whole, functions = opened(program)
     expected = asked(whole, functions)
     assert alive(followed) == len(followed) == 12
@@ -63,7 +63,7 @@ def test_a_function_is_let_go_when_all_of_it_has_been_asked(program: Path, follo
     assert len(followed) > 12
 
 
-def test_a_function_is_kept_while_something_of_it_is_expected(program: Path, followed: Followed) -> None:
+def test_a_function_stays_while_queries_of_it_are_expected(program: Path, followed: Followed) -> None:
     resolver, functions = opened(program)
     resolver.expect(address for addresses in functions for address in addresses)
     late = [addresses.pop(0) for addresses in functions[:6]]

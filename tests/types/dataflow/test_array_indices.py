@@ -17,36 +17,36 @@ from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
 
-def test_steps_of_an_array(fake: Fake, touched: Touched) -> None:
+def test_a_stride_is_that_of_an_array(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     text = "movslq %esi,%rsi; shl $5,%rsi; mov 16(%rdi,%rsi),%eax; 1: add $32,%rdi; mov -24(%rdi),%rdx; jne 1b; ret"
     assert touched(text) == ["node.hits", "node.key"]
 
 
-def test_an_index_multiplied_piece_by_piece(fake: Fake, touched: Touched) -> None:
+def test_an_index_may_be_scaled_in_several_instructions(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     text = "movslq %esi,%rdx; mov %rdx,%rax; shl $2,%rax; add %rdx,%rax; shl $3,%rax; add %rdi,%rax; mov 24(%rax),%rax"
     assert touched(text) == ["item.value"]
 
 
-def test_a_step_that_no_array_explains(fake: Fake, touched: Touched) -> None:
+def test_a_stride_of_no_array_is_unknown(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("mov (%rdi,%rsi),%rax; mov (%rdi,%rsi,8),%rax; ret") == ["?", "?"]
     assert touched("shl $5,%rsi; mov (%rdi,%rsi),%rax; ret") == ["node.next"]
 
 
-def test_an_array_inside(fake: Fake, touched: Touched) -> None:
+def test_an_index_is_into_an_array_member(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     assert touched("mov 8(%rdi,%rsi,8),%rax; mov (%rdi),%rax; ret") == ["table.of[]", "table.n"]
 
 
-def test_an_array_inside_counted_from_one(fake: Fake, touched: Touched) -> None:
+def test_a_one_based_index_is_into_an_array_member(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     assert touched("mov 0(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
 
 
 @pytest.mark.parametrize("moved", ["lea 2(%rsi,%rdx),%rdx", "add %rsi,%rdx; add $2,%rdx"])
-def test_what_is_added_to_an_index_leads_to_an_array_further_on(fake: Fake, touched: Touched, moved: str) -> None:
+def test_a_constant_added_to_an_index_selects_a_later_array(fake: Fake, touched: Touched, moved: str) -> None:
     graph, member = fake.graph, fake.member
     low, high = (graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=count)) for count in (2, 6))
     members = (member("n", 0, 8, fake.long), member("low", 8, 16, low), member("high", 24, 48, high))
@@ -56,7 +56,7 @@ def test_what_is_added_to_an_index_leads_to_an_array_further_on(fake: Fake, touc
     assert touched(text) == ["rows.high[]"]
 
 
-def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, touched: Touched) -> None:
+def test_the_end_of_an_array_member_is_the_next_member(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     # As of std::less in a tree of C++: no room for anything.
     empty = graph.add(TypeRecord(Kind.CLASS, "less", 1))
@@ -72,7 +72,7 @@ def test_the_end_of_an_array_is_no_array_where_an_object_goes_on(fake: Fake, tou
     assert touched("mov 72(%rbx),%rax; ret") == ["world.tree.count"]
 
 
-def test_the_end_of_an_array_inside_leaves_the_object_known(fake: Fake, touched: Touched) -> None:
+def test_an_array_members_end_pointer_keeps_the_object_known(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     row = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=2))
     members = (member("of", 0, 64, row), member("count", 64, 8, fake.long), member("item", 72, 40, fake.item))
@@ -87,7 +87,7 @@ def test_the_end_of_an_array_inside_leaves_the_object_known(fake: Fake, touched:
     assert touched("nop; mov 80(%rbx),%rax; ret") == ["node.key"]
 
 
-def test_an_index_leads_into_the_only_array_of_what_an_object_is_a_part_of(fake: Fake, touched: Touched) -> None:
+def test_an_index_is_into_the_only_array_of_the_container(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     row = graph.add(
         TypeRecord(Kind.STRUCT, "row", 24, members=(member("a", 0, 8, fake.long), member("b", 8, 8, fake.long)))
@@ -102,13 +102,13 @@ def test_an_index_leads_into_the_only_array_of_what_an_object_is_a_part_of(fake:
     assert touched(code) == ["?", "?", "?"]
 
 
-def test_or_of_bits_that_are_clear_is_a_sum(fake: Fake, touched: Touched) -> None:
+def test_or_of_clear_bits_is_a_sum(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     code = "shl $4, %rcx\n or $8, %rcx\n movsd (%rdi,%rcx), %xmm0\n ret"
     assert touched(code) == ["table.of[]"]
 
 
-def test_an_index_times_itself_and_more_is_no_pointer(fake: Fake, touched: Touched) -> None:
+def test_a_scaled_sum_of_an_index_is_no_pointer(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "movslq (%rsi), %rax\n lea (%rax,%rax,1), %rax\n shl $4, %rax\n mov 8(%rdi,%rax), %rcx\n ret"
     assert touched(code)[-1] == "node.key"
@@ -137,7 +137,7 @@ def test_an_index_of_several_constants_is_into_the_named_array(fake: Fake, touch
     assert touched(read.format("add $5,%rcx; ")) == ["tree.b[]"]
 
 
-def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -> None:
+def test_base_and_index_of_one_object_have_its_type(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.INT, "char", 1))
     code = assemble("movzbl (%rdi,%rcx),%eax; movzbl (%rdi,%rsi),%eax; movzbl (%rdi,%rcx,2),%eax; ret", tmp_path)
@@ -153,7 +153,7 @@ def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -
     assert said == [char, 0, 0]
 
 
-def test_words_of_different_types_one_by_one_are_copied(fake: Fake, touched: Touched) -> None:
+def test_words_of_different_types_in_sequence_are_a_copy(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
     copying = "xor %ecx,%ecx; 1: mov (%rdi,%rcx,8),%rax; mov %rax,(%rdx,%rcx,8); inc %rcx; cmp $4,%rcx; jne 1b; ret"
     assert touched(copying)[0] == "node.next"
@@ -165,7 +165,7 @@ def test_words_of_different_types_one_by_one_are_copied(fake: Fake, touched: Tou
     assert touched(copying.replace("mov %rax,(%rdx,%rcx,8); ", ""))[0] == "?"
 
 
-def test_an_address_and_a_carry_is_of_the_same_characters(fake: Fake, touched: Touched) -> None:
+def test_an_address_plus_a_carry_is_in_the_same_string(fake: Fake, touched: Touched) -> None:
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.takes((RDI, char), (RSI, fake.node))
     assert touched("cmpb $1,(%rdi); sbb $-1,%rdi; cmpb $0,(%rdi); ret") == ["char.", "char."]
@@ -173,19 +173,19 @@ def test_an_address_and_a_carry_is_of_the_same_characters(fake: Fake, touched: T
     assert touched("sbb $-1,%rsi; mov 8(%rsi),%rax; ret") == ["?"]
 
 
-def test_a_negative_index_keeps_its_steps(fake: Fake, touched: Touched) -> None:
+def test_a_negative_index_keeps_its_stride(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("shl $5,%rsi; neg %rsi; mov 8(%rdi,%rsi),%rax; ret") == ["node.key"]
     assert touched("shl $2,%rsi; neg %rsi; mov 8(%rdi,%rsi),%rax; ret") == ["?"]
     assert touched("neg %rdi; mov 8(%rdi),%rax; ret") == ["?"]
 
 
-def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
+def test_an_index_bias_is_a_multiple_of_the_element_size(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
     assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)
 
 
-def test_what_is_copied_up_to_an_index_is_the_array_at_the_pointer(fake: Fake, touched: Touched) -> None:
+def test_a_copy_up_to_an_index_is_into_the_array_at_the_pointer(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     short = graph.add(TypeRecord(Kind.INT, "short int", 2))
     numbers, pointers = (
@@ -226,7 +226,7 @@ def test_a_member_offset_plus_an_unknown_index_is_of_some_element(fake: Fake, to
     assert touched("neg %rsi; mov 24(%rdi,%rsi),%rax; ret") == ["item.value"]
 
 
-def test_an_index_whose_steps_leave_an_array_is_the_one_it_is_first(fake: Fake, touched: Touched) -> None:
+def test_an_index_that_leaves_an_array_is_in_the_first_one(fake: Fake, touched: Touched) -> None:
     loop = "xor %ecx,%ecx; 1: mov {}(%rdi,%rcx),%rax; add ${},%rcx; jne 1b; ret"
     graph = fake.graph
     longs = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
@@ -242,7 +242,7 @@ def test_an_index_whose_steps_leave_an_array_is_the_one_it_is_first(fake: Fake, 
             assert touched(text.format(step, offset)) == [told]
 
 
-def test_characters_behind_an_object_are_counted_from_its_end(fake: Fake, touched: Touched) -> None:
+def test_characters_after_an_object_are_indexed_from_its_end(fake: Fake, touched: Touched) -> None:
     char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     fake.variables = [
         Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99),
@@ -254,7 +254,7 @@ def test_characters_behind_an_object_are_counted_from_its_end(fake: Fake, touche
     assert touched("mov 31(%rdi,%rsi),%al; ret") == ["?"]
 
 
-def test_an_index_that_starts_below_zero_is_in_the_displacements_array(fake: Fake, touched: Touched) -> None:
+def test_an_index_from_below_zero_is_in_the_displacements_array(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     few = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
     members = (fake.member("n", 0, 8, fake.long), fake.member("m", 8, 8, fake.long), fake.member("of", 16, 32, few))
@@ -305,7 +305,7 @@ def test_strides_in_a_union_are_of_the_only_array_that_explains_them(
     assert touched("xor %ecx,%ecx; 1: mov %rdx,(%rdi,%rcx); add $8,%rcx; cmp %rsi,%rcx; jne 1b; ret") == [told]
 
 
-def test_an_index_beside_a_pointer_that_goes_on_by_several_elements(fake: Fake, touched: Touched) -> None:
+def test_an_index_may_add_to_a_pointer_of_a_larger_stride(fake: Fake, touched: Touched) -> None:
     # struct { long n; item of[]; }, four of them in a turn, and one counted back.
     graph = fake.graph
     items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=-1))
@@ -328,19 +328,19 @@ def test_in_code_at_fixed_addresses_a_table_may_be_the_displacement(fake: Fake, 
     ]
 
 
-def test_an_index_that_is_known_in_part_does_not_lead_to_the_next_variable(fake: Fake, touched: Touched) -> None:
+def test_a_partly_known_index_stays_in_its_variable(fake: Fake, touched: Touched) -> None:
     fake.globals = [GlobalVariable("g", fake.table, 0x2000, 72), GlobalVariable("h", fake.doubles, 0x2048, 64)]
     assert touched("lea 0x2000-7(%rip),%rdi; add $9,%rsi; mov 8(%rdi,%rsi,8),%rax; ret") == ["table.of[]"]
 
 
-def test_a_pointer_that_leaves_a_variable_in_a_loop_is_still_of_that(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_that_leaves_its_variable_in_a_loop_stays_its(fake: Fake, touched: Touched) -> None:
     rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
     fake.globals = [GlobalVariable("rows", rows, 0x2000, 160), GlobalVariable("g", fake.node, 0x20A0, 32)]
     text = "lea 0x2000+120-7(%rip),%rdi; 1: mov -16(%rdi),%rax; add $80,%rdi; cmp %rdi,%rsi; jne 1b; ret"
     assert touched(text) == ["struct item[].[].value"]
 
 
-def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, touched: Touched) -> None:
+def test_counting_down_from_a_variables_start_may_be_another(fake: Fake, touched: Touched) -> None:
     ints = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=8))
     fake.globals = [GlobalVariable("a", fake.doubles, 0x2000, 64), GlobalVariable("b", ints, 0x2040, 64)]
     assert touched("lea 0x2040-7(%rip),%rdi; mov -8(%rdi,%rsi,8),%rax; ret") == ["?"]
@@ -351,7 +351,7 @@ def test_counting_back_from_the_begin_of_a_variable_may_be_another(fake: Fake, t
 
 
 @pytest.mark.parametrize("start", [0x2008, 0x2010])
-def test_what_steps_of_a_variable_s_size_lead_to_is_no_next_one_of_it(fake: Fake, touched: Touched, start: int) -> None:
+def test_a_stride_of_a_variables_size_reaches_no_next_variable(fake: Fake, touched: Touched, start: int) -> None:
     # It begins one element before the array that it goes through, in what lies there.
     members = tuple(fake.member(name, at, 8, fake.long) for name, at in (("a", 0), ("b", 8), ("c", 16), ("d", 24)))
     before = fake.graph.add(TypeRecord(Kind.STRUCT, "before", 32, members=members))
@@ -380,9 +380,7 @@ def test_a_load_by_an_initially_constant_index_is_typed_after_a_branch(
 
 
 @pytest.mark.parametrize(("room", "told"), [(16, "range.first[]"), (48, "?")])
-def test_steps_lead_through_no_array_that_is_shorter_than_they_are(
-    fake: Fake, touched: Touched, room: int, told: str
-) -> None:
+def test_a_stride_is_of_no_array_shorter_than_it(fake: Fake, touched: Touched, room: int, told: str) -> None:
     """From one object to the next, a pointer may be behind any member: compilers let it be at the last one used."""
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
@@ -396,7 +394,7 @@ def test_steps_lead_through_no_array_that_is_shorter_than_they_are(
     assert touched(f"add ${23 + room},%rdi; 1: mov -27(%rdi),%al; add $40,%rdi; cmp %rdi,%rsi; jne 1b; ret") == [told]
 
 
-def test_strides_of_many_small_elements_are_of_the_array_that_follows(fake: Fake) -> None:
+def test_strides_of_many_small_elements_are_of_the_array_after_them(fake: Fake) -> None:
     graph = fake.graph
     numbers = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=32))
     items = graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=4))
@@ -427,7 +425,7 @@ def test_an_array_in_an_element_of_an_array(fake: Fake, touched: Touched) -> Non
     assert touched(text) == ["table.of[]"]
 
 
-def test_an_index_of_bytes_in_a_row_of_bytes(fake: Fake, touched: Touched) -> None:
+def test_a_byte_index_is_into_an_array_of_bytes(fake: Fake, touched: Touched) -> None:
     byte = fake.graph.add(TypeRecord(Kind.CHAR, "byte", 1))
     table = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=2048))
     fake.globals = [GlobalVariable("g", table, 0x2000, 2048)]
@@ -435,14 +433,14 @@ def test_an_index_of_bytes_in_a_row_of_bytes(fake: Fake, touched: Touched) -> No
     assert touched(text) == ["byte[].[]"]
 
 
-def test_an_index_that_is_first_outside_of_all_arrays_says_nothing(fake: Fake, touched: Touched) -> None:
+def test_an_index_that_starts_outside_all_arrays_is_no_evidence(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     text = "mov $0x18000,%eax; test %edx,%edx; je 1f; mov %rsi,%rax; 1: mov 8(%rdi,%rax,8),%rcx; ret"
     assert touched(text) == ["table.of[]"]
     assert touched(text.replace("8(%rdi,%rax,8)", "8(%rdi,%rax,4)")) == ["?"]
 
 
-def test_a_distance_of_elements_may_be_shifted(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_difference_may_be_shifted(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item), (RSI, fake.item))
     assert touched("sub %rdi,%rsi; sar $3,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["item.value"]
     assert touched("sub %rdi,%rsi; sar $4,%rsi; mov 24(%rdi,%rsi,8),%rax; ret") == ["?"]
@@ -460,7 +458,7 @@ def test_a_masked_multiple_is_one_of_the_lower_power_of_two(fake: Fake, touched:
     assert touched("movzbl %sil,%eax; mov 16(%rdi,%rax,2),%rcx; ret") == ["?"]
 
 
-def test_an_index_that_is_a_condition_is_not_of_the_array_behind(fake: Fake, touched: Touched) -> None:
+def test_a_boolean_index_is_not_into_the_array_after_it(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     row = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
     members = (member("link", 0, 16, fake.link), member("n", 16, 8, fake.int), member("of", 24, 32, row))
@@ -485,7 +483,7 @@ def test_strides_between_objects_and_by_one_are_of_the_array_in_each(fake: Fake)
     assert all(isinstance(locate(graph, message, *one), str) for one in ((17, 8, 4), (17, 0, 1), (19, 8, 1)))
 
 
-def test_steps_from_element_to_element_do_not_hide_an_array_inside(fake: Fake, touched: Touched) -> None:
+def test_an_element_stride_does_not_hide_an_array_member(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     inner = "lea 8(%rdi),%rax; 2: mov (%rax),%rcx; add $16,%rax; cmp %rax,%rdx; jne 2b; "
     assert touched("1: " + inner + "add $72,%rdi; cmp %rdi,%rsi; jne 1b; ret") == ["table.of[]"]
@@ -502,7 +500,7 @@ def two_arrays(fake: Fake) -> int:
     return graph.add(TypeRecord(Kind.STRUCT, "world", 320, keyword="struct", members=members))
 
 
-def test_of_two_arrays_of_the_same_steps_the_one_of_a_pointers_type_counts(fake: Fake, touched: Touched) -> None:
+def test_of_two_arrays_of_one_stride_the_pointers_type_selects(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, two_arrays(fake)), (RDX, fake.item))
     index = "lea (%rsi,%rsi,4),%rax; lea 120(%rdi,%rax,8),%rbx; "
     text = index + "test %esi,%esi; jne 1f; mov %rdx,%rbx; 1: mov 24(%rbx),%rcx; ret"
@@ -513,7 +511,7 @@ def test_of_two_arrays_of_the_same_steps_the_one_of_a_pointers_type_counts(fake:
     assert touched(text) == ["item.value"]
 
 
-def test_an_index_within_a_row_of_an_aggregates_array(fake: Fake, touched: Touched) -> None:
+def test_an_index_may_be_within_one_row_of_a_matrix(fake: Fake, touched: Touched) -> None:
     rows = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.doubles, count=4))
     grid = fake.graph.add(
         TypeRecord(Kind.STRUCT, "grid", 264, keyword="struct", members=(fake.member("at", 8, 256, rows),))
@@ -523,7 +521,7 @@ def test_an_index_within_a_row_of_an_aggregates_array(fake: Fake, touched: Touch
     assert touched(text) in (["grid.at[][]"], ["double[].[]"])
 
 
-def test_characters_are_not_stepped_over_by_the_size_of_something_else(fake: Fake) -> None:
+def test_characters_have_no_stride_of_another_types_size(fake: Fake) -> None:
     graph = fake.graph
     character = graph.add(TypeRecord(Kind.INT, "u8", 1))
     assert not isinstance(locate(graph, character, 8, 0, 8), str)
@@ -548,7 +546,7 @@ def test_a_pointer_before_an_arrays_elements_keeps_its_base(fake: Fake, touched:
     assert touched(code) == ["nodes.of[].hits"]
 
 
-def test_a_number_from_memory_times_a_size_is_an_index(fake: Fake, touched: Touched) -> None:
+def test_a_scaled_loaded_integer_is_an_index(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.table))
     assert touched("imul $32,(%rsi),%rax; mov 8(%rdi,%rax),%rcx; ret") == ["table.n", "node.key"]
 
@@ -583,12 +581,12 @@ def rows(fake: Fake) -> int:
         ("0xf0(%rdi,%rsi,8)", "?"),
     ],
 )
-def test_an_index_counted_from_more_than_0(fake: Fake, touched: Touched, rows: int, operand: str, said: str) -> None:
+def test_an_index_may_be_based_on_a_constant(fake: Fake, touched: Touched, rows: int, operand: str, said: str) -> None:
     fake.takes((RDI, rows))
     assert touched(f"movslq %esi,%rsi; mov {operand},%rax; ret") == [said]
 
 
-def test_an_index_less_one_is_in_the_array_of_the_displacement(fake: Fake, touched: Touched, rows: int) -> None:
+def test_an_index_minus_one_is_in_the_displacements_array(fake: Fake, touched: Touched, rows: int) -> None:
     fake.takes((RDI, rows))
     assert touched("movslq %esi,%rsi; lea -1(%rsi),%rdx; mov 0xf8(%rdi,%rdx,8),%rax; ret") == ["rows.kids[]"]
 
@@ -598,7 +596,7 @@ def test_a_loop_from_the_last_element_down_stays_in_its_array(fake: Fake, touche
     assert touched("mov $14,%eax; 1: mov 0x80(%rdi,%rax,8),%rdx; dec %rax; jns 1b; ret") == ["rows.vals[]"]
 
 
-def test_a_part_of_a_further_element_does_not_hide_the_array(fake: Fake, touched: Touched) -> None:
+def test_a_later_elements_member_does_not_hide_the_array(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     fake.variables = [
         Place("items", graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 4),
@@ -608,7 +606,7 @@ def test_a_part_of_a_further_element_does_not_hide_the_array(fake: Fake, touched
     assert touched(text, complete=True) == ["item.value", "item.value"]
 
 
-def test_an_index_that_was_added_to_before_is_more_than_the_displacement(fake: Fake, touched: Touched) -> None:
+def test_an_index_with_a_bias_exceeds_the_displacement(fake: Fake, touched: Touched) -> None:
     items = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.item, count=3))
     fake.globals = [
         GlobalVariable("before", fake.doubles, 0x2000, 64),
@@ -620,7 +618,7 @@ def test_an_index_that_was_added_to_before_is_more_than_the_displacement(fake: F
     assert touched(loop.format("0x2040-40+24"), fixed=True) == ["struct item[].[].value"]
 
 
-def test_what_is_filled_leads_behind_it(fake: Fake, touched: Touched) -> None:
+def test_string_stores_advance_their_pointers(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
     assert touched("mov $2,%ecx; rep stosq; mov %eax,(%rdi); ret")[-1] == "node.hits"
     assert touched("mov $3,%ecx; rep movsq; mov (%rsi),%rax; mov (%rdi),%rax; ret")[-2:] == ["item.value", "node.owner"]
@@ -647,9 +645,7 @@ def test_what_is_filled_leads_behind_it(fake: Fake, touched: Touched) -> None:
         ("cmp $24,%rax; jb {}", "box.low[]"),
     ],
 )
-def test_an_index_that_a_loop_ends_with_is_what_it_was_compared_with(
-    fake: Fake, touched: Touched, compared: str, told: str
-) -> None:
+def test_an_index_after_a_loop_is_its_bound(fake: Fake, touched: Touched, compared: str, told: str) -> None:
     graph = fake.graph
     three = graph.array_of(fake.long, 3)
     members = (fake.member("low", 0, 24, three), fake.member("high", 24, 24, three))
@@ -659,14 +655,14 @@ def test_an_index_that_a_loop_ends_with_is_what_it_was_compared_with(
     assert touched(code) == ["box.low[]", told]
 
 
-def test_nobody_goes_where_a_number_is_another_one(fake: Fake, touched: Touched) -> None:
+def test_a_branch_on_a_known_integer_is_not_taken(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
     code = "mov %rsi,%rax; mov $3,%ecx; cmp ${},%ecx; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rdx; ret"
     assert touched(code.format(4)) == ["node.key"]
     assert touched(code.format(3)) == ["?"]
 
 
-def test_of_a_byte_pointer_and_a_pointer_one_is_the_index(fake: Fake, touched: Touched) -> None:
+def test_of_a_byte_pointer_and_another_one_is_the_index(fake: Fake, touched: Touched) -> None:
     """As where a length shares its place in a union with a pointer."""
     graph, member = fake.graph, fake.member
     text = graph.pointer_to(graph.add(TypeRecord(Kind.INT, "char", 1)))
@@ -689,7 +685,7 @@ def test_of_a_byte_pointer_and_a_pointer_one_is_the_index(fake: Fake, touched: T
         ("and $-2,%rax; shr %edx; add %rdx,%rax", "?"),
     ],
 )
-def test_half_a_number_and_that_twice_are_three_halves(fake: Fake, touched: Touched, code: str, told: str) -> None:
+def test_half_an_index_plus_that_doubled_is_three_halves(fake: Fake, touched: Touched, code: str, told: str) -> None:
     """As a heap's parent is looked for, whose elements are of 24 bytes."""
     members = (fake.member("at", 0, 16, fake.link), fake.member("n", 16, 8, fake.long))
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "row", 24, keyword="struct", members=members))))
@@ -697,7 +693,7 @@ def test_half_a_number_and_that_twice_are_three_halves(fake: Fake, touched: Touc
     assert touched(text)[-1] == told
 
 
-def test_a_number_below_zero_is_so_where_it_is_made_wider(fake: Fake, touched: Touched) -> None:
+def test_a_negative_integer_is_sign_extended(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     text = "movl $-1,-8(%rsp); mov -8(%rsp),%eax; movslq %eax,%rcx; mov 16(%rdi,%rcx,8),%rdx"
     assert touched(text)[-1] == "table.of[]"
@@ -705,7 +701,7 @@ def test_a_number_below_zero_is_so_where_it_is_made_wider(fake: Fake, touched: T
     assert touched(text.replace("movslq %eax,%rcx", "mov %eax,%ecx"))[-1] == "?"
 
 
-def test_an_index_that_is_first_less_than_none_counts_from_what_it_is_else(fake: Fake, touched: Touched) -> None:
+def test_an_index_that_starts_negative_is_based_on_later_values(fake: Fake, touched: Touched) -> None:
     """As of the best row that is looked for: -1 until there is one."""
     fake.takes((RDI, fake.table))
     best = "mov $-1,%eax; xor %ecx,%ecx; 1: test %esi,%ecx; je 2f; mov %ecx,%eax; 2: inc %ecx; cmp %edx,%ecx; jne 1b"
@@ -713,7 +709,7 @@ def test_an_index_that_is_first_less_than_none_counts_from_what_it_is_else(fake:
     assert touched(text)[-1] == "table.of[]"
 
 
-def test_a_further_index_leaves_a_number_in_the_array_it_is_in(fake: Fake, touched: Touched) -> None:
+def test_another_index_stays_in_the_array_of_the_first(fake: Fake, touched: Touched) -> None:
     """As a row of numbers is gone through in steps of two."""
     fake.takes((RDI, fake.table))
     row = "lea {}(%rdi,%rsi,8),%rax; xor %ecx,%ecx; 1: mov (%rax,%rcx,8),%rdx; add $2,%rcx; cmp %r8,%rcx; jne 1b; ret"
@@ -721,7 +717,7 @@ def test_a_further_index_leaves_a_number_in_the_array_it_is_in(fake: Fake, touch
     assert touched(row.format(16).replace("(%rax,%rcx", "-8(%rax,%rcx"))[-1] == "table.of[]"
 
 
-def test_numbers_that_go_on_below_zero_come_to_an_end(fake: Fake, touched: Touched) -> None:
+def test_decreasing_integers_converge(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.table))
     down = "mov $-1,%eax; 1: dec %eax; cmp %esi,%eax; jne 1b; movslq %eax,%rdx; mov 80(%rdi,%rdx,8),%rbx; ret"
     assert touched(down)[-1] != "table.n"
@@ -729,7 +725,7 @@ def test_numbers_that_go_on_below_zero_come_to_an_end(fake: Fake, touched: Touch
     assert not list(fake.graph.defects)
 
 
-def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
+def test_the_last_of_small_integers_is_no_larger_one(fake: Fake) -> None:
     graph, member = fake.graph, fake.member
     basis = graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=16))
     cells = graph.add(TypeRecord(Kind.ARRAY, target=graph.add(TypeRecord(Kind.FLOAT, "double", 8)), count=-1))
@@ -757,7 +753,7 @@ def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
         ("shr $60,%rsi; setne %bl; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
     ],
 )
-def test_a_condition_is_0_where_its_branch_says_so(fake: Fake, touched: Touched, text: str, found: str) -> None:
+def test_a_tested_register_is_zero_on_its_branch(fake: Fake, touched: Touched, text: str, found: str) -> None:
     fake.takes((RDI, fake.node))
     assert touched(text) == [found]
 
@@ -771,7 +767,7 @@ def test_a_condition_is_0_where_its_branch_says_so(fake: Fake, touched: Touched,
         ("mov %rcx,%rbx; test %ebx,%ebx; jne 1f; mov (%rdi,%rbx),%rax; 1: ret", "?"),
     ],
 )
-def test_a_half_that_is_0_is_all_where_the_other_one_is_clear(
+def test_a_register_with_a_clear_upper_half_is_its_zero_half(
     fake: Fake, touched: Touched, text: str, found: str
 ) -> None:
     fake.takes((RDI, fake.node))

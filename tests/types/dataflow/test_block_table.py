@@ -45,7 +45,7 @@ def following(listing: Listing, k: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_blocks_say_what_instructions_say(seed: int) -> None:
+def test_blocks_agree_with_a_walk_instruction_by_instruction(seed: int) -> None:
     listing = MACHINE.listing(code_of(seed), BASE)
     flow = FunctionFlow(listing, MACHINE, None, lambda target: target % 3 == 0)
     blocks = flow.blocks
@@ -65,7 +65,7 @@ def test_blocks_say_what_instructions_say(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_block_comes_after_one_that_leads_to_it(seed: int) -> None:
+def test_a_block_comes_after_a_predecessor(seed: int) -> None:
     flow = FunctionFlow(MACHINE.listing(code_of(seed), BASE), MACHINE)
     order, blocks = list(flow.order), flow.blocks
     assert len(set(order)) == len(order)
@@ -92,7 +92,7 @@ def reachable(blocks: Blocks, roots: list[int]) -> set[int]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_leads_to_an_instruction_is_what_it_can_be_reached_from(seed: int) -> None:
+def test_predecessors_are_the_blocks_that_reach_an_instruction(seed: int) -> None:
     flow = FunctionFlow(MACHINE.listing(code_of(seed), BASE), MACHINE, None, lambda target: target % 3 == 0)
     blocks = flow.blocks
     for wanted in ((0,), (len(flow.instructions) // 2,), (len(flow.instructions) - 1, 7), ()):
@@ -103,7 +103,7 @@ def test_what_leads_to_an_instruction_is_what_it_can_be_reached_from(seed: int) 
         assert size == sum(blocks.end(n) - blocks.first(n) for n in inside)
 
 
-def test_nothing_has_no_blocks() -> None:
+def test_empty_code_has_no_blocks() -> None:
     flow = FunctionFlow(MACHINE.listing(b"", BASE), MACHINE)
     assert len(flow.blocks) == 0 and not list(flow.order)
     assert len(FunctionFlow(MACHINE.listing(b"\xc3", BASE), MACHINE).blocks) == 1
@@ -129,7 +129,7 @@ def test_a_switch_has_the_targets_of_its_jump_table_and_no_more(tmp_path: Path) 
     assert follow == [{"mov %esi,%esi", "ret"}, {"jmp 0x1e", "ret"}]
 
 
-def test_a_tail_call_right_behind_a_switch_does_not_go_on_where_that_does(tmp_path: Path) -> None:
+def test_a_tail_call_after_a_switch_has_not_its_targets(tmp_path: Path) -> None:
     text = """
     lea t(%rip), %rdx; mov (%rsi), %eax; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax
     a: mov 8(%rdi), %rax; add $16, %rsp; lea 16(%rsi), %rsi; jmp *%rax
@@ -144,9 +144,7 @@ def test_a_tail_call_right_behind_a_switch_does_not_go_on_where_that_does(tmp_pa
 
 
 @pytest.mark.parametrize(("elsewhere", "led_to"), [("cold", 2), ("cold + 1", 0)])
-def test_a_switch_may_lead_where_its_range_ends_outside_of_the_function(
-    tmp_path: Path, elsewhere: str, led_to: int
-) -> None:
+def test_a_switch_may_jump_past_the_end_of_the_function(tmp_path: Path, elsewhere: str, led_to: int) -> None:
     text = f"""
     test %esi, %esi; jz b
     lea t(%rip), %rdx; cmp $3, %edi; ja cold; mov %edi, %eax; movslq (%rdx,%rax,4), %rax; add %rdx, %rax; jmp *%rax
@@ -181,7 +179,7 @@ def test_a_switch_may_lead_where_its_range_ends_outside_of_the_function(
         ("push %rbx; mov %esi,%ebx; nop; mov (%rdi,%rsi,8),%rax; jmp *%rax", True),
     ],
 )
-def test_a_jump_to_what_was_loaded_somewhere_leaves_the_function(tmp_path: Path, text: str, opened: bool) -> None:
+def test_a_jump_to_a_loaded_address_leaves_the_function(tmp_path: Path, text: str, opened: bool) -> None:
     assert FunctionFlow(MACHINE.listing(assemble(text, tmp_path), 0), MACHINE).open == opened
 
 
@@ -199,7 +197,7 @@ FAILS = "call f; nopl 8(%rax,%rax,1)"
         (f"test %rdi,%rdi; jne 1f; call f; mov $1,%esi; ret; 2: {FAILS}; 1: mov (%rdi),%rax; jl 2b; ret; f: ret", 2),
     ],
 )
-def test_what_ends_functions_ends_blocks_if_something_else_leads_behind(tmp_path: Path, text: str, led_to: int) -> None:
+def test_a_noreturn_call_ends_a_block_if_more_code_is_reached(tmp_path: Path, text: str, led_to: int) -> None:
     listing = MACHINE.listing(assemble(text, tmp_path), 0)
     last = listing.address_of(len(listing) - 1)
     asked = []
@@ -213,7 +211,7 @@ def test_what_ends_functions_ends_blocks_if_something_else_leads_behind(tmp_path
     assert len(flow.blocks.predecessors(flow.block_of(load))) == led_to and asked == [last]
 
 
-def test_calls_that_end_functions_are_found_by_the_function_ends(tmp_path: Path) -> None:
+def test_noreturn_calls_are_found_at_the_ends_of_functions(tmp_path: Path) -> None:
     code = assemble("f: ret; g: push %rbx; call f; h: mov $1,%eax; call g+1; i: call i; ret", tmp_path)
     ends = [1, 7, 17, len(code)]
     starts, until = _column([0, 1, 7, 17]), _column(ends)
@@ -244,7 +242,7 @@ int main(int argc, char **argv) { struct list one = { 0, argc }, two = { &one, a
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_a_function_that_is_said_not_to_come_back_may_not_return(tmp_path: Path, compiler: str) -> None:
+def test_a_function_declared_noreturn_does_not_return(tmp_path: Path, compiler: str) -> None:
     resolver = open_resolver(ElfFile.open(compiled(CHECKS, compiler, "-O2", tmp_path)))
     assert isinstance(resolver, Resolver)
     named = resolver.binary.symbols.address_of_name
@@ -295,7 +293,7 @@ int main(int argc, char **argv) {
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_what_prints_how_a_program_is_used_ends_what_is_known_of_nothing(tmp_path: Path, compiler: str) -> None:
+def test_a_usage_function_that_exits_is_noreturn(tmp_path: Path, compiler: str) -> None:
     resolver = open_resolver(ElfFile.open(compiled(STOPS, compiler, "-O2", tmp_path)))
     assert isinstance(resolver, Resolver)
     named = resolver.binary.symbols.address_of_name
@@ -303,7 +301,7 @@ def test_what_prints_how_a_program_is_used_ends_what_is_known_of_nothing(tmp_pat
     assert found == {b"usage": True, b"wrong": True, b"asked": False, b"main": False}
 
 
-def test_nothing_comes_to_a_loop_from_what_fills_the_space_before_it(tmp_path: Path) -> None:
+def test_padding_before_a_loop_is_no_predecessor_of_it(tmp_path: Path) -> None:
     code = assemble("mov %rdi,%rbx; jmp 1f; nop; 1: mov (%rbx),%rax; dec %rcx; jnz 1b; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[1].target or 0)
@@ -312,7 +310,7 @@ def test_nothing_comes_to_a_loop_from_what_fills_the_space_before_it(tmp_path: P
     assert flow.blocks.predecessors(flow.blocks.of(loop)) == [0, flow.blocks.of(loop)]
 
 
-def test_what_is_run_through_on_the_way_to_a_loop_leads_there(tmp_path: Path) -> None:
+def test_nops_that_are_run_before_a_loop_are_a_predecessor(tmp_path: Path) -> None:
     code = assemble("mov %rdi,%rbx; test %rdi,%rdi; je 2f; nop; 1: mov (%rbx),%rax; dec %rcx; jnz 1b; 2: ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[6].target or 0)

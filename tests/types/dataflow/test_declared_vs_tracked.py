@@ -9,7 +9,7 @@ from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 
-def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touched) -> None:
+def test_a_variable_may_be_a_register_minus_a_constant(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("it", fake.graph.pointer_to(fake.item), PlaceKind.VALUE, RDI, -8, 0, 100)]
     assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; mov (%rdi),%rax; ret") == [
         "item.id",
@@ -18,7 +18,7 @@ def test_a_variable_that_is_a_register_less_a_constant(fake: Fake, touched: Touc
     ]
 
 
-def test_a_variable_that_lies_right_behind_what_another_one_leads_to(fake: Fake, touched: Touched) -> None:
+def test_a_variable_may_follow_what_another_one_points_to(fake: Fake, touched: Touched) -> None:
     """As where more is allocated behind an object: the register leads to that one, from which the other is counted."""
     graph = fake.graph
     fake.variables = [
@@ -31,7 +31,7 @@ def test_a_variable_that_lies_right_behind_what_another_one_leads_to(fake: Fake,
     assert touched(f"mov %rdi,%rax; {code.replace('rdi', 'rax')}; ret") == [*told[:2], "?"]
 
 
-def test_what_a_variable_says_lies_behind_a_link_is_no_guessed_whole_of_it(fake: Fake, touched: Touched) -> None:
+def test_a_variable_is_preferred_to_a_guessed_container_of_a_link(fake: Fake, touched: Touched) -> None:
     """As what CPython's collector links lies behind the links, which other structures have as their parts."""
     link, table = (fake.graph.pointer_to(one) for one in (fake.link, fake.table))
     linked = Place("gc", link, PlaceKind.REGISTER, RDI, 0, 0, 100)
@@ -41,7 +41,7 @@ def test_what_a_variable_says_lies_behind_a_link_is_no_guessed_whole_of_it(fake:
     assert touched("mov 16(%rdi),%rdx; ret", complete=True) == ["table.n"]
 
 
-def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake, touched: Touched) -> None:
+def test_a_captured_member_is_not_the_bytes_it_is_stored_in(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))
     room = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=16))
@@ -61,9 +61,7 @@ def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake
 
 
 @pytest.mark.parametrize("astray", [False, True])
-def test_a_variable_whose_scope_has_ended_does_not_say_what_is_meant(
-    fake: Fake, touched: Touched, astray: bool
-) -> None:
+def test_a_variable_out_of_scope_selects_no_type(fake: Fake, touched: Touched, astray: bool) -> None:
     graph, member = fake.graph, fake.member
     members = (member("lru", 0, 8, fake.long), member("index", 8, 24, fake.long))
     page = graph.add(TypeRecord(Kind.STRUCT, "page", 32, keyword="struct", members=members))
@@ -90,7 +88,7 @@ def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: 
 @pytest.mark.parametrize(
     ("turned", "astray", "told"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
 )
-def test_of_a_unions_members_a_variable_says_which_is_meant(
+def test_a_variable_selects_a_unions_member(
     fake: Fake, touched: Touched, turned: bool, astray: bool, told: str
 ) -> None:
     graph, member = fake.graph, fake.member
@@ -112,7 +110,7 @@ def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> No
     assert touched("mov 8(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "node.key"]
 
 
-def test_an_index_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: Touched) -> None:
+def test_an_index_is_no_pointer_despite_its_variable(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     fake.variables.append(Place("it", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 2, 100))
     fake.variables.append(Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100))
@@ -120,7 +118,7 @@ def test_an_index_is_no_pointer_whatever_a_variable_says(fake: Fake, touched: To
     assert touched(code) == ["node.key"]
 
 
-def test_what_a_variable_in_memory_is_stored_from_is_what_it_says(fake: Fake, touched: Touched) -> None:
+def test_a_value_stored_to_a_variable_has_its_type(fake: Fake, touched: Touched) -> None:
     to_node = fake.graph.pointer_to(fake.node)
     fake.variables.append(Place("n", to_node, PlaceKind.CFA, -1, -24, 0, 100))
     code = "nop\n mov %rdi, -32(%rsp)\n mov %rdi, -16(%rsp)\n mov 8(%rdi), %rax\n"
@@ -128,7 +126,7 @@ def test_what_a_variable_in_memory_is_stored_from_is_what_it_says(fake: Fake, to
     assert touched(code)[-3:] == ["node.key", "frame-40", "node.hits"]
 
 
-def test_a_first_member_in_the_register_of_an_element_is_the_element(fake: Fake, touched: Touched) -> None:
+def test_a_first_member_in_an_elements_register_is_the_element(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     fake.variables.append(Place("p", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
     fake.variables.append(Place("l", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 8, 8, 100))
@@ -153,7 +151,7 @@ def test_the_previous_elements_first_member_is_in_the_iterated_array(fake: Fake,
     assert touched(loop) == ["shelf.pages[].refs"]
 
 
-def test_variables_that_are_not_followed_count_where_nothing_else_is_known(fake: Fake, touched: Touched) -> None:
+def test_unoptimised_variables_count_if_nothing_else_is_known(fake: Fake, touched: Touched) -> None:
     """In functions that are too large for that, their registers are told for all of their scopes."""
     node, item = (fake.graph.pointer_to(t) for t in (fake.node, fake.item))
     always = [
@@ -181,7 +179,7 @@ def test_a_variable_is_relative_to_the_register_of_the_frame_base(fake: Fake, to
     assert touched("push %rbp; mov %rsp,%rbp; mov -16(%rbp),%rax; ret") == ["frame-32"]
 
 
-def test_a_variable_in_memory_says_what_is_loaded_from_where_it_is(fake: Fake, touched: Touched) -> None:
+def test_a_load_from_a_variables_slot_has_its_type(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
     code = "mov 8(%rdi),%rax; mov 8(%rax),%rcx; ret"
     assert touched(code) == ["node.key", "?"]
@@ -189,7 +187,7 @@ def test_a_variable_in_memory_says_what_is_loaded_from_where_it_is(fake: Fake, t
     assert touched(code) == ["node.key", "link.prev"]
 
 
-def test_a_variable_in_memory_may_be_counted_from_what_was_a_number(fake: Fake, touched: Touched) -> None:
+def test_a_variables_base_register_may_have_been_an_integer(fake: Fake, touched: Touched) -> None:
     """As from a word that has flags in its lowest bits."""
     code = "mov (%rdi),%rax; and $-4,%rax; mov 8(%rax),%rcx; mov 8(%rcx),%rdx; ret"
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "word", 8, members=(fake.member("of", 0, 8, fake.long),)))))
@@ -198,7 +196,7 @@ def test_a_variable_in_memory_may_be_counted_from_what_was_a_number(fake: Fake, 
     assert touched(code)[-1] == "node.key"
 
 
-def test_which_of_several_a_variable_says_holds_for_copies_of_that_pointer(fake: Fake, touched: Touched) -> None:
+def test_a_type_selected_by_a_variable_holds_for_copies(fake: Fake, touched: Touched) -> None:
     pointer = fake.graph.pointer_to
     either = Place("e", pointer(in_union(fake, fake.node, fake.item)), PlaceKind.REGISTER, RDI, 0, 0, 99)
     fake.variables = [either, Place("n", pointer(fake.node), PlaceKind.REGISTER, RAX, 0, 6, 99)]
@@ -209,24 +207,24 @@ def test_which_of_several_a_variable_says_holds_for_copies_of_that_pointer(fake:
     assert touched("mov (%rdi),%rax; mov %rax,%rbx; nop; mov 8(%rbx),%rcx; ret")[-1] == "node.key"
 
 
-def test_what_a_variable_says_of_a_value_holds_for_its_copies(fake: Fake, touched: Touched) -> None:
+def test_a_variables_type_holds_for_copies_of_the_value(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 8, 99)]
     assert touched("call 1f; mov %rax,%rbx; mov 8(%rax),%rcx; ret; 1: ret") == ["node.key"]
 
 
-def test_a_number_read_from_inside_of_an_object_is_its_member(fake: Fake, touched: Touched) -> None:
+def test_an_integer_loaded_from_an_object_is_its_member(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     fake.variables = [Place("n", fake.graph.pointer_to(fake.int), PlaceKind.REGISTER, RAX, 0, 4, 99)]
     fake.variables += [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 4)]
     assert touched("lea 4(%rdi),%rax; mov (%rax),%ecx; ret") == ["item.flags"]
 
 
-def test_copies_of_an_aligned_address_are_what_a_variable_says(fake: Fake, touched: Touched) -> None:
+def test_copies_of_an_aligned_address_have_the_variables_type(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 10, 99)]
     assert touched("mov %rdi,%rax; and $-64,%rax; mov %rax,%rcx; mov 8(%rcx),%rdx; ret") == ["node.key"]
 
 
-def test_a_variable_left_at_a_member_of_a_further_element_does_not_count(fake: Fake, touched: Touched) -> None:
+def test_a_stale_variable_at_a_later_elements_member_is_ignored(fake: Fake, touched: Touched) -> None:
     to = fake.graph.pointer_to(fake.item)
     loop = "1: mov (%rsi),%rax; add $40,%rsi; dec %ecx; jne 1b; ret"
     for offset, said in ((64, "item.value"), (80, "item.id"), (120, "item.id")):
@@ -246,7 +244,7 @@ def test_of_two_variables_in_one_register_the_defining_one_counts(fake: Fake, to
     assert touched("mov -4(%rbx),%rax; mov 8(%rbx),%rcx; ret") == ["item.link.next", "item.value"]
 
 
-def test_what_is_stored_to_a_pointer_is_what_it_leads_to(fake: Fake, touched: Touched) -> None:
+def test_a_value_stored_to_a_pointer_has_its_type(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("mov %rsi,24(%rdi); mov 24(%rsi),%rax; ret") == ["node.owner", "item.value"]
     assert touched("mov %rsi,8(%rdi); mov 24(%rsi),%rax; ret") == ["node.key", "?"]
@@ -268,7 +266,7 @@ def test_a_read_before_a_lone_object_is_in_the_variables_type(fake: Fake, touche
     assert touched(text)[1:] == ["node.key", "behind.to", "item.value"]
 
 
-def test_what_is_stored_behind_an_object_is_so_in_copies_as_well(fake: Fake, touched: Touched) -> None:
+def test_a_store_after_an_object_counts_for_copies_too(fake: Fake, touched: Touched) -> None:
     """As where more is allocated than the object needs, and what is behind it is kept in a member."""
     fake.takes((RDI, fake.node))
     code = "lea 32(%rdi),%rax; mov %rax,%rcx; mov %rax,24(%rdi); mov 24(%rcx),%rdx; ret"
@@ -277,7 +275,7 @@ def test_what_is_stored_behind_an_object_is_so_in_copies_as_well(fake: Fake, tou
     assert touched(code.replace("32(%rdi)", "16(%rdi)"))[1] == "?"
 
 
-def test_a_list_head_in_the_frame_is_changed_through_its_links(fake: Fake, touched: Touched) -> None:
+def test_a_list_head_in_the_frame_changes_through_its_links(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("l", fake.graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1)]
     code = "nop; sub $24,%rsp; mov %rdi,8(%rsp); lea 8(%rsp),%rdx; 1: mov 8(%rdi),%rdi; mov %rdi,(%rdx)\n"
     code += "lea 8(%rdi),%rdx; test %rdi,%rdi; jne 1b; mov 8(%rsp),%rcx; mov 8(%rcx),%rax; ret"
@@ -311,7 +309,7 @@ def test_a_multiplied_register_is_no_pointer_despite_its_variable(fake: Fake, to
     assert touched("lea (%rsi,%rsi,8),%rax; mov 8(%rdi,%rax,8),%rax; ret") == ["table.of[]"]
 
 
-def test_a_variable_says_which_of_several_pointers_to_pointers_is_meant(fake: Fake, touched: Touched) -> None:
+def test_a_variable_selects_one_of_several_pointers_to_pointers(fake: Fake, touched: Touched) -> None:
     texts = fake.graph.pointer_to(fake.item)
     fake.takes((RDI, in_union(fake, fake.node, texts)))
     assert touched("mov (%rdi),%rax; mov (%rax),%rcx; ret")[-1] == "?"
@@ -319,12 +317,12 @@ def test_a_variable_says_which_of_several_pointers_to_pointers_is_meant(fake: Fa
     assert touched("mov (%rdi),%rax; mov (%rax),%rcx; mov 24(%rcx),%rcx; ret")[-1] == "item.value"
 
 
-def test_a_variable_that_begins_behind_a_load_says_what_was_loaded(fake: Fake, touched: Touched) -> None:
+def test_a_variable_that_starts_after_a_load_types_it(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -24, 5, 100)]
     assert touched("mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret") == ["frame-24", "node.key"]
 
 
-def test_a_variable_says_of_what_an_address_was_made(fake: Fake, touched: Touched) -> None:
+def test_a_variable_types_the_base_of_a_computed_address(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 4, 100)]
     assert touched("lea -8(%rdi), %rax\n mov (%rdi), %rcx\n mov (%rax), %rdx\n ret") == ["node.key", "node.next"]
 
@@ -345,7 +343,7 @@ def test_a_variable_does_not_type_an_address_of_another_path(fake: Fake, touched
         ("char", "2: cmpb $0,(%rbx); lea 1(%rbx),%rbx; jne 2b", "(%rbx),%al", "char."),
     ],
 )
-def test_what_may_be_a_pointer_to_void_is_what_it_is_otherwise(
+def test_a_possible_void_pointer_has_its_other_type(
     fake: Fake, touched: Touched, kept: str, walk: str, read: str, told: str
 ) -> None:
     """One to bytes may be kept for anything, unless these are gone through."""
@@ -369,7 +367,7 @@ def test_what_may_be_a_pointer_to_void_is_what_it_is_otherwise(
         ("item", 40, "item.link.next"),
     ],
 )
-def test_bytes_behind_an_object_say_which_one_it_is(
+def test_accesses_past_an_object_select_its_type(
     fake: Fake, touched: Touched, known: str, behind: int, told: str
 ) -> None:
     char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
@@ -382,7 +380,7 @@ def test_bytes_behind_an_object_say_which_one_it_is(
     assert touched("mov (%rdi),%rax; mov 8(%rax),%rcx; ret")[-1] == told
 
 
-def test_what_a_variable_says_of_a_copy_holds_for_what_was_copied(fake: Fake, touched: Touched) -> None:
+def test_a_variables_type_holds_for_the_source_of_a_copy(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     members = (fake.member("link", 0, 16, fake.link), fake.member("value", 16, 8, fake.long))
     around = graph.add(TypeRecord(Kind.STRUCT, "around", 24, keyword="struct", members=members))

@@ -39,7 +39,7 @@ def addresses(tracker: Tracker, k: int) -> list[Value | None]:
     return [tracker.address_of(k, n) for n in range(len(tracker.flow.instructions[k].memory))]
 
 
-def test_an_instruction_touches_what_it_touches_where_all_is_followed(fake: Fake, tmp_path: Path) -> None:
+def test_a_partial_data_flow_gives_the_addresses_of_the_whole(fake: Fake, tmp_path: Path) -> None:
     code = assemble(CODE, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     whole = Tracker(Program(fake, MACHINE), flow, 0, len(code))
@@ -56,14 +56,14 @@ def test_an_instruction_touches_what_it_touches_where_all_is_followed(fake: Fake
     assert left_out > len(flow.instructions) * 5
 
 
-def test_all_is_followed_where_no_variable_has_a_name(tmp_path: Path) -> None:
+def test_without_variables_the_whole_function_is_followed(tmp_path: Path) -> None:
     code = assemble(CODE, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(Program(Fake(), MACHINE), flow, 0, len(code), wanted=[0])
     assert sum(tracker.is_followed(k) for k in range(len(flow.instructions))) == len(flow.instructions) > 20
 
 
-def test_of_what_the_whole_function_does_all_is_followed(fake: Fake, tmp_path: Path) -> None:
+def test_a_question_about_all_uses_follows_the_whole_function(fake: Fake, tmp_path: Path) -> None:
     code = assemble("mov %rdi,%rbx; jrcxz 1f; ret; 1: mov 32(%rbx),%eax; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code), wanted=[0])

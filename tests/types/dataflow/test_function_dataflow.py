@@ -8,7 +8,7 @@ from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
 
 
-def test_parameters_lead_to_members(fake: Fake, touched: Touched) -> None:
+def test_parameters_point_to_members(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("mov 8(%rdi),%rax; mov (%rdi),%rdi; mov 16(%rdi),%eax; ret") == [
         "node.key",
@@ -22,7 +22,7 @@ def test_a_load_uses_the_state_before_it(fake: Fake, touched: Touched) -> None:
     assert touched("mov 24(%rdi),%rdi; mov 24(%rdi),%rdi; ret") == ["node.owner", "item.value"]
 
 
-def test_a_loop_keeps_what_all_its_turns_agree_on(fake: Fake, touched: Touched) -> None:
+def test_a_loop_keeps_what_all_iterations_agree_on(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("1: mov 8(%rdi),%rax; mov (%rdi),%rdi; test %rdi,%rdi; jne 1b; ret") == ["node.key", "node.next"]
 
@@ -33,7 +33,7 @@ def test_a_loop_that_changes_the_type_is_not_known(fake: Fake, touched: Touched)
     assert touched("1: mov (%rdi),%rdi; test %rdi,%rdi; jne 1b; ret") == ["node.next"]
 
 
-def test_a_null_on_one_way_does_not_matter(fake: Fake, touched: Touched) -> None:
+def test_null_on_one_path_does_not_matter(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("xor %eax,%eax; test %esi,%esi; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rax; ret") == ["node.key"]
 
@@ -47,7 +47,7 @@ def test_a_null_on_one_way_does_not_matter(fake: Fake, touched: Touched) -> None
         ("mov %edx,%eax", False, "?"),
     ],
 )
-def test_a_number_that_is_no_address_does_not_matter_on_one_way(
+def test_an_integer_that_is_no_address_does_not_matter_on_one_path(
     fake: Fake, touched: Touched, number: str, fixed: bool, told: str
 ) -> None:
     fake.takes((RDI, fake.node))
@@ -56,7 +56,7 @@ def test_a_number_that_is_no_address_does_not_matter_on_one_way(
 
 
 @pytest.mark.parametrize(("number", "told"), [(-0x0F0E0D0C0B0A0909, "node.key"), (7, "node.key"), (None, "?")])
-def test_constants_written_over_a_pointer_do_not_matter_on_one_way(
+def test_constants_stored_over_a_pointer_do_not_matter_on_one_path(
     fake: Fake, touched: Touched, number: int | None, told: str
 ) -> None:
     fake.takes((RDI, fake.node))
@@ -73,7 +73,7 @@ def test_a_half_register_written_is_no_pointer(fake: Fake, touched: Touched) -> 
 
 
 @pytest.mark.parametrize("writer", ["bswap %rdi", "not %rdi", "rdtsc; mov %rax,%rdi", "pop %rdi"])
-def test_what_is_not_understood_is_forgotten(fake: Fake, touched: Touched, writer: str) -> None:
+def test_a_destination_of_unknown_effect_is_forgotten(fake: Fake, touched: Touched, writer: str) -> None:
     fake.takes((RDI, fake.node))
     assert touched(f"mov %rdi,%rbx; {writer}; mov 8(%rdi),%rax; mov 8(%rbx),%rax; ret") == ["?", "node.key"]
 
@@ -122,7 +122,7 @@ def test_words_of_a_vector_register_are_lost_where_it_is_written(
     assert touched(f"{code}; mov 8(%rdx),%rcx; mov 24(%rax),%rcx; ret")[-2:] == [first, second]
 
 
-def test_two_numbers_that_are_loaded_at_once_are_not_the_same(fake: Fake, touched: Touched) -> None:
+def test_two_integers_loaded_at_once_are_not_equal(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "movups -24(%rsp),%xmm0; movq %xmm0,%rax; movhlps %xmm0,%xmm1; movq %xmm1,%rdx"
     code += "; shl $3,%rax; shl $3,%rdx; sub %rdx,%rax"
@@ -142,7 +142,7 @@ def test_indirect_calls_return_by_the_type_of_the_member(fake: Fake, touched: To
     assert touched("mov (%rdi),%rax; call *%rax; mov 8(%rax),%rdx; ret") == ["ops.get", "node.key"]
 
 
-def test_of_several_pointers_at_one_place_the_functions_are_called(fake: Fake, touched: Touched) -> None:
+def test_a_call_selects_the_function_pointer_of_a_union(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     get = graph.pointer_to(graph.add(TypeRecord(Kind.FUNCTION, target=graph.pointer_to(fake.node))))
     members = (fake.member("get", 0, 8, get), fake.member("item", 0, 8, graph.pointer_to(fake.item)))
@@ -166,7 +166,7 @@ def test_conditional_moves_keep_what_both_agree_on(fake: Fake, touched: Touched)
     assert touched("cmove %rsi,%rdi; mov 8(%rdi),%rax; cmove %rdx,%rdi; mov 8(%rdi),%rax; ret") == ["node.key", "?"]
 
 
-def test_a_number_without_its_flag_leads_where_what_is_else_selected_does(fake: Fake, touched: Touched) -> None:
+def test_an_untagged_pointer_joins_with_the_other_selected_one(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     for made, known in (("lea -1(%rax),%rdx", True), ("mov %rax,%rdx", False), ("lea -8(%rax),%rdx", False)):
         for select in ("cmovne %rdx,%rdi; mov 8(%rdi),%rcx", "cmove %rdi,%rdx; mov 8(%rdx),%rcx"):
@@ -176,12 +176,12 @@ def test_a_number_without_its_flag_leads_where_what_is_else_selected_does(fake: 
     assert touched("lea (,%rsi,8),%rax; lea -1(%rax),%rdx; test $1,%al; cmovne %rdx,%rdi; mov 8(%rdi),%rcx") == ["?"]
 
 
-def test_exchange(fake: Fake, touched: Touched) -> None:
+def test_xchg_swaps_what_is_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
     assert touched("xchg %rdi,%rsi; mov 24(%rdi),%rax; mov 8(%rsi),%rax; ret") == ["item.value", "node.key"]
 
 
-def test_the_difference_of_two_pointers_leads_nowhere(fake: Fake, touched: Touched) -> None:
+def test_the_difference_of_two_pointers_is_no_pointer(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.double))
     code = "mov %rdi,%rbx; sub %rsi,%rdi; mov (%rsi,%rdi),%rax; mov 8(%rbx),%rax; ret"
     assert touched(code) == ["?", "node.key"]
@@ -193,18 +193,18 @@ def test_a_difference_counts_elements_whichever_pointer_is_constant(fake: Fake, 
     assert touched("sub %rdx,%rsi; mov 8(%rdi,%rsi),%rax; ret") == ["node.key"]
 
 
-def test_padding_is_no_way_into_what_follows(fake: Fake, touched: Touched) -> None:
+def test_padding_is_no_predecessor_of_the_code_after_it(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     text = "test %esi,%esi; jne 2f; ret; nopw 0(%rax,%rax); 2: mov 8(%rdi),%rax; ret"
     assert touched(text) == ["node.key"]
 
 
-def test_code_that_nothing_leads_to_begins_with_nothing(fake: Fake, touched: Touched) -> None:
+def test_code_without_predecessors_starts_with_nothing_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched("mov 8(%rdi),%rax; ret; mov 8(%rdi),%rax; ret") == ["node.key", "?"]
 
 
-def test_an_unresolved_jump_may_lead_anywhere(fake: Fake, touched: Touched) -> None:
+def test_an_unresolved_jump_may_reach_any_block(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     text = "test %esi,%esi; je 1f; movslq (%rcx,%rax,4),%rax; add %rcx,%rax; {}; 1: mov 8(%rdi),%rax; ret"
     assert touched(text.format("jmp *%rax"))[-1] == "?"
@@ -218,7 +218,7 @@ def test_absurd_arithmetic_stays_bounded(fake: Fake, touched: Touched) -> None:
     assert touched(f"mov 8(%rdi),%rcx; {'; '.join(lines)}") == ["node.key", "?"]
 
 
-def test_padding_between_parts_of_a_loop_leads_nowhere(fake: Fake, touched: Touched) -> None:
+def test_padding_within_a_loop_has_no_successor(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     assert touched(
         "jmp 2f\n nopl (%rax)\n 1: mov (%rdi), %rdi\n 2: mov 8(%rdi), %rax\n test %rdi, %rdi\n jne 1b\n ret"
@@ -228,12 +228,12 @@ def test_padding_between_parts_of_a_loop_leads_nowhere(fake: Fake, touched: Touc
     ]
 
 
-def test_a_pointer_chosen_by_a_condition_from_memory(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_loaded_by_a_conditional_move_is_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.node))
     assert touched("mov %rsi, %rax\n cmove (%rdi), %rax\n mov 8(%rax), %rcx\n ret") == ["node.next", "node.key"]
 
 
-def test_registers_that_a_callee_leaves_alone_are_kept(fake: Fake, touched: Touched) -> None:
+def test_registers_that_a_callee_preserves_keep_their_values(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("node", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 3)]
     code = "mov %rdi,%rcx; call 1f; mov 8(%rcx),%rax; ret; nop; 1: ret"
     assert touched(code, changes={0xE: frozenset((RAX,))}) == ["node.key"]
@@ -241,14 +241,14 @@ def test_registers_that_a_callee_leaves_alone_are_kept(fake: Fake, touched: Touc
     assert touched(code) == ["?"]
 
 
-def test_a_register_that_a_callee_leaves_alone_may_be_read_much_later(fake: Fake, touched: Touched) -> None:
+def test_a_register_preserved_by_a_callee_may_be_read_much_later(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "mov %rdi,%rcx; call 1f; 2: dec %edx; jnz 2b; 3: dec %esi; jnz 3b; mov 8(%rcx),%rax; ret; nop; 1: ret"
     assert touched(code, changes={0x16: frozenset((RAX,))}) == ["node.key"]
     assert touched(code, changes={0x16: frozenset((RAX, RCX))}) == ["?"]
 
 
-def test_what_copies_bytes_returns_where_to(fake: Fake, touched: Touched) -> None:
+def test_memcpy_returns_its_destination(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "push %rbx; lea 8(%rdi),%rbx; mov %rbx,%rdi; call 1f; mov (%rax),%rcx; ret; nop; 1: ret"
     fake.prototypes[0x12] = Prototype("memcpy", 0, (), 0x12)
@@ -257,7 +257,7 @@ def test_what_copies_bytes_returns_where_to(fake: Fake, touched: Touched) -> Non
     assert touched(code)[-1] == "?"
 
 
-def test_text_without_a_name_is_what_a_pointer_to_characters_may_lead_to(fake: Fake, touched: Touched) -> None:
+def test_a_char_pointer_may_point_to_an_unnamed_string(fake: Fake, touched: Touched) -> None:
     character = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     code = "test %esi,%esi; jz 1f; lea 0x1234(%rip),%rdi; 1: movzbl 2(%rdi,%rcx),%eax; ret"
     fake.takes((RDI, character))
@@ -266,7 +266,7 @@ def test_text_without_a_name_is_what_a_pointer_to_characters_may_lead_to(fake: F
     assert touched(code) == ["?"]
 
 
-def test_a_pointer_may_lead_to_one_of_many(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_may_point_to_one_of_many_types(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     many = [
         graph.add(TypeRecord(Kind.STRUCT, f"s{n}", 8, members=(fake.member("x", 0, 8, fake.long),))) for n in range(20)
@@ -281,7 +281,7 @@ def test_rounding_down_keeps_the_member_of_an_aligned_type(fake: Fake, touched: 
     assert touched("add $8,%rdi; and $-16,%rdi; mov (%rdi),%rax; ret") == ["?"]
 
 
-def test_pointers_into_two_things_lead_to_what_both_have_there(fake: Fake, touched: Touched) -> None:
+def test_joined_pointers_point_to_what_both_types_share(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item), (RSI, fake.node))
     head = "lea 8(%rdi),%rax; test %edx,%edx; je 1f; "
     assert touched(head + "lea 8(%rsi),%rax; 1: mov (%rax),%rcx; ret") == ["?"]
@@ -291,7 +291,7 @@ def test_pointers_into_two_things_lead_to_what_both_have_there(fake: Fake, touch
     ]
 
 
-def test_an_iterated_element_counts_before_its_base_object(fake: Fake, touched: Touched) -> None:
+def test_an_iterated_element_is_preferred_to_its_base_object(fake: Fake, touched: Touched) -> None:
     """As where an index counts from one: `rows` has a pointer to a `struct link` before them, as `struct link` has."""
     graph, member = fake.graph, fake.member
     to_link = graph.pointer_to(fake.link)
@@ -304,7 +304,7 @@ def test_an_iterated_element_counts_before_its_base_object(fake: Fake, touched: 
     assert touched(code) == ["link.prev"]
 
 
-def test_what_rusts_allocators_return_is_nothing_yet(fake: Fake, touched: Touched) -> None:
+def test_memory_from_rusts_allocators_has_no_type_yet(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     character = graph.add(TypeRecord(Kind.INT, "u8", 1))
     room = graph.add(TypeRecord(Kind.POINTER, "*mut u8", 8, character))
@@ -314,7 +314,7 @@ def test_what_rusts_allocators_return_is_nothing_yet(fake: Fake, touched: Touche
     assert touched("call .+0x100; mov 8(%rax),%rcx; ret") == ["node.key"]
 
 
-def test_a_register_that_was_tested_is_nothing_where_it_was_none(fake: Fake, touched: Touched) -> None:
+def test_a_register_tested_as_zero_is_null_on_that_branch(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "test %rdx,%rdx; mov %rdi,%rcx; jne 3f; cmp %rsi,8(%rdi); je 2f; xor %eax,%eax\n"
     code += "1: mov %rax,%rdx; add $32,%rax; cmp %rsi,8(%rdi,%rax); jne 1b\n 2: mov (%rdi,%rdx),%rax; ret"
@@ -335,7 +335,7 @@ def test_a_null_pointer_on_one_path_does_not_matter_at_a_join(fake: Fake, touche
     assert touched(code.replace("test %rcx,%rcx", "test %ecx,%ecx")) == ["?"]
 
 
-def test_a_copy_of_a_register_that_is_nothing_is_nothing_as_well(fake: Fake, touched: Touched) -> None:
+def test_a_copy_of_a_null_register_is_null_too(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "mov %rdx,%rcx; test %rdx,%rdx; jne 2f; 1: mov (%rdi,%rcx),%rax; add $32,%rcx; dec %rsi; jne 1b; 2: ret"
     assert touched(code) == ["node.next"]
@@ -344,7 +344,7 @@ def test_a_copy_of_a_register_that_is_nothing_is_nothing_as_well(fake: Fake, tou
     assert touched("mov %rdx,%rcx; test %rdx,%rdx; je 2f; mov (%rdi,%rcx),%rax; 2: ret") == ["?"]
 
 
-def test_what_only_the_first_turn_of_a_loop_loses_is_known_after_all(fake: Fake, touched: Touched) -> None:
+def test_a_value_lost_in_the_first_iteration_only_is_recovered(fake: Fake, touched: Touched) -> None:
     """`calls` has other pointers before an array of what functions go on with. The first one that is called does not
     return, but that is known only where another one was called."""
     graph, member = fake.graph, fake.member
@@ -362,7 +362,7 @@ def test_what_only_the_first_turn_of_a_loop_loses_is_known_after_all(fake: Fake,
     assert touched(code.format("mov (%rdi),%rcx"))[1] == "?"
 
 
-def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touched: Touched) -> None:
+def test_a_jump_after_restored_registers_leaves_the_function(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "push %rbx; mov %rdi,%rbx; 1: cmp %rsi,8(%rbx); jne 1b; mov (%rsi,%rdx),%rcx; {}; jmp *%rcx"
     assert touched(code.format("pop %rbx"))[0] == "node.key"
@@ -370,7 +370,7 @@ def test_a_jump_behind_restored_registers_leaves_the_function(fake: Fake, touche
     assert touched(code.format("nop"))[0] == "?"
 
 
-def test_a_loaded_small_number_is_an_index_others_are_added_to(fake: Fake, touched: Touched) -> None:
+def test_a_loaded_small_integer_is_an_index_in_a_sum(fake: Fake, touched: Touched) -> None:
     members = (fake.member("first", 0, 64, fake.doubles), fake.member("second", 64, 64, fake.doubles))
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "both", 128, keyword="struct", members=members))))
     for load in ("movzbl 16(%rsi),%edx", "mov 16(%rsi),%edx", "movzwl -8(%rsp,%rcx,2),%edx"):
@@ -396,7 +396,7 @@ def test_a_checked_pointer_is_known_in_a_loop_that_starts_with_null(fake: Fake, 
 @pytest.mark.parametrize(
     ("step", "told"), [("", "long int."), ("lea (%rsi,%rsi,4),%rsi; lea (%rdi,%rsi,8),%rdi;", "long int.")]
 )
-def test_text_in_a_union_or_where_that_leads_is_text(fake: Fake, touched: Touched, step: str, told: str) -> None:
+def test_text_in_or_behind_a_union_is_text(fake: Fake, touched: Touched, step: str, told: str) -> None:
     """One of several types that an object begins with is what both are that one pointer leads to."""
     graph, member = fake.graph, fake.member
     to_long, to_item = graph.pointer_to(fake.long), graph.pointer_to(fake.item)

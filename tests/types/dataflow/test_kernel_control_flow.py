@@ -41,41 +41,39 @@ def last_address(flow: FunctionFlow, fake: Fake, rule: tuple[int, int] | None = 
 
 
 @pytest.mark.parametrize("warns", [False, True])
-def test_a_kernel_goes_on_behind_a_warning(tmp_path: Path, warns: bool) -> None:
+def test_a_kernels_warning_falls_through(tmp_path: Path, warns: bool) -> None:
     fake = Fake()
     fake.takes((RDI, fake.node))
     found = last_address(flow_of(WARNS, tmp_path, warns=warns), fake)
     assert (found is not None and found[:2] == (OBJECT, fake.node)) == warns
 
 
-def test_what_is_jumped_to_does_not_follow_an_undefined_instruction(tmp_path: Path) -> None:
+def test_a_jump_target_does_not_follow_an_undefined_instruction(tmp_path: Path) -> None:
     flow = flow_of("test %eax,%eax; jne 1f; ud2; 1: mov 8(%rdi),%rax; ret", tmp_path, warns=True)
     assert [flow.blocks.predecessors(n) for n in range(len(flow.blocks))] == [[], [0], [0]]
 
 
 @pytest.mark.parametrize("further", [(), ((0, 2),)])
-def test_an_instruction_that_does_nothing_may_become_a_jump(
-    tmp_path: Path, further: tuple[tuple[int, int], ...]
-) -> None:
+def test_a_nop_of_a_static_branch_may_jump(tmp_path: Path, further: tuple[tuple[int, int], ...]) -> None:
     fake = Fake()
     fake.takes((RDI, fake.node))
     found = last_address(flow_of(BRANCHES, tmp_path, further), fake)
     assert (found is not None and found[:2] == (OBJECT, fake.node)) == bool(further)
 
 
-def test_ways_to_and_from_what_is_no_instruction_are_none(tmp_path: Path) -> None:
+def test_edges_need_an_instruction_at_both_ends(tmp_path: Path) -> None:
     flow = flow_of(BRANCHES, tmp_path, ((0, 3), (1 << 62, 2), (-5, 2)))
     assert [flow.blocks.successors(n) for n in range(len(flow.blocks))] == [[], []]
 
 
-def test_what_nothing_leads_to_takes_nothing_away(tmp_path: Path) -> None:
+def test_unreachable_code_changes_nothing(tmp_path: Path) -> None:
     fake = Fake()
     fake.takes((RDI, fake.node))
     found = last_address(flow_of("jmp 1f; xor %edi,%edi; 1: mov 8(%rdi),%rax; ret", tmp_path), fake)
     assert found is not None and found[:2] == (OBJECT, fake.node)
 
 
-def test_what_lies_below_an_aligned_stack_pointer_is_kept(tmp_path: Path) -> None:
+def test_slots_below_an_aligned_stack_pointer_are_known(tmp_path: Path) -> None:
     fake = Fake()
     fake.takes((RDI, fake.node))
     code = (
@@ -86,12 +84,12 @@ def test_what_lies_below_an_aligned_stack_pointer_is_kept(tmp_path: Path) -> Non
     assert found is not None and found[:2] == (OBJECT, fake.node)
 
 
-def test_behind_an_aligned_frame_the_old_one_is_known(tmp_path: Path) -> None:
+def test_the_old_frame_is_known_after_an_aligned_one(tmp_path: Path) -> None:
     code = "push %rbp; mov %rsp,%rbp; and $-64,%rsp; mov %rdi,8(%rsp); leave; mov (%rsp),%rax; ret"
     assert last_address(flow_of(code, tmp_path), Fake()) == (FRAME, 0, 0, 0, -8)
 
 
-def test_a_part_of_a_function_begins_with_the_frame_its_rule_says(tmp_path: Path) -> None:
+def test_a_split_function_starts_with_its_unwind_rules_frame(tmp_path: Path) -> None:
     flow = flow_of("mov 8(%rsp),%rax; ret", tmp_path)
     assert last_address(flow, Fake(), (RSP, 48)) == (FRAME, 0, 0, 0, -40)
 
@@ -115,7 +113,7 @@ def either(fake: Fake) -> int:
 
 
 @pytest.mark.parametrize(("access", "field"), [("movl 4(%rax),%ecx", "flags"), ("movl 16(%rax),%ecx", "hits")])
-def test_which_of_a_unions_pointers_is_meant_its_use_tells(tmp_path: Path, access: str, field: str) -> None:
+def test_the_use_of_a_unions_pointer_selects_its_member(tmp_path: Path, access: str, field: str) -> None:
     fake = Fake()
     fake.takes((RDI, either(fake)))
     found = last_address(flow_of(f"mov (%rdi),%rax; {access}; ret", tmp_path), fake)
@@ -124,7 +122,7 @@ def test_which_of_a_unions_pointers_is_meant_its_use_tells(tmp_path: Path, acces
     assert isinstance(located, Located) and located.field.path == field
 
 
-def test_an_access_that_all_of_a_unions_pointers_allow_tells_nothing(tmp_path: Path) -> None:
+def test_an_access_that_all_union_pointers_allow_is_ambiguous(tmp_path: Path) -> None:
     fake = Fake()
     fake.takes((RDI, either(fake)))
     found = last_address(flow_of("mov (%rdi),%rax; mov 32(%rax),%rcx; ret", tmp_path), fake)
@@ -138,7 +136,7 @@ TAGGED = "mov (%rdi),%rax; test $1,%al; jne 1f; mov %rdi,%rax; jmp 2f; 1: sub ${
 
 
 @pytest.mark.parametrize(("flags", "known"), [(1, True), (8, False)])
-def test_a_number_with_flags_leads_to_what_it_is_a_part_of(tmp_path: Path, flags: int, known: bool) -> None:
+def test_a_tagged_pointer_points_to_its_object(tmp_path: Path, flags: int, known: bool) -> None:
     # As a page to the first of several, by `compound_head` in a union with pointers.
     fake = Fake()
     graph = fake.graph
@@ -165,7 +163,7 @@ h: xor %eax,%eax
 """
 
 
-def test_ways_are_read_from_the_tables_of_a_module(tmp_path: Path) -> None:
+def test_edges_are_read_from_a_modules_tables(tmp_path: Path) -> None:
     assemble(TABLES, tmp_path)
     elf = as_linked(ElfFile.open(tmp_path / "code.o"))
     text = elf.section(".text")
@@ -177,7 +175,7 @@ def test_ways_are_read_from_the_tables_of_a_module(tmp_path: Path) -> None:
     assert ways.between(at, at) == []
 
 
-def test_a_file_without_tables_has_no_ways(tmp_path: Path) -> None:
+def test_a_file_without_tables_has_no_extra_edges(tmp_path: Path) -> None:
     assemble("ret", tmp_path)
     assert KernelWays(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
 

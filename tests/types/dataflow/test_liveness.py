@@ -80,7 +80,7 @@ def behind(flow: FunctionFlow, k: int) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_has_a_use_is_what_some_way_reads_first(seed: int) -> None:
+def test_a_register_is_live_if_some_path_reads_it_first(seed: int) -> None:
     listing = MACHINE.listing(code_of(seed), 0x1000)
     flow = FunctionFlow(listing, MACHINE)
     calls = SimpleNamespace(
@@ -118,7 +118,7 @@ def followed(text: str, where: Path, *, named: bool = True) -> tuple[Tracker, li
     return Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code)), asked
 
 
-def test_what_a_callee_leaves_alone_is_still_known(tmp_path: Path) -> None:
+def test_a_register_that_a_callee_preserves_is_still_known(tmp_path: Path) -> None:
     tracker, asked = followed("mov %rdi,%rcx; call 1f; mov 8(%rcx),%rax; ret; 1: ret", tmp_path)
     tracker.before(2)
     where = tracker.address_of(2, 0)
@@ -135,16 +135,16 @@ def test_what_a_callee_leaves_alone_is_still_known(tmp_path: Path) -> None:
         "mov %rdi,%rcx; call 1f; call *%rbx; mov 8(%rcx),%rax; ret; 1: ret",
     ],
 )
-def test_a_callee_is_not_looked_at_where_nothing_has_a_use_behind_it(text: str, tmp_path: Path) -> None:
+def test_a_callee_is_not_analysed_if_nothing_is_live_after_it(text: str, tmp_path: Path) -> None:
     assert followed(text, tmp_path)[1] == []
     assert len(followed(text.replace("; call 1f", "; call 1f; mov 16(%rcx),%rsi", 1), tmp_path)[1]) == 1
 
 
-def test_where_nothing_names_variables_all_are_looked_at(tmp_path: Path) -> None:
+def test_without_variables_all_callees_are_analysed(tmp_path: Path) -> None:
     assert len(followed("mov %rdi,%rcx; call 1f; ret; 1: ret", tmp_path, named=False)[1]) == 1
 
 
-def test_a_variable_that_is_said_to_be_there_is_a_use(tmp_path: Path) -> None:
+def test_a_variable_in_a_register_makes_it_live(tmp_path: Path) -> None:
     fake = Fake()
     to_node = fake.graph.pointer_to(fake.node)
     code = assemble("mov %rdi,%rcx; call 1f; nop; ret; 1: ret", tmp_path)
@@ -157,9 +157,7 @@ def test_a_variable_that_is_said_to_be_there_is_a_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("returns", "looked"), [(True, 0), (False, 1)])
-def test_a_variable_that_is_said_to_be_in_what_a_call_returns_is_no_use(
-    tmp_path: Path, returns: bool, looked: int
-) -> None:
+def test_a_variable_in_the_return_register_makes_it_not_live(tmp_path: Path, returns: bool, looked: int) -> None:
     fake = Fake()
     code = assemble("call 1f; nop; ret; 1: ret", tmp_path)
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 5, len(code)))

@@ -117,24 +117,24 @@ class Answer:
         return found
 
 
-def test_registers_that_are_put_back_hold_what_they_held(answer: Answer) -> None:
+def test_restored_registers_keep_their_values(answer: Answer) -> None:
     assert answer("through").field == "key"
     assert answer("beyond").field == "key"
     assert answer("plain").type is None
 
 
-def test_what_is_put_back_does_not_make_the_rest_lost(answer: Answer) -> None:
+def test_a_restored_register_does_not_clobber_the_others(answer: Answer) -> None:
     resolver = Resolver(answer.elf, Fake(), kernel=True)
     assert resolver.binary.changed_by(answer.address("marked")) == {RSI}
     assert RSI not in (resolver.binary.changed_by(answer.address("thunk")) or set())
 
 
-def test_paravirtual_operations_are_known_by_what_they_are_at_first(answer: Answer) -> None:
+def test_paravirtual_operations_are_their_initial_targets(answer: Answer) -> None:
     assert answer("operation").field == "key"
     assert answer("other").type is None
 
 
-def test_a_question_comes_back_into_the_function(answer: Answer) -> None:
+def test_a_static_branch_returns_into_the_function(answer: Answer) -> None:
     assert answer("asks").field == "key"
     assert answer("writes").type is None
 
@@ -155,7 +155,7 @@ def test_a_question_comes_back_into_the_function(answer: Answer) -> None:
         ("pop %rdi; ret", set()),
     ],
 )
-def test_what_is_put_back(tmp_path: Path, code: str, kept: set[int]) -> None:
+def test_registers_popped_in_reverse_order_are_preserved(tmp_path: Path, code: str, kept: set[int]) -> None:
     binary = assemble(code, tmp_path)
 
     def read(address: int, size: int) -> bytes | None:
@@ -164,7 +164,7 @@ def test_what_is_put_back(tmp_path: Path, code: str, kept: set[int]) -> None:
     assert put_back(MACHINE, read, 0) == kept
 
 
-def test_what_is_put_back_by_code_that_cannot_be_read_is_not_known() -> None:
+def test_unreadable_code_preserves_no_registers() -> None:
     code = b"\x57\x5f\xc3"  # push %rdi; pop %rdi; ret
     assert put_back(MACHINE, lambda address, size: code[address:] + bytes(size), 0) == {RDI}
     assert put_back(MACHINE, lambda _address, _size: None, 0) == frozenset()

@@ -18,7 +18,7 @@ int main(void) { return 0; }
 
 
 @pytest.mark.parametrize(("options", "second"), [(("-fPIE", "-pie"), -11), (("-fno-pie", "-no-pie"), None)])
-def test_a_constant_is_a_number_where_no_number_is_an_address(
+def test_read_only_words_are_integers_unless_they_are_addresses(
     tmp_path: Path, options: tuple[str, ...], second: int | None
 ) -> None:
     if shutil.which("gcc") is None:

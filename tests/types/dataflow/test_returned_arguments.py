@@ -35,7 +35,7 @@ FRAME = "push %rbp; mov %rsp,%rbp; sub $32,%rsp; "
         ("mov %rdi,%rsp; mov %rdi,%rax; ret", None),
     ],
 )
-def test_an_address_that_is_passed_is_returned(tmp_path: Path, text: str, found: tuple[int, int] | None) -> None:
+def test_a_returned_argument_is_found(tmp_path: Path, text: str, found: tuple[int, int] | None) -> None:
     code = assemble(text, tmp_path)
     assert given_back(MACHINE.listing(code, 0), MACHINE, lambda _target: (RDI, 8)) == found
 
@@ -52,7 +52,7 @@ int main(int argc, char **argv) { struct many m = { argc }; return told(&m, argc
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_references_to_members_lead_into_what_they_are_of(tmp_path: Path, compiler: str) -> None:
+def test_references_to_members_point_into_their_object(tmp_path: Path, compiler: str) -> None:
     program = compiled(SOURCE, compiler, "-O0", tmp_path)
 
     def said(function: str) -> set[str]:

@@ -27,7 +27,7 @@ def test_an_address_passed_later_counts_at_calls_before(fake: Fake, touched: Tou
     assert touched(f"{text}; lea {place},%rdi; call .+99; ret") == ["frame-40", "frame-40", known]
 
 
-def test_a_slot_written_in_part_is_forgotten(fake: Fake, touched: Touched) -> None:
+def test_a_partly_overwritten_slot_is_forgotten(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     text = "mov %rdi,-8(%rsp); movb $1,{}(%rsp); mov -8(%rsp),%rax; mov 8(%rax),%rax; ret"
     assert touched(text.format(-5))[-1] == "?"
@@ -38,22 +38,20 @@ def test_a_slot_written_in_part_is_forgotten(fake: Fake, touched: Touched) -> No
     ("change", "known"),
     [("lock orq $0,-8(%rsp)", True), ("lock addl $0,-8(%rsp)", True), ("orq $1,-8(%rsp)", False)],
 )
-def test_a_barrier_between_threads_leaves_what_lies_there(
-    fake: Fake, touched: Touched, change: str, known: bool
-) -> None:
+def test_a_memory_barrier_on_the_stack_changes_no_slot(fake: Fake, touched: Touched, change: str, known: bool) -> None:
     fake.takes((RDI, fake.node))
     text = f"mov %rdi,-8(%rsp); {change}; mov -8(%rsp),%rax; mov 8(%rax),%rax; ret"
     assert touched(text)[-1] == ("node.key" if known else "?")
 
 
-def test_a_callee_may_change_what_it_has_the_address_of(fake: Fake, touched: Touched) -> None:
+def test_a_callee_may_change_escaped_slots(fake: Fake, touched: Touched) -> None:
     fake.takes((RSI, fake.node))
     text = "push %rsi; {}; call .+0x100; mov (%rsp),%rax; mov 8(%rax),%rax; ret"
     assert touched(text.format("lea (%rsp),%rdi"))[-1] == "?"
     assert touched(text.format("xor %edi,%edi"))[-1] == "node.key"
 
 
-def test_a_loop_that_only_exceptions_lead_to_ends(fake: Fake, touched: Touched) -> None:
+def test_a_loop_reached_by_exceptions_only_converges(fake: Fake, touched: Touched) -> None:
     """Its begin is come to from its end alone, as far as code says; ``touched`` sees to it that all was followed."""
     fake.takes((RDI, fake.node))
     loop = "1: dec %r15; je 2f; lea 88(%r14),%rbx; mov %r14,%rdi; call .+99; mov %rbx,%r14; jmp 1b"
@@ -72,7 +70,7 @@ def test_a_pointer_in_the_frame_may_be_advanced_there(fake: Fake, touched: Touch
     assert touched(code.format(""))[-1] == "node.hits"
 
 
-def test_characters_in_the_frame_may_be_gone_through_there(fake: Fake, touched: Touched) -> None:
+def test_a_char_pointer_in_the_frame_may_be_advanced_there(fake: Fake, touched: Touched) -> None:
     text = fake.graph.add(TypeRecord(Kind.STRUCT, "text", 8, keyword="struct"))
     byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.graph.record(text).members = (fake.member("of", 0, 8, fake.graph.pointer_to(byte)),)
@@ -85,7 +83,7 @@ def test_characters_in_the_frame_may_be_gone_through_there(fake: Fake, touched: 
     assert touched(code)[-1] == "?"
 
 
-def test_what_lies_behind_a_variable_stays_when_its_scope_has_ended(fake: Fake, touched: Touched) -> None:
+def test_slots_after_a_variable_outlive_its_scope(fake: Fake, touched: Touched) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
     fake.variables.append(Place("size", fake.int, PlaceKind.CFA, -1, -20, 10, 12))
     code = "mov %rdi, -8(%rsp)\n lea -12(%rsp), %rdi\n call *%rbx\n call *%rbx\n mov -8(%rsp), %rax\n"
@@ -95,7 +93,7 @@ def test_what_lies_behind_a_variable_stays_when_its_scope_has_ended(fake: Fake, 
 
 
 @pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
-def test_a_pointer_to_room_in_the_frame_or_to_more_of_the_same(
+def test_a_pointer_to_a_frame_buffer_or_the_heap_keeps_its_type(
     fake: Fake, touched: Touched, room: str, told: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
@@ -104,7 +102,7 @@ def test_a_pointer_to_room_in_the_frame_or_to_more_of_the_same(
     assert touched(code)[-1] == told
 
 
-def test_what_may_be_a_pointer_to_the_frame_changes_what_is_there(fake: Fake, touched: Touched) -> None:
+def test_a_store_through_a_possible_frame_pointer_changes_slots(fake: Fake, touched: Touched) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
     fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 2))
     code = "nop\n mov %rdi, -56(%rsp)\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n mov (%rdi), %rax\n"
@@ -114,9 +112,7 @@ def test_what_may_be_a_pointer_to_the_frame_changes_what_is_there(fake: Fake, to
 
 
 @pytest.mark.parametrize(("base", "told"), [("lea -56(%rsp), %rsi", "node.key"), ("lea -96(%rsp), %rsi", "?")])
-def test_an_indexed_store_into_a_variable_leaves_the_others_alone(
-    fake: Fake, touched: Touched, base: str, told: str
-) -> None:
+def test_an_indexed_store_into_a_variable_changes_no_others(fake: Fake, touched: Touched, base: str, told: str) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
     fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 100))
     # As the end of a copy whose size is not known: eight bytes before where that is added.
@@ -144,9 +140,7 @@ def test_a_store_across_a_variables_end_is_indexed_into_it(
 
 @pytest.mark.parametrize("made", ["sub %rsi,%rsp", "mov %rsp,%rax; sub %rsi,%rax; mov %rax,%rsp"])
 @pytest.mark.parametrize("room", ["mov %rsp,%rdi", "lea 15(%rsp),%rdi; and $-16,%rdi", "lea (%rsp,%rsi),%rdi"])
-def test_what_is_written_into_room_on_the_stack_leaves_the_frame_alone(
-    fake: Fake, touched: Touched, made: str, room: str
-) -> None:
+def test_a_store_into_an_alloca_buffer_changes_no_slot(fake: Fake, touched: Touched, made: str, room: str) -> None:
     fake.takes((RDI, fake.node))
     begin = f"push %rbp; mov %rsp,%rbp; sub $32,%rsp; mov %rdi,-8(%rbp); and $-16,%rsi; {made}; {room}"
     end = "call .+0x100; movq $0,(%rax); mov -8(%rbp),%rdx; mov 8(%rdx),%rcx; leave; ret"
@@ -155,13 +149,13 @@ def test_what_is_written_into_room_on_the_stack_leaves_the_frame_alone(
     assert touched(f"{begin}; lea -32(%rbp,%rsi),%rdi; {end}")[-2:] == ["frame-24", "?"]
 
 
-def test_room_is_what_its_variable_says(fake: Fake, touched: Touched) -> None:
+def test_an_alloca_buffer_has_its_variables_type(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 11, 100)]
     code = "push %rbp; mov %rsp,%rbp; and $-16,%rsi; sub %rsi,%rsp; mov %rsp,%rdi; mov %rdx,8(%rdi); leave; ret"
     assert touched(code) == ["node.key"]
 
 
-def test_what_takes_the_address_of_a_pointer_may_change_it_to_another_one(fake: Fake, touched: Touched) -> None:
+def test_a_callee_may_replace_a_pointer_passed_by_address(fake: Fake, touched: Touched) -> None:
     pointer = fake.graph.pointer_to
     code = "sub $24,%rsp; mov %rsi,8(%rsp); lea 8(%rsp),%rdi; call 1f; call 2f; mov 8(%rsp),%rax; mov 8(%rax),%rcx"
     code += "; add $24,%rsp; ret; 1: ret; 2: ret"
@@ -174,7 +168,7 @@ def test_what_takes_the_address_of_a_pointer_may_change_it_to_another_one(fake: 
 
 
 @pytest.mark.parametrize("spoiled", [False, True])
-def test_the_address_of_a_jump_table_may_be_put_aside(tmp_path: Path, spoiled: bool) -> None:
+def test_a_jump_tables_address_may_be_spilled(tmp_path: Path, spoiled: bool) -> None:
     other = "movl $1,8(%rsp)" if spoiled else "nop"
     text = "lea 0x1000-7(%rip),%rax; mov %rax,8(%rsp); 1: mov 8(%rsp),%rsi; mov (%rdi),%eax; movslq (%rsi,%rax,4),%rax"
     code = assemble(f"{text}; add %rsi,%rax; jmp *%rax; 2: {other}; jmp 1b; 3: ret", tmp_path)
@@ -189,18 +183,18 @@ def test_the_address_of_a_jump_table_may_be_put_aside(tmp_path: Path, spoiled: b
     assert (flow.open, flow.tables) == ((True, set()) if spoiled else (False, {0x1000}))
 
 
-def test_what_is_passed_by_address_is_where_its_register_leads(fake: Fake, touched: Touched) -> None:
+def test_an_object_passed_by_address_is_what_its_register_points_to(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("by_value", fake.node, PlaceKind.MEMORY, RDI, 0, 0, 3)]
     assert touched("mov %rdi,%rbx; mov 8(%rbx),%rax; ret") == ["node.key"]
 
 
-def test_where_to_put_what_is_returned_is_known(fake: Fake, touched: Touched) -> None:
+def test_the_return_buffers_address_is_known(fake: Fake, touched: Touched) -> None:
     fake.variables = [Place("n", fake.int, PlaceKind.REGISTER, RSI, 0, 0, 9)]
     fake.prototypes[0] = Prototype("made", fake.item, (), 0)
     assert touched("mov %esi,4(%rdi); mov %rdi,%rax; ret") == ["item.flags"]
 
 
-def test_who_knows_a_variable_does_not_change_what_lies_behind_it(fake: Fake, touched: Touched) -> None:
+def test_a_callee_changes_only_the_variable_it_has_the_address_of(fake: Fake, touched: Touched) -> None:
     code = "sub $56,%rsp; mov %rdi,48(%rsp); lea 8(%rsp),%rdi; call 1f; mov 48(%rsp),%rax; mov 16(%rax),%ecx; ret"
     node = Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 9)
     for t, offset, told in ((fake.item, 8, "node.hits"), (fake.table, 8, "?"), (fake.item, 0, "node.hits")):
@@ -210,7 +204,7 @@ def test_who_knows_a_variable_does_not_change_what_lies_behind_it(fake: Fake, to
     assert touched(code + "; 1: ret")[-1] == "?"
 
 
-def test_what_a_pointer_to_the_frame_leads_to_is_there(fake: Fake, touched: Touched) -> None:
+def test_a_pointer_to_the_frame_points_to_its_slot(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.node))
     code = "nop; mov -8(%rsp),%rax; mov 24(%rax),%rcx; ret"
     fake.variables = [Place("i", fake.graph.pointer_to(fake.item), PlaceKind.CFA_VALUE, -1, -48, 0, 99)]
@@ -222,7 +216,7 @@ def test_what_a_pointer_to_the_frame_leads_to_is_there(fake: Fake, touched: Touc
 
 
 @pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
-def test_a_condition_chooses_room_in_the_frame_or_another_object(
+def test_a_select_of_a_frame_buffer_and_another_object_is_known(
     fake: Fake, touched: Touched, room: str, told: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
@@ -232,9 +226,7 @@ def test_a_condition_chooses_room_in_the_frame_or_another_object(
 
 
 @pytest.mark.parametrize(("other", "told"), [("0", "frame-56"), ("1", "?")])
-def test_an_address_in_the_frame_or_none_leads_to_the_frame(
-    fake: Fake, touched: Touched, other: str, told: str
-) -> None:
+def test_a_frame_address_or_null_points_to_the_frame(fake: Fake, touched: Touched, other: str, told: str) -> None:
     code = f"mov ${other}, %eax; test %rsi, %rsi; je 1f; lea -56(%rsp), %rax; 1: nop; jmp 2f; 2: mov 8(%rax), %rcx; ret"
     assert touched(code) == [told]
 
@@ -251,7 +243,7 @@ def test_an_escaped_pointer_in_a_member_may_be_changed(fake: Fake, touched: Touc
 
 
 @pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?"), ("byte", "?")])
-def test_what_is_called_changes_as_much_as_it_takes_to_be_there(
+def test_a_callee_changes_as_many_bytes_as_its_parameter_has(
     fake: Fake, touched: Touched, taken: str, told: str
 ) -> None:
     graph = fake.graph
@@ -278,7 +270,7 @@ def test_what_is_called_changes_as_much_as_it_takes_to_be_there(
         ("other", "lea 8(%rsp),%rdx; mov $24,%edi", "?"),
     ],
 )
-def test_a_copy_changes_its_size_and_nothing_that_is_not_passed(
+def test_memcpy_changes_its_size_and_escapes_nothing(
     fake: Fake, touched: Touched, name: str, code: str, told: str
 ) -> None:
     graph = fake.graph
@@ -307,7 +299,7 @@ def test_a_copy_changes_its_size_and_nothing_that_is_not_passed(
         ("compared", "lea 8(%rsp),%rdi", False, "?"),
     ],
 )
-def test_what_functions_of_the_c_library_take_is_known_without_a_prototype(
+def test_the_c_librarys_parameters_are_known_without_a_prototype(
     fake: Fake, touched: Touched, monkeypatch: pytest.MonkeyPatch, name: str, code: str, own: bool, told: str
 ) -> None:
     fake.takes((RSI, fake.node))
@@ -320,9 +312,7 @@ def test_what_functions_of_the_c_library_take_is_known_without_a_prototype(
 @pytest.mark.parametrize(
     ("used", "told"), [("mov %esi,(%rdx)", "node.key"), ("mov %rdx,(%rdi)", "?"), ("lea 8(%rdx),%rcx", "?")]
 )
-def test_an_address_by_which_arguments_are_stored_goes_nowhere(
-    fake: Fake, touched: Touched, used: str, told: str
-) -> None:
+def test_an_address_used_to_store_arguments_does_not_escape(fake: Fake, touched: Touched, used: str, told: str) -> None:
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rdx; {used}; mov %edi,%edx; call .+99; mov 24(%rsp),%rax"
     assert touched(f"{code}; mov 8(%rax),%rcx; add $40,%rsp; ret")[-1] == told
@@ -352,7 +342,7 @@ def test_an_unnamed_slot_holds_what_other_pointers_to_it_point_to(
 
 
 @pytest.mark.parametrize(("offset", "told"), [(24, "node.key"), (16, "?"), (32, "?")])
-def test_what_the_caller_put_on_the_stack_is_there_until_it_is_changed(
+def test_stack_parameters_keep_their_values_until_stored_to(
     fake: Fake, touched: Touched, offset: int, told: str
 ) -> None:
     """A variable that is told to be there at any time says what it is; who knows the frame does not change it."""
@@ -368,9 +358,7 @@ def test_what_the_caller_put_on_the_stack_is_there_until_it_is_changed(
 
 
 @pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?")])
-def test_a_callee_changes_the_size_of_its_parameters_on_the_stack(
-    fake: Fake, touched: Touched, taken: str, told: str
-) -> None:
+def test_a_callee_may_change_its_parameters_on_the_stack(fake: Fake, touched: Touched, taken: str, told: str) -> None:
     graph = fake.graph
     fake.takes((RSI, fake.node))
     parameters = (*(("n", fake.long),) * 6, ("of", graph.pointer_to(getattr(fake, taken))))
@@ -380,7 +368,7 @@ def test_a_callee_changes_the_size_of_its_parameters_on_the_stack(
 
 
 @pytest.mark.parametrize(("added", "told"), [("add $16,%rdx", "node.key"), ("sub $-16,%rdx", "node.key"), ("nop", "?")])
-def test_an_address_may_be_made_in_two_steps(fake: Fake, touched: Touched, added: str, told: str) -> None:
+def test_an_address_may_be_computed_in_two_steps(fake: Fake, touched: Touched, added: str, told: str) -> None:
     fake.takes((RDI, fake.node))
     code = (
         f"sub $40,%rsp; mov %rdi,8(%rsp); mov %rsp,%rdx; {added}; call *%rbx; mov 8(%rsp),%rax; mov 8(%rax),%rcx; ret"
@@ -389,7 +377,7 @@ def test_an_address_may_be_made_in_two_steps(fake: Fake, touched: Touched, added
 
 
 @pytest.mark.parametrize(("low", "high", "told"), [(0, 99, "node.key"), (0, 5, "?"), (18, 99, "?")])
-def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
+def test_an_unnamed_slot_ends_before_the_next_variable(
     fake: Fake, touched: Touched, low: int, high: int, told: str
 ) -> None:
     """Which is there where the address is made: others may have their turn in the same place."""
@@ -411,7 +399,7 @@ def test_what_has_no_name_in_the_frame_ends_before_the_next_variable(
         ("movups %xmm0,(%rax); mov %rax,%rdi; call .+99", "?"),
     ],
 )
-def test_the_stack_end_at_a_call_is_no_address_it_gets(fake: Fake, touched: Touched, used: str, known: str) -> None:
+def test_the_stack_pointer_at_a_call_is_no_argument(fake: Fake, touched: Touched, used: str, known: str) -> None:
     """The result's register leads nowhere that what is called could know of."""
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rax; {used}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
@@ -434,9 +422,7 @@ def test_the_stack_end_at_a_call_is_no_address_it_gets(fake: Fake, touched: Touc
         ("lea 4(%rsp),%rcx; xchg %rcx,%r12", "?"),
     ],
 )
-def test_an_address_that_nobody_else_sees_leaves_the_frame_alone(
-    fake: Fake, touched: Touched, seen: str, told: str
-) -> None:
+def test_an_address_that_does_not_escape_changes_no_slot(fake: Fake, touched: Touched, seen: str, told: str) -> None:
     fake.takes((RDI, fake.node))
     text = f"sub $40,%rsp; mov %rdi,16(%rsp); mov %rdi,%r14; {seen}; mov %r14,%r15; mov $0,%r8d; call .+99"
     again = "mov 8(%rbx),%rcx; ret"

@@ -57,14 +57,14 @@ def told(program: Path, function: str) -> list[str]:
     return [f"{one.type}+{one.offset}" for one in accesses(program, function) if one.typed and one.countable]
 
 
-def test_a_call_refutes_what_a_variable_says_of_a_register_that_it_changes(program: Path) -> None:
+def test_a_call_refutes_a_variable_in_a_register_it_clobbers(program: Path) -> None:
     found = told(program, "over")
     assert "struct one+16" in found
     # What is read behind the calls are other objects.
     assert {"struct one+0", "struct one+8", "struct one+24"}.isdisjoint(found)
 
 
-def test_the_members_of_what_a_call_returns_are_no_others(program: Path) -> None:
+def test_members_of_a_returned_object_are_not_the_stale_variables(program: Path) -> None:
     found = told(program, "given")
     # q->a and q->c, each once; what comes behind a call is told of what that returned, or not at all.
     assert found.count("struct one+0") == 1

@@ -23,12 +23,12 @@ def test_a_negative_offset_is_not_guessed(fake: Fake, touched: Touched) -> None:
     assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["?", "?", "link.prev"]
 
 
-def test_the_only_aggregate_it_can_be_a_part_of(fake: Fake, touched: Touched) -> None:
+def test_an_access_past_a_member_is_of_its_only_container(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.link))
     assert touched("mov -8(%rdi),%eax; mov 16(%rdi),%rax; ret", complete=True) == ["item.id", "item.value"]
 
 
-def test_what_swaps_bytes_leads_to_what_they_are_of(fake: Fake, touched: Touched) -> None:
+def test_a_variable_of_maybe_uninit_bytes_keeps_the_objects_type(fake: Fake, touched: Touched) -> None:
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
     array = fake.graph.add(TypeRecord(Kind.ARRAY, target=byte, count=8))
     name = "core::mem::maybe_uninit::MaybeUninit<[u8; 8]>"
@@ -40,7 +40,7 @@ def test_what_swaps_bytes_leads_to_what_they_are_of(fake: Fake, touched: Touched
     assert touched("nop; mov (%rdi),%rdx; mov 8(%rdi),%rax; ret") == ["node.next", "node.key"]
 
 
-def test_bytes_at_an_objects_end_are_not_all_that_lies_behind_it(fake: Fake, touched: Touched) -> None:
+def test_bytes_at_an_objects_end_are_no_further_objects(fake: Fake, touched: Touched) -> None:
     graph, member = fake.graph, fake.member
     byte = graph.add(TypeRecord(Kind.INT, "char", 1))
     data = graph.add(TypeRecord(Kind.ARRAY, target=byte, count=-1))
@@ -56,7 +56,7 @@ def test_bytes_at_an_objects_end_are_not_all_that_lies_behind_it(fake: Fake, tou
     assert touched("mov 24(%rdi),%rax; mov 8(%rdi),%rax; ret") == ["packet.tail", "options.length"]
 
 
-def test_a_number_beside_an_object_is_not_what_a_pointer_leads_to(fake: Fake, touched: Touched) -> None:
+def test_an_integer_beside_an_object_is_not_the_pointee(fake: Fake, touched: Touched) -> None:
     # The flags of an item, of which the link is a part.
     fake.variables = [
         Place("l", fake.graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1),
@@ -66,7 +66,7 @@ def test_a_number_beside_an_object_is_not_what_a_pointer_leads_to(fake: Fake, to
     assert touched(code) == ["int.", "link.next", "link.prev"]
 
 
-def test_the_first_of_many_behind_an_object_is_no_further_object(fake: Fake) -> None:
+def test_an_array_after_an_object_is_no_further_object(fake: Fake) -> None:
     """As Rust describes what has a slice at its end."""
     graph = fake.graph
     members = (fake.member("n", 0, 16, fake.link), fake.member("of", 16, 16, fake.link))
@@ -78,7 +78,7 @@ def test_the_first_of_many_behind_an_object_is_no_further_object(fake: Fake) -> 
     assert not isinstance(again, str) and again.offset == 0
 
 
-def test_two_globals_of_one_type(fake: Fake, touched: Touched) -> None:
+def test_two_globals_of_one_type_are_distinguished(fake: Fake, touched: Touched) -> None:
     fake.globals = [GlobalVariable("a", fake.node, 0x2000, 32), GlobalVariable("b", fake.node, 0x3000, 32)]
     text = "lea 0x2000-7(%rip),%rax; test %esi,%esi; je 1f; lea 0x3000-18(%rip),%rax; 1: mov 8(%rax),%rax; ret"
     assert touched(text) == ["node.key"]
@@ -89,18 +89,18 @@ def test_void_and_code_have_no_members(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, 0, 0, 0, 8), str)
 
 
-def test_scalars_in_a_row(fake: Fake) -> None:
+def test_an_access_past_a_scalar_is_an_array_element(fake: Fake) -> None:
     found = locate(fake.graph, fake.double, 0, 24, 8)
     assert isinstance(found, Located)
     assert (found.type, found.offset, found.how) == (fake.double, 0, "array")
 
 
-def test_an_access_wider_than_a_scalar(fake: Fake) -> None:
+def test_an_access_wider_than_a_scalar_is_its_array(fake: Fake) -> None:
     assert isinstance(locate(fake.graph, fake.double, 0, 0, 16), Located)
     assert isinstance(locate(fake.graph, fake.double, 0, 4, 8), str)
 
 
-def test_the_next_of_several_is_no_container_that_nobody_speaks_of(fake: Fake) -> None:
+def test_an_unmentioned_container_is_not_guessed(fake: Fake) -> None:
     graph = fake.graph
     embedders = Embedders(graph, lambda: [fake.item])
     within = locate(graph, fake.item, 0, 24, 8)
@@ -112,13 +112,13 @@ def test_the_next_of_several_is_no_container_that_nobody_speaks_of(fake: Fake) -
     assert isinstance(found, Located) and found.field.path == "value"
 
 
-def test_before_a_value_lies_what_is_not_known_where_nodes_are_plain_bytes(fake: Fake) -> None:
+def test_memory_before_a_value_is_unknown_if_only_bases_count(fake: Fake) -> None:
     graph = fake.graph
     assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [], bases_only=True)), str)
     assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [])), Located)
 
 
-def test_behind_what_is_a_part_of_nothing_a_kernel_may_have_anything(fake: Fake) -> None:
+def test_memory_after_a_kernels_lone_object_is_unknown(fake: Fake) -> None:
     graph = fake.graph
     assert isinstance(locate(graph, fake.node, 0, 40, 8, Embedders(graph, lambda: [])), Located)
     kernels = Embedders(graph, lambda: [], lonely=True)
@@ -127,7 +127,7 @@ def test_behind_what_is_a_part_of_nothing_a_kernel_may_have_anything(fake: Fake)
     assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), Located)
 
 
-def test_behind_a_link_is_hardly_another_one(fake: Fake, touched: Touched) -> None:
+def test_memory_after_a_link_is_no_further_link(fake: Fake, touched: Touched) -> None:
     graph, to_link = fake.graph, fake.graph.pointer_to(fake.link)
     members = (fake.member("link", 0, 16, fake.link), fake.member("task", 16, 8, fake.long))
     waiters = [graph.add(TypeRecord(Kind.STRUCT, n, 24, keyword="struct", members=members)) for n in ("a", "b")]
@@ -141,7 +141,7 @@ def test_behind_a_link_is_hardly_another_one(fake: Fake, touched: Touched) -> No
 
 
 @pytest.mark.parametrize("kin", [True, False])
-def test_behind_a_node_whose_children_are_in_an_array_is_what_it_is_in(fake: Fake, touched: Touched, kin: bool) -> None:
+def test_memory_after_a_node_with_an_array_is_its_container(fake: Fake, touched: Touched, kin: bool) -> None:
     graph, member = fake.graph, fake.member
     branch = graph.add(TypeRecord(Kind.STRUCT, "branch", 24, keyword="struct"))
     child = graph.pointer_to(branch if kin else fake.double)
@@ -155,7 +155,7 @@ def test_behind_a_node_whose_children_are_in_an_array_is_what_it_is_in(fake: Fak
     assert touched("mov 24(%rdi),%rax; mov 16(%rdi),%rcx; ret", complete=True) == [behind, "branch.up"]
 
 
-def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
+def test_a_member_after_an_array_is_no_element_of_it(fake: Fake) -> None:
     members = (
         fake.member("of", 0, 64, fake.doubles),
         *(fake.member(n, at, 8, fake.long) for n, at in (("a", 72), ("b", 80))),
@@ -176,9 +176,7 @@ def test_a_member_behind_an_array_is_no_element_of_it(fake: Fake) -> None:
         ("mov %rsi,(%rdi); mov %ecx,8(%rdx); ret", False),
     ],
 )
-def test_numbers_of_different_sizes_are_members_and_no_characters(
-    fake: Fake, tmp_path: Path, text: str, parts: bool
-) -> None:
+def test_integers_of_different_sizes_are_no_characters(fake: Fake, tmp_path: Path, text: str, parts: bool) -> None:
     code = assemble(text, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
@@ -186,21 +184,21 @@ def test_numbers_of_different_sizes_are_members_and_no_characters(
     assert used_in_parts(tracker, 0, 0, 8) is parts
 
 
-def test_several_numbers_behind_the_first_are_numbers_too(fake: Fake, touched: Touched) -> None:
+def test_integers_after_the_first_one_are_its_array(fake: Fake, touched: Touched) -> None:
     classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.takes((RDI, fake.double), (RSI, char))
     assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", embedders=classes) == ["double.", "?"]
 
 
-def test_a_number_behind_a_number_is_one_in_classes_too(fake: Fake, touched: Touched) -> None:
+def test_an_integer_after_an_integer_is_its_array_in_classes_too(fake: Fake, touched: Touched) -> None:
     classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
     fake.takes((RDI, fake.double), (RSI, fake.node))
     assert touched("add $8,%rdi; mov (%rdi),%rax; ret", embedders=classes) == ["double."]
     assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", embedders=classes) == ["?"]
 
 
-def test_only_a_register_that_leads_to_an_object_is_used_for_the_next(fake: Fake, touched: Touched) -> None:
+def test_only_a_register_that_points_to_an_object_reaches_the_next(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     values = Embedders(graph, lambda: [], bases_only=True)
     fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
@@ -226,7 +224,7 @@ def test_a_pointer_past_its_element_is_not_used_before_the_array(fake: Fake, tou
     assert touched(code.replace("0x1000", "0x1041")) == ["two.b[]"]
 
 
-def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
+def test_an_access_past_an_array_may_be_in_another_one(fake: Fake) -> None:
     graph = fake.graph
     rows = [graph.add(TypeRecord(Kind.ARRAY, target=t, count=4)) for t in (fake.node, fake.node)]
     members = tuple(fake.member("ab"[k], 128 * k, 128, t) for k, t in enumerate(rows))
@@ -236,7 +234,7 @@ def test_behind_an_array_another_may_have_begun(fake: Fake) -> None:
     assert isinstance(locate(graph, both, 32, 136, 8), Located)
 
 
-def test_numbers_behind_a_header_that_begins_with_one(fake: Fake, touched: Touched) -> None:
+def test_integers_after_a_header_are_no_further_headers(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     fake.variables = [
         Place("i", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 100),
@@ -246,7 +244,7 @@ def test_numbers_behind_a_header_that_begins_with_one(fake: Fake, touched: Touch
     assert touched("lea 80(%rdi),%rax; mov (%rax),%ecx; mov 4(%rdi),%ecx; ret") == ["int.", "item.flags"]
 
 
-def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touched: Touched) -> None:
+def test_of_two_members_in_a_select_neither_is_guessed(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.link))
     assert touched("xor %eax,%eax; test %esi,%esi; setle %al; mov (%rdi,%rax,8),%rdi; mov 8(%rdi),%rdi; ret") == [
         "?",
@@ -263,7 +261,7 @@ def test_of_two_members_a_condition_chooses_neither_is_guessed(fake: Fake, touch
     assert one_of_two(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
 
 
-def test_an_access_to_the_element_before_leaves_the_iterator_known(fake: Fake, touched: Touched) -> None:
+def test_an_access_to_the_previous_element_keeps_the_iterator_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 3, 99)]
     classes = Embedders(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
@@ -274,7 +272,7 @@ def test_an_access_to_the_element_before_leaves_the_iterator_known(fake: Fake, t
     ]
 
 
-def test_a_neighbour_where_nothing_that_has_the_type_reaches_so_far(fake: Fake) -> None:
+def test_an_access_past_all_containers_is_the_next_element(fake: Fake) -> None:
     wholes = Embedders(fake.graph, lambda: [fake.item, fake.node, fake.link])
     near, far = locate(fake.graph, fake.link, 0, 24, 8, wholes), locate(fake.graph, fake.link, 0, 40, 8, wholes)
     assert isinstance(near, Located)
@@ -283,7 +281,7 @@ def test_a_neighbour_where_nothing_that_has_the_type_reaches_so_far(fake: Fake) 
     assert (far.type, far.offset) == (fake.link, 8)
 
 
-def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touched) -> None:
+def test_memory_after_a_base_class_is_its_derived_class(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     members = (
         Member("", 0, 16, 0, 0, fake.link, base=True),
@@ -298,7 +296,7 @@ def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touche
     assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]
 
 
-def test_behind_an_object_is_the_next_one_where_a_variable_says_so(fake: Fake, touched: Touched) -> None:
+def test_memory_after_an_object_is_what_a_variable_says(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     members = (
         fake.member("of", 0, 16, fake.link),
@@ -313,7 +311,7 @@ def test_behind_an_object_is_the_next_one_where_a_variable_says_so(fake: Fake, t
     assert touched(text, embedders=Embedders(graph, lambda: [around])) == ["link.prev"]
 
 
-def test_bytes_past_a_variable_are_text_where_another_variable_says_so(fake: Fake, touched: Touched) -> None:
+def test_bytes_past_a_variable_are_text_if_another_variable_is(fake: Fake, touched: Touched) -> None:
     classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     byte = fake.graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
@@ -347,7 +345,7 @@ def test_strides_are_of_the_unions_only_structure_with_such_an_array(fake: Fake)
     )
 
 
-def test_an_index_from_a_variables_target_is_of_the_characters_there(fake: Fake, touched: Touched) -> None:
+def test_an_index_from_a_variables_pointee_is_into_its_characters(fake: Fake, touched: Touched) -> None:
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100))
     codes = ("movb $0,32(%rdi,%rsi); ret", "lea 32(%rdi),%rax; movzbl (%rax,%rsi),%ecx; ret")
@@ -363,7 +361,7 @@ def test_an_index_from_a_variables_target_is_of_the_characters_there(fake: Fake,
     assert [touched(f"movb $0,{offset}(%rdi,%rsi); ret")[0] for offset in (40, 48, 36)] == ["char.", "?", "?"]
 
 
-def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> None:
+def test_only_long_arrays_are_iterated_by_parts_of_elements(fake: Fake) -> None:
     graph = fake.graph
 
     def table(element: int, count: int, begin: int = 0) -> int:
@@ -386,7 +384,7 @@ def test_parts_of_numbers_are_gone_through_in_a_long_array_only(fake: Fake) -> N
         assert locate(graph, t, step, 0, size) == "unresolved array index"
 
 
-def test_a_part_at_several_places_of_what_is_spoken_of_is_at_none_of_them(fake: Fake) -> None:
+def test_a_type_at_two_offsets_of_its_container_is_ambiguous(fake: Fake) -> None:
     graph = fake.graph
     twice = graph.add(TypeRecord(Kind.STRUCT, "twice", 64, keyword="struct"))
     graph.record(twice).members = (
@@ -420,7 +418,7 @@ def _with_virtual_functions(fake: Fake) -> int:
     return graph.add(TypeRecord(Kind.CLASS, "device", 24, members=members))
 
 
-def test_before_what_may_be_a_virtual_base_is_no_further_one(fake: Fake, touched: Touched) -> None:
+def test_memory_before_a_virtual_base_is_no_further_one(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     device = _with_virtual_functions(fake)
     fake.takes((RDI, device), (RSI, fake.item))
@@ -429,7 +427,7 @@ def test_before_what_may_be_a_virtual_base_is_no_further_one(fake: Fake, touched
     assert touched(text, embedders=classes) == ["?", "item.value", "device.uses"]
 
 
-def test_an_array_behind_the_first_part_of_what_a_function_speaks_of(fake: Fake) -> None:
+def test_an_array_after_the_first_part_of_a_mentioned_type(fake: Fake) -> None:
     graph, member = fake.graph, fake.member
     keys = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=3))
     members = (member("n", 0, 8, fake.long), member("keys", 8, 24, keys))
@@ -444,7 +442,7 @@ def test_an_array_behind_the_first_part_of_what_a_function_speaks_of(fake: Fake)
     assert (graph.name(found.type), found.field.path, found.how) == ("inner", "edges[]", "container")
 
 
-def test_behind_what_is_described_of_an_array_of_rust_are_further_elements(fake: Fake) -> None:
+def test_memory_after_a_described_rust_element_is_the_next_one(fake: Fake) -> None:
     graph, member = fake.graph, fake.member
     pair = (member("at", 0, 8, fake.long), member("length", 8, 8, fake.long))
     text = graph.add(TypeRecord(Kind.STRUCT, "&str", 16, members=pair))
@@ -454,7 +452,7 @@ def test_behind_what_is_described_of_an_array_of_rust_are_further_elements(fake:
     assert [one.field.path for one in found if isinstance(one, Located)] == ["data.at", "data.length", "data.length"]
 
 
-def test_behind_what_something_begins_with_is_no_further_one(fake: Fake, touched: Touched) -> None:
+def test_memory_after_a_first_member_is_no_further_one(fake: Fake, touched: Touched) -> None:
     def of(name: str, *parts: tuple[str, int, int]) -> int:
         members = tuple(fake.member(part, at, fake.graph.size(t), t) for part, at, t in parts)
         whole = parts[-1][1] + fake.graph.size(parts[-1][2])

@@ -96,40 +96,40 @@ def told(program: Path, function: str) -> set[str]:
     }
 
 
-def test_what_is_new_on_one_of_two_ways_is_what_it_is_kept_as(program: Path) -> None:
+def test_an_allocation_on_one_path_has_the_type_it_is_stored_as(program: Path) -> None:
     found = told(program, "used")
     assert found >= {"struct entry.key", "struct entry.a", "struct entry.next"}
     assert "?" not in found
 
 
-def test_what_lay_in_the_frame_is_what_is_passed(program: Path) -> None:
+def test_a_spilled_allocation_has_the_parameters_type(program: Path) -> None:
     assert told(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
 
 
-def test_what_is_passed_to_what_keeps_its_parameters_in_the_frame(program: Path) -> None:
+def test_an_argument_of_unoptimised_code_has_the_parameters_type(program: Path) -> None:
     assert told(program, "plain") >= {"struct item.weight", "struct item.kind"}
 
 
-def test_parameters_of_a_call_that_became_a_loop_are_in_their_registers(program: Path) -> None:
+def test_parameters_of_a_tail_recursive_loop_are_in_registers(program: Path) -> None:
     found = told(program, "gather")
     assert found >= {"struct list.n", "struct list.code", "struct tree.left", "struct tree.right"}
     assert "?" not in found
 
 
-def test_what_lies_behind_a_head_is_what_is_passed(program: Path) -> None:
+def test_memory_after_a_header_has_the_parameters_type(program: Path) -> None:
     assert told(program, "counted") >= {"struct item.kind"}
 
 
-def test_what_is_made_is_what_an_inlined_function_returns(program: Path) -> None:
+def test_an_allocation_has_an_inlined_functions_return_type(program: Path) -> None:
     assert told(program, "boxed") == {"struct item.weight", "struct item.kind"}
 
 
-def test_a_copy_of_what_a_variable_names_leads_there_as_well(program: Path) -> None:
+def test_a_copy_of_a_variables_value_points_there_too(program: Path) -> None:
     assert told(program, "copied") == {"struct item.weight", "struct item.kind"}
 
 
 @pytest.mark.parametrize("name", ["malloc", "_ZnwmSt11align_val_t", "_ZnamRKSt9nothrow_t@GLIBCXX_3.4"])
-def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path, name: str) -> None:
+def test_a_variable_in_the_frame_may_start_after_its_store(tmp_path: Path, name: str) -> None:
     fake = Fake()
     text = "mov $64,%edi; call 1f; mov %rax,-24(%rsp); lea 14(%rax),%rbx; nop; mov %cx,(%rbx); ret; 1: ret"
     code = assemble(text, tmp_path)
@@ -143,11 +143,11 @@ def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path, name
     assert not allocated(Tracker(program, flow, 0, len(code)))
 
 
-def test_what_is_called_may_be_in_a_register(program: Path) -> None:
+def test_a_callee_may_be_in_a_register(program: Path) -> None:
     assert told(program, "through") >= {"struct item.weight", "struct item.kind"}
 
 
-def test_behind_the_first_of_several_is_the_next_one(program: Path) -> None:
+def test_memory_after_the_first_element_is_the_next_one(program: Path) -> None:
     found = told(program, "rowed")
     assert found >= {"struct item.weight", "struct item.kind", "struct crate.serial"}
     assert not found & {"struct crate.code", "struct crate.what.kind", "?"}
@@ -164,7 +164,7 @@ def test_behind_the_first_of_several_is_the_next_one(program: Path) -> None:
         ("mov %rsi,(%rbx,%rdx,8); mov %ecx,4(%rbx)", False),
     ],
 )
-def test_a_row_of_pointers_is_told_by_what_is_stored_there(tmp_path: Path, then: str, told: bool) -> None:
+def test_an_array_of_pointers_is_typed_by_what_is_stored(tmp_path: Path, then: str, told: bool) -> None:
     """Optimizers take the structure apart that leads to it, and no variable does."""
     fake = Fake()
     code = assemble(f"mov $64,%edi; call 1f; mov %rax,%rbx; {then}; ret; 1: ret", tmp_path)

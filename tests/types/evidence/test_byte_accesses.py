@@ -127,7 +127,7 @@ def told(program: Path, function: str, size: int) -> set[str | None]:
     return {one.type for one in accesses(program, function) if one.countable and one.size == size}
 
 
-def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
+def test_a_byte_swapped_integer_is_bytes(program: Path) -> None:
     # The value that is put together has a place as a variable of GCC's.
     assert told(program, "read_four", 4) <= {"unsigned char", "unsigned int"}
     assert told(program, "write_four", 4) <= {"unsigned char", "unsigned int"}
@@ -135,12 +135,12 @@ def test_a_number_whose_bytes_are_turned_around_is_bytes(program: Path) -> None:
     assert told(program, "write_behind_call", 4) == {"unsigned char"}
 
 
-def test_a_number_of_three_bytes_is_bytes(program: Path) -> None:
+def test_an_integer_of_three_bytes_is_bytes(program: Path) -> None:
     assert told(program, "write_three", 2) == told(program, "write_three", 1) == {"unsigned char"}
     assert told(program, "read_three", 2) == told(program, "read_three", 1) == {"unsigned char"}
 
 
-def test_bytes_that_are_compared_with_bytes_in_a_loop_stay_bytes(program: Path) -> None:
+def test_bytes_compared_with_bytes_in_a_loop_stay_bytes(program: Path) -> None:
     assert set() < told(program, "repeated", 4) <= {"unsigned char", "char"}
 
 
@@ -154,41 +154,41 @@ def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
     assert None not in told(program, "write_text", 8) | told(program, "is_text", 8)
 
 
-def test_text_of_whose_parts_some_are_no_letters_is_characters(program: Path) -> None:
+def test_text_with_parts_that_are_no_letters_is_characters(program: Path) -> None:
     assert told(program, "write_label", 8) == {"struct page", "unsigned char"}
     assert told(program, "write_label", 2) == {"unsigned char"}
 
 
-def test_characters_before_what_a_variable_leads_to_are_such(program: Path) -> None:
+def test_characters_before_a_variables_pointee_are_characters(program: Path) -> None:
     assert set() < told(program, "trimmed", 1) <= {"struct head", "char"}
 
 
-def test_text_behind_a_header_is_characters(program: Path) -> None:
+def test_text_after_a_header_is_characters(program: Path) -> None:
     assert told(program, "write_behind", 4) == {"struct page", "unsigned char"}
 
 
-def test_text_whose_comparisons_are_made_one_is_characters(program: Path) -> None:
+def test_text_of_merged_comparisons_is_characters(program: Path) -> None:
     assert set() < told(program, "is_header", 4) <= {"unsigned char", "unsigned int"}
 
 
-def test_numbers_at_one_place_on_different_ways_are_no_members(program: Path) -> None:
+def test_integers_at_one_offset_on_different_paths_are_no_members(program: Path) -> None:
     # The numbers have places as variables of GCC's.
     assert told(program, "chosen", 2) <= {"unsigned char", "short unsigned int"}
     assert told(program, "chosen", 8) <= {"struct page", "unsigned char", "long unsigned int"}
     assert None in told(program, "parted", 8)
 
 
-def test_numbers_with_a_point_are_no_bytes(program: Path) -> None:
+def test_floating_point_numbers_are_no_bytes(program: Path) -> None:
     found = told(program, "pooled", 4)
     assert "struct page" in found
     assert "unsigned char" not in found
 
 
-def test_bytes_that_go_where_bytes_are_stay_bytes(program: Path) -> None:
+def test_bytes_copied_to_bytes_stay_bytes(program: Path) -> None:
     assert told(program, "copied", 4) == {"unsigned char"}
 
 
-def test_several_bytes_are_bytes_where_nothing_says_otherwise(request: pytest.FixtureRequest, program: Path) -> None:
+def test_several_bytes_are_bytes_without_other_evidence(request: pytest.FixtureRequest, program: Path) -> None:
     assert told(program, "number", 4) == {"unsigned char"}
     # Of which some are read twice, as no members are.
     assert None not in told(program, "hashed", 8) | told(program, "hashed", 4)
@@ -197,14 +197,14 @@ def test_several_bytes_are_bytes_where_nothing_says_otherwise(request: pytest.Fi
         assert told(program, "every_fifth", 2) == {"unsigned char"}
 
 
-def test_numbers_that_are_scattered_are_bytes(program: Path) -> None:
+def test_scattered_integers_are_bytes(program: Path) -> None:
     assert told(program, "scattered", 4) == {"unsigned char"}
     assert told(program, "scattered", 8) == {"unsigned char", "struct page"}
     # That are divided, not.
     assert "unsigned char" not in told(program, "tenth", 4) | told(program, "tenth", 8)
 
 
-def test_members_of_what_is_kept_in_bytes_are_no_bytes(program: Path) -> None:
+def test_members_of_an_object_in_a_byte_buffer_are_no_bytes(program: Path) -> None:
     """What is counted, lies before the pointer, leads somewhere or is one of several of other sizes."""
     for function in ("counts", "keeps", "follows", "chained", "header"):
         assert told(program, function, 8) == {None, "struct page"}, function
@@ -215,7 +215,7 @@ def test_members_after_a_registers_old_value_do_not_type_its_bytes(program: Path
     assert told(program, "cleared", 4) == {"unsigned char", "struct page"}
 
 
-def test_what_leads_on_where_it_is_not_nothing_is_no_bytes(program: Path) -> None:
+def test_a_pointer_tested_for_null_is_no_bytes(program: Path) -> None:
     assert told(program, "kept", 8) == {"struct page", None}
 
 
@@ -223,17 +223,17 @@ def test_a_later_store_of_a_pointer_leaves_bytes_bytes(program: Path) -> None:
     assert told(program, "answered", 2) == {"unsigned char"}
 
 
-def test_bytes_that_are_compared_with_bytes_stay_bytes(program: Path) -> None:
+def test_bytes_compared_with_bytes_stay_bytes(program: Path) -> None:
     assert set() < told(program, "alike", 4) <= {"unsigned char", "unsigned int"}
     assert set() < told(program, "counted", 4) <= {"unsigned char", "unsigned int"}
 
 
-def test_a_byte_without_sign_is_told_from_characters(request: pytest.FixtureRequest, program: Path) -> None:
+def test_an_unsigned_byte_is_distinguished_from_characters(request: pytest.FixtureRequest, program: Path) -> None:
     if request.node.callspec.params["program"][0] == "gcc":
         assert told(program, "either", 1) == {"unsigned char"}
 
 
-def test_an_object_may_be_put_into_bytes() -> None:
+def test_an_object_may_be_stored_in_bytes() -> None:
     fake = Fake()
     graph = fake.graph
     byte = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
@@ -254,7 +254,7 @@ def test_an_object_may_be_put_into_bytes() -> None:
     assert join(both, (OBJECT, number, 0, 0, 0), graph) == both
 
 
-def test_numbers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) -> None:
+def test_integers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) -> None:
     fake = Fake()
     byte = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     loop = "jmp 2f; 1: mov (%rdi),%rax; add $8,%rdi; 2: cmp %rdi,%rsi; jne 1b"
@@ -272,7 +272,7 @@ def test_numbers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_spilled_number_that_is_compared_with_bytes_is_bytes(tmp_path: Path, named: bool) -> None:
+def test_a_spilled_integer_compared_with_bytes_is_bytes(tmp_path: Path, named: bool) -> None:
     fake = Fake()
     char = fake.graph.pointer_to(fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True)))
     fake.variables = [Place(name, char, PlaceKind.REGISTER, 4 + at, 0, 0, 99) for at, name in enumerate("pq")]
@@ -289,7 +289,7 @@ def test_a_spilled_number_that_is_compared_with_bytes_is_bytes(tmp_path: Path, n
 
 
 @pytest.mark.parametrize(("named", "told"), [(False, "char"), (True, None)])
-def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, named: bool, told: str | None) -> None:
+def test_unnamed_constants_stored_in_bytes_are_bytes(tmp_path: Path, named: bool, told: str | None) -> None:
     fake = Fake()
     char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     fake.variables = [Place("p", fake.graph.pointer_to(char), PlaceKind.REGISTER, 5, 0, 0, 99)]
@@ -304,14 +304,14 @@ def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, n
     assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == told
 
 
-def test_memory_before_the_begin_of_bytes_is_something_else(fake: Fake) -> None:
+def test_memory_before_the_start_of_bytes_is_unknown(fake: Fake) -> None:
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
     assert isinstance(locate(fake.graph, byte, 32, 0, 16), Located)
     assert isinstance(locate(fake.graph, byte, -16, 0, 16), Located)
     assert locate(fake.graph, byte, -32, -32, 16) == "access wider than its type"
 
 
-def test_words_before_where_bytes_begin_are_no_bytes_though_copied_as_such(tmp_path: Path) -> None:
+def test_words_before_bytes_are_no_bytes_though_copied_as_such(tmp_path: Path) -> None:
     made = compiled(SOURCE, "gcc", "-O1", tmp_path)
     found = [one for one in accesses(made, "swapped_out") if one.countable]
     assert found

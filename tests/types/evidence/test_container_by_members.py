@@ -45,7 +45,7 @@ def nodes(program: Path, function: str) -> tuple[set[str], int]:
     return {one.type for one in found if one.type and "_Rb_tree_node<" in one.type}, sum(not one.typed for one in found)
 
 
-def test_a_reference_into_a_node_tells_which_it_is(program: Path) -> None:
+def test_a_reference_into_a_node_selects_its_type(program: Path) -> None:
     found, unknown = nodes(program, "emptied")
     assert any("level" in name for name in found)
     # Of the other tree nothing says but that a number with a point is there.
@@ -53,7 +53,7 @@ def test_a_reference_into_a_node_tells_which_it_is(program: Path) -> None:
     assert not unknown
 
 
-def test_a_variable_that_is_in_a_node_tells_which_it_is(program: Path) -> None:
+def test_a_variable_within_a_node_selects_its_type(program: Path) -> None:
     found, unknown = nodes(program, "mixed")
     assert any("unsigned int" in name for name in found)
     assert not unknown

@@ -27,12 +27,12 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, "gcc", request.param, tmp_path_factory.mktemp("at_once"))
 
 
-def test_an_inlined_functions_parameter_says_what_an_address_leads_to(program: Path) -> None:
+def test_an_inlined_parameter_types_an_address(program: Path) -> None:
     told = {f"{one.type}.{one.field}" for one in accesses(program, "invoked") if one.typed}
     assert told == {"struct hold.item", "struct item.weight", "int."}
 
 
-def test_only_pointers_to_objects_are_believed_there(program: Path) -> None:
+def test_inlined_parameters_count_only_as_pointers_to_objects(program: Path) -> None:
     """A helper that reads bytes as a number is no reason to forget that they are bytes."""
     told = {one.type for one in accesses(program, "bytes") if one.typed}
     assert told == {"unsigned char"}

@@ -40,18 +40,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, "gcc", "-O2", tmp_path_factory.mktemp("pieces"))
 
 
-def test_bytes_of_a_number_in_the_frame_are_gone_through(program: Path) -> None:
+def test_bytes_of_an_integer_in_the_frame_are_iterated(program: Path) -> None:
     read = [one for one in accesses(program, "backwards") if one.size == 1 and one.access == "r"]
     assert len(read) >= 2
     assert {one.type for one in read} == {"unsigned char"}
 
 
-def test_text_that_is_put_into_an_object_is_text(program: Path) -> None:
+def test_text_stored_in_an_object_is_text(program: Path) -> None:
     ends = [one for one in accesses(program, "put") if one.size == 1 and one.access == "w"]
     assert [one.type for one in ends] == ["char"]
 
 
-def test_only_what_is_cleared_is_written_in_parts_of_an_address(program: Path) -> None:
+def test_pointers_are_written_in_part_only_to_clear_them(program: Path) -> None:
     said = [
         [(one.type, one.offset, one.field) for one in accesses(program, name) if one.size == 4]
         for name in ("clears", "writes")

@@ -57,13 +57,13 @@ def told(fake: Fake, text: str, where: Path, t: int = 0) -> str:
         ("mov (%rdi),%rax", "mov 24(%rdi),%rax", "mov 40(%rax),%rax; mov (%rax),%ecx", "?"),
     ],
 )
-def test_of_the_types_on_all_paths_the_only_one_with_the_member_counts(
+def test_of_joined_types_the_only_one_with_the_member_counts(
     fake: Fake, tmp_path: Path, first: str, second: str, access: str, expected: str
 ) -> None:
     assert told(fake, WAYS.format(first, second, access), tmp_path) == expected
 
 
-def test_what_is_loaded_on_all_ways_at_once_is_one_of_what_lies_there(fake: Fake, tmp_path: Path) -> None:
+def test_a_load_after_a_join_is_one_of_the_members(fake: Fake, tmp_path: Path) -> None:
     """As `pair->list->size` and `list->size`, of which the second load is one."""
     graph = fake.graph
     room = graph.add(

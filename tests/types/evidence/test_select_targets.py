@@ -48,7 +48,7 @@ def told(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
         ("test %esi,%esi; je 1f; lea 24(%rdi),%rdi; 1: mov (%rdi),%rcx; ret", "?", ()),
     ],
 )
-def test_one_of_the_members_that_a_pointer_was_made_to_lead_to(
+def test_a_selected_pointer_is_to_one_of_the_members(
     fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
 ) -> None:
     fake.takes((RDI, fake.node))
@@ -63,7 +63,7 @@ def test_one_of_the_members_that_a_pointer_was_made_to_lead_to(
         (f"lea -32(%rsp),%rax; {LATER.format('lea -72(%rsp),%rax')}", "?", ()),
     ],
 )
-def test_one_of_the_members_of_a_variable_in_the_frame(
+def test_a_selected_frame_address_is_of_one_of_the_members(
     fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
 ) -> None:
     fake.variables = [Place("n", fake.node, PlaceKind.CFA, -1, -40, 0, 99)]

@@ -43,18 +43,18 @@ def kept(fake: Fake, text: str, where: Path) -> list[str]:
         ("movq $1,8(%rsp); incq 8(%rsp); ret", ["", ""]),
     ],
 )
-def test_a_pointer_that_is_put_aside_has_its_type(fake: Fake, tmp_path: Path, text: str, told: list[str]) -> None:
+def test_a_spilled_pointer_has_its_type(fake: Fake, tmp_path: Path, text: str, told: list[str]) -> None:
     fake.takes((RDI, fake.node))
     assert kept(fake, text, tmp_path) == told
 
 
-def test_the_variable_in_the_register_says_it_first(fake: Fake, tmp_path: Path) -> None:
+def test_the_variable_in_a_spilled_register_counts_first(fake: Fake, tmp_path: Path) -> None:
     pointer = fake.graph.pointer_to(fake.item)
     fake.variables.append(Place("one", pointer, PlaceKind.REGISTER, RDI, 0, 0, 5))
     assert kept(fake, "mov %rdi,8(%rsp); xor %edi,%edi; mov %rdi,8(%rsp); ret", tmp_path) == ["struct item*", ""]
 
 
-def test_what_tries_out_the_stack_is_no_access_of_a_variable(fake: Fake, tmp_path: Path) -> None:
+def test_a_stack_probe_accesses_no_variable(fake: Fake, tmp_path: Path) -> None:
     fake.variables = [Place("room", fake.table, PlaceKind.CFA, -1, -72, 0, 99)]
     operands = operands_of(fake)
     code = assemble("orq $0,-8(%rsp); lock orq $0,-8(%rsp); lock addl $0,-8(%rsp); orq $1,-8(%rsp); ret", tmp_path)

@@ -51,7 +51,7 @@ def at(fake: Fake, text: str, where: Path) -> tuple[str, bool]:
         ("mov 8(%rsp),%ecx", "pointer"),
     ],
 )
-def test_from_a_store_on_a_variable_has_its_place(fake: Fake, tmp_path: Path, text: str, name: str) -> None:
+def test_a_variable_has_its_slot_from_its_store_on(fake: Fake, tmp_path: Path, text: str, name: str) -> None:
     put(fake, "pointer", fake.graph.pointer_to(fake.node), ENTRY, END)
     put(fake, "counted", fake.int, END, END + 4)
     assert at(fake, text, tmp_path)[0] == name
@@ -67,7 +67,7 @@ def test_from_a_store_on_a_variable_has_its_place(fake: Fake, tmp_path: Path, te
         ("mov 8(%rsp),%rbx; nop", ""),
     ],
 )
-def test_a_variable_is_stored_where_it_is_later(fake: Fake, tmp_path: Path, text: str, name: str) -> None:
+def test_a_variable_is_stored_to_its_later_slot(fake: Fake, tmp_path: Path, text: str, name: str) -> None:
     pointer = fake.graph.pointer_to(fake.node)
     fake.variables.append(Place("pointer", pointer, PlaceKind.REGISTER, RBX, 0, ENTRY, END + 4))
     put(fake, "pointer", pointer, END + 4, END + 8)
@@ -75,7 +75,7 @@ def test_a_variable_is_stored_where_it_is_later(fake: Fake, tmp_path: Path, text
     assert at(fake, text, tmp_path)[0] == name
 
 
-def test_a_variable_begins_where_none_was(fake: Fake, tmp_path: Path) -> None:
+def test_a_variable_starts_where_none_was(fake: Fake, tmp_path: Path) -> None:
     put(fake, "counted", fake.int, END, END + 4)
     assert at(fake, "mov %eax,8(%rsp)", tmp_path)[0] == "counted"
     assert at(fake, "mov %ax,8(%rsp); nop", tmp_path)[0] == ""
@@ -88,21 +88,21 @@ def test_a_variable_that_is_there_later_only_is_not_stored_yet(fake: Fake, tmp_p
     assert at(fake, "mov %eax,8(%rsp); nop", tmp_path)[0] == "other"
 
 
-def test_of_two_that_are_read_at_once_the_one_of_the_size_is_meant(fake: Fake, tmp_path: Path) -> None:
+def test_of_two_variables_in_one_slot_the_size_selects(fake: Fake, tmp_path: Path) -> None:
     put(fake, "whole", fake.long, ENTRY, END)
     put(fake, "part", fake.int, ENTRY, END)
     assert at(fake, "mov 8(%rsp),%eax", tmp_path)[0] == "part"
     assert at(fake, "mov 8(%rsp),%rax", tmp_path)[0] == "whole"
 
 
-def test_a_number_may_be_kept_as_a_larger_one_where_nothing_is_behind_it(fake: Fake, tmp_path: Path) -> None:
+def test_an_integer_may_be_extended_into_free_space(fake: Fake, tmp_path: Path) -> None:
     put(fake, "number", fake.int, ENTRY, END)
     assert at(fake, "mov 8(%rsp),%rax", tmp_path) == ("number", True)
     put(fake, "other", fake.int, ENTRY, END, 4)
     assert at(fake, "mov 8(%rsp),%rax", tmp_path) == ("number", False)
 
 
-def test_a_number_with_a_point_is_not_extended(fake: Fake, tmp_path: Path) -> None:
+def test_a_floating_point_number_is_not_extended(fake: Fake, tmp_path: Path) -> None:
     put(fake, "number", fake.double, ENTRY, END)
     assert at(fake, "movups 8(%rsp),%xmm0", tmp_path) == ("number", False)
 
@@ -122,7 +122,7 @@ def test_a_number_with_a_point_is_not_extended(fake: Fake, tmp_path: Path) -> No
         (-64, 1, 8, False, None),
     ],
 )
-def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
+def test_an_index_from_below_zero_is_into_the_named_array(
     fake: Fake, tmp_path: Path, begin: int, less: int, scale: int, named: bool, place: int | None
 ) -> None:
     array = fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=6))
@@ -151,7 +151,7 @@ def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
         (-40, 4, None),
     ],
 )
-def test_an_index_of_what_is_behind_an_array_is_into_that(
+def test_an_index_after_an_array_is_into_the_next_variable(
     fake: Fake, tmp_path: Path, begin: int, scale: int, place: int | None
 ) -> None:
     put(fake, "array", fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=6)), 0, 99, -72)
@@ -175,7 +175,7 @@ def test_an_index_of_what_is_behind_an_array_is_into_that(
         ("mov 24(%rdi),%rcx; ret", STORE + 4, "struct node*"),
     ],
 )
-def test_a_store_that_ends_what_is_said_of_memory_is_of_something_else(
+def test_a_store_that_ends_a_variables_range_is_of_another(
     tmp_path: Path, text: str, high: int, said: str | None
 ) -> None:
     fake = Fake()
@@ -191,7 +191,7 @@ def test_a_store_that_ends_what_is_said_of_memory_is_of_something_else(
     assert operands.resolve(tracker, k, made, 0, made.memory[0]).type == said
 
 
-def test_an_object_is_at_home_where_a_store_ends_what_is_said_of_it(tmp_path: Path) -> None:
+def test_an_object_is_in_its_slot_where_a_store_ends_its_range(tmp_path: Path) -> None:
     fake = Fake()
     fake.variables = [Place("n", fake.node, PlaceKind.MEMORY, RDI, 0, ENTRY, ENTRY + 4)]
     code = assemble("mov %rcx,24(%rdi); ret", tmp_path)

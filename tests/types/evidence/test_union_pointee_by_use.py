@@ -80,7 +80,7 @@ def told(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str
         ("mov (%rdi),%rax; mov 16(%rax),%edx; call 1f; mov 8(%rax),%rcx; 1: ret", ["node"]),
     ],
 )
-def test_it_is_the_one_with_which_all_may_be_done(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+def test_a_union_pointee_fits_all_uses(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     assert told(fake, text, tmp_path) == names
 
 
@@ -94,12 +94,12 @@ def test_it_is_the_one_with_which_all_may_be_done(fake: Fake, tmp_path: Path, te
         ("mov (%rdi),%rax; mov 24(%rax),%rsi; call .+57; ret", ["node"]),
     ],
 )
-def test_functions_say_what_they_take(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+def test_a_callees_parameter_selects_the_union_pointee(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     fake.takes((RSI, fake.item), at=64)
     assert told(fake, text, tmp_path) == names
 
 
-def test_where_a_functions_parameters_are_its_variables_say(fake: Fake, tmp_path: Path) -> None:
+def test_a_functions_variables_give_its_parameter_registers(fake: Fake, tmp_path: Path) -> None:
     # As without variables, if they say so: compilers may leave parameters out.
     either = fake.prototypes[0].arguments[0][1]
     fake.takes((RSI, fake.item), at=64)
@@ -110,7 +110,7 @@ def test_where_a_functions_parameters_are_its_variables_say(fake: Fake, tmp_path
     assert told(fake, text, tmp_path) == ["node"]
 
 
-def test_what_takes_bytes_takes_anything(fake: Fake, tmp_path: Path) -> None:
+def test_a_parameter_of_bytes_takes_any_object(fake: Fake, tmp_path: Path) -> None:
     fake.takes((RSI, fake.graph.add(TypeRecord(Kind.CHAR, "char", 1))), at=64)
     assert told(fake, "mov (%rdi),%rsi; mov 16(%rsi),%ecx; call .+57; ret", tmp_path) == ["node"]
     # But no number.
@@ -130,11 +130,13 @@ def test_what_takes_bytes_takes_anything(fake: Fake, tmp_path: Path) -> None:
         ("mov (%rdi),%rax; mov 16(%rax),%ebx; lea (%rcx,%rcx,4),%rcx; mov 32(%rax,%rcx,8),%rdx; ret", ["node", "?"]),
     ],
 )
-def test_steps_are_those_of_an_array_of_it(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+def test_a_stride_selects_the_union_pointee_of_its_size(
+    fake: Fake, tmp_path: Path, text: str, names: list[str]
+) -> None:
     assert told(fake, text, tmp_path) == names
 
 
-def test_what_the_first_turn_of_a_loop_does_is_done(fake: Fake, tmp_path: Path) -> None:
+def test_uses_in_the_first_iteration_count(fake: Fake, tmp_path: Path) -> None:
     text = "mov (%rdi),%rax; mov 8(%rax),%rcx; 1: mov 16(%rax),%edx; dec %esi; jnz 1b; ret"
     assert told(fake, text, tmp_path)[0] == "node"
     # Where another way joins, something else may be meant.
@@ -142,7 +144,7 @@ def test_what_the_first_turn_of_a_loop_does_is_done(fake: Fake, tmp_path: Path) 
     assert told(fake, text, tmp_path)[0] == "?"
 
 
-def test_steps_of_an_index_are_those_of_what_is_loaded(fake: Fake, tmp_path: Path) -> None:
+def test_an_indexs_stride_is_that_of_the_loaded_pointee(fake: Fake, tmp_path: Path) -> None:
     graph, member = fake.graph, fake.member
     rows = [
         graph.add(
@@ -164,7 +166,7 @@ def test_steps_of_an_index_are_those_of_what_is_loaded(fake: Fake, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", [Kind.STRUCT, Kind.FORWARD])
-def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Path, kind: Kind) -> None:
+def test_a_later_variable_selects_the_union_pointee(fake: Fake, tmp_path: Path, kind: Kind) -> None:
     opaque = fake.graph.add(TypeRecord(kind, "opaque", 0, keyword="struct"))
     fake.variables.append(Place("it", fake.graph.pointer_to(opaque), PlaceKind.REGISTER, RDI, 0, 0, 7))
     text = "mov 8(%rdi),%rcx; mov %rdi,%rbx; xor %edi,%edi; nop; ret"
@@ -197,7 +199,7 @@ def test_a_variable_that_is_there_later_says_what_it_is(fake: Fake, tmp_path: Pa
          ["node", "item", "item"]),
     ],
 )  # fmt: skip  # a table
-def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
+def test_all_uses_in_the_function_select_the_pointee(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     assert told(fake, text, tmp_path, whole=True) == names
 
 
@@ -211,7 +213,7 @@ def test_all_that_a_function_does_with_a_pointer_tells(fake: Fake, tmp_path: Pat
         ("cmpl $3,(%rax)", ["large", "large", "?"]),
     ],
 )
-def test_a_way_says_nothing_of_another_that_a_tag_chooses(
+def test_uses_on_one_path_say_nothing_of_a_tagged_other(
     fake: Fake, tmp_path: Path, asked: str, names: list[str]
 ) -> None:
     graph = fake.graph
@@ -225,7 +227,7 @@ def test_a_way_says_nothing_of_another_that_a_tag_chooses(
     assert told(fake, text, tmp_path, whole=True) == names
 
 
-def test_one_pointer_among_such_to_anything_leads_there_if_all_fits(fake: Fake, tmp_path: Path) -> None:
+def test_a_typed_pointer_beside_void_pointers_counts_if_it_fits(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     members = (fake.member("n", 0, 8, graph.pointer_to(fake.node)), fake.member("p", 0, 8, graph.pointer_to(0)))
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "one", 8, members=members, keyword="union"))))
@@ -241,7 +243,7 @@ def test_one_pointer_among_such_to_anything_leads_there_if_all_fits(fake: Fake, 
     assert told(fake, "mov (%rdi),%rax; mov (%rax),%rdx; ret", tmp_path) == ["?"]
 
 
-def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Path) -> None:
+def test_a_character_pointer_reaches_only_near_offsets(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     byte = graph.add(TypeRecord(Kind.CHAR, "char", 1))
     flags = fake.member("flags", 40, 1, byte)
@@ -262,9 +264,7 @@ def test_a_character_is_not_far_behind_a_pointer_to_one(fake: Fake, tmp_path: Pa
         ("mov %rdi,(%rax); xor %edi,%edi; nop; ret", "node"),
     ],
 )
-def test_an_address_is_stored_where_no_number_with_a_point_is(
-    fake: Fake, tmp_path: Path, code: str, expected: str
-) -> None:
+def test_an_address_is_stored_where_no_float_is(fake: Fake, tmp_path: Path, code: str, expected: str) -> None:
     graph = fake.graph
     double = graph.add(TypeRecord(Kind.FLOAT, "double", 8))
     shape = graph.add(TypeRecord(Kind.STRUCT, "shape", 16, members=(fake.member("left", 0, 8, double),)))
@@ -272,7 +272,7 @@ def test_an_address_is_stored_where_no_number_with_a_point_is(
     assert told(fake, f"mov (%rdi),%rax; {code}", tmp_path) == [expected]
 
 
-def test_what_lies_between_members_is_copied_with_them(fake: Fake, tmp_path: Path) -> None:
+def test_padding_between_members_is_copied_with_them(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     byte, number = graph.add(TypeRecord(Kind.CHAR, "char", 1)), graph.add(TypeRecord(Kind.INT, "long", 8))
     tagged = (fake.member("tag", 0, 1, byte), fake.member("flags", 1, 1, byte), fake.member("value", 8, 8, number))
@@ -283,7 +283,7 @@ def test_what_lies_between_members_is_copied_with_them(fake: Fake, tmp_path: Pat
     assert told(fake, copied.format("1(%rax)", "8(%rax)"), tmp_path) == ["?", "?"]
 
 
-def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Path) -> None:
+def test_integers_of_several_sizes_are_selected_by_size(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     short = graph.add(TypeRecord(Kind.INT, "short", 2))
     members = tuple(fake.member(graph.name(t), 0, 8, graph.pointer_to(t)) for t in (short, fake.int, fake.double))
@@ -298,7 +298,7 @@ def test_numbers_of_several_sizes_are_told_by_the_size(fake: Fake, tmp_path: Pat
     assert told(fake, text, tmp_path) == []
 
 
-def test_elements_have_all_that_is_accessed_and_are_seldom_linked(fake: Fake, tmp_path: Path) -> None:
+def test_elements_have_all_accessed_members_and_seldom_links(fake: Fake, tmp_path: Path) -> None:
     graph, member = fake.graph, fake.member
     entry, leading, plain = (graph.add(TypeRecord(Kind.STRUCT, name, 16, keyword="struct")) for name in "elp")
     graph.record(entry).members = (member("n", 0, 8, fake.long), member("next", 8, 8, graph.pointer_to(entry)))
@@ -326,7 +326,7 @@ def test_elements_have_all_that_is_accessed_and_are_seldom_linked(fake: Fake, tm
         ("mov 48(%rsi,%rax),%ecx", None),
     ],
 )
-def test_a_copy_of_an_array_has_its_elements_as_far_away(
+def test_a_copied_array_has_its_elements_at_the_same_offsets(
     fake: Fake, tmp_path: Path, access: str, found: str | None
 ) -> None:
     fake.takes((RDI, fake.node), (RSI, fake.item))
@@ -340,7 +340,7 @@ def test_a_copy_of_an_array_has_its_elements_as_far_away(
     assert (f"{fake.graph.name(located.type)}+{located.offset}" if located else None) == found
 
 
-def test_it_is_what_that_one_leads_to_which_it_was_loaded_from(fake: Fake, tmp_path: Path) -> None:
+def test_a_pointer_points_to_what_its_source_member_does(fake: Fake, tmp_path: Path) -> None:
     # Two that lead on to an item and to a node; which of them it is a number tells that only one of them has.
     graph, member = fake.graph, fake.member
     ways = []
@@ -371,7 +371,7 @@ def test_it_is_what_that_one_leads_to_which_it_was_loaded_from(fake: Fake, tmp_p
     assert not loaded_from(tracker, 2, at)
 
 
-def test_every_third_address_is_of_no_row_of_addresses(fake: Fake, tmp_path: Path) -> None:
+def test_every_third_word_is_of_no_array_of_pointers(fake: Fake, tmp_path: Path) -> None:
     # A list of elements that begin with a pointer, and something else.
     graph, member = fake.graph, fake.member
     members = (

@@ -54,13 +54,13 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, compiler, level, tmp_path_factory.mktemp("named"))
 
 
-def test_what_is_handed_out_is_what_a_variable_says(program: Path) -> None:
+def test_memory_from_a_pool_is_what_a_variable_says(program: Path) -> None:
     found = {f"{one.type}.{one.field}" for one in accesses(program, "handed_out") if one.countable}
     assert {"struct thing.key", "struct thing.n", "struct thing.m"} <= found
     assert not any("mem" in one or "None" in one for one in found), found
 
 
-def test_parts_of_a_packet_are_told_apart_by_where_their_variables_are(program: Path) -> None:
+def test_parts_of_a_packet_are_those_their_variables_point_to(program: Path) -> None:
     found = [one for one in accesses(program, "built") if one.countable]
     assert {f"{one.type}.{one.field}" for one in found} >= {
         "struct six.flow",
@@ -115,16 +115,14 @@ def test_either_register_of_an_address_may_be_the_index(registers: str, arena: i
 
 
 @pytest.mark.parametrize("registers", ["(%rdi,%rsi)", "(%rsi,%rdi)"])
-def test_a_sum_is_what_a_variable_says_where_it_was_bytes_before(
-    registers: str, arena: int, fake: Fake, tmp_path: Path
-) -> None:
+def test_a_sum_in_bytes_is_what_a_variable_says(registers: str, arena: int, fake: Fake, tmp_path: Path) -> None:
     text = f"mov 24(%rdx),%rsi; lea {registers},%rax; add $8,%rax; nop; nop; mov %rcx,16(%rdi,%rsi); ret"
     byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     variables = [(arena, RDI, 0), (byte, RAX, 3), (fake.node, RAX, 4)]
     assert member_there(fake, tmp_path, text, 5, *variables) == (fake.node, "key")
 
 
-def test_another_sum_of_the_same_registers_is_not_what_a_variable_says(arena: int, fake: Fake, tmp_path: Path) -> None:
+def test_a_sum_of_changed_registers_is_not_the_variables(arena: int, fake: Fake, tmp_path: Path) -> None:
     text = "mov 24(%rdx),%rsi; lea (%rdi,%rsi),%rax; add $8,%rax; nop; nop; {}; mov %rcx,16(%rdi,%rsi); ret"
     byte = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     variables = [(arena, RDI, 0), (byte, RAX, 3), (fake.node, RAX, 4)]
@@ -133,7 +131,7 @@ def test_another_sum_of_the_same_registers_is_not_what_a_variable_says(arena: in
         assert member_there(fake, tmp_path, text.format(change), 6, *variables) == (0, ""), change
 
 
-def test_variables_that_lead_to_parts_say_the_same(arena: int, fake: Fake, tmp_path: Path) -> None:
+def test_variables_that_point_to_members_give_the_same(arena: int, fake: Fake, tmp_path: Path) -> None:
     text = "mov 24(%rdx),%rsi; lea (%rdi,%rsi),%rax; nop; lea 8(%rdi,%rsi),%rbx; nop; mov %rcx,16(%rdi,%rsi); ret"
     variables = [(arena, RDI, 0), (fake.item, RAX, 2)]
     assert member_there(fake, tmp_path, text, 5, *variables, (fake.link, RBX, 4)) == (fake.item, "link.prev")
@@ -146,7 +144,7 @@ def test_variables_that_lead_to_parts_say_the_same(arena: int, fake: Fake, tmp_p
     [("nop", True), ("je 2f", False)],
     ids=["the only way on", "one of two ways"],
 )
-def test_what_is_cleared_is_what_the_loop_behind_it_fills(
+def test_cleared_memory_has_the_type_of_the_loop_after_it(
     between: str, found: bool, arena: int, fake: Fake, tmp_path: Path
 ) -> None:
     text = f"mov 24(%rdx),%rbx; add %rdi,%rbx; movups %xmm0,(%rbx); {between}; 1: nop; dec %rcx; jne 1b; 2: ret"

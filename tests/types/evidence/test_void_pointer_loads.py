@@ -55,18 +55,22 @@ def answers(program: Path, function: str) -> set[str]:
     }
 
 
-def test_what_is_read_through_a_pointer_to_void_is_what_its_variable_is(program: Path) -> None:
+def test_a_load_through_a_void_pointer_has_its_variables_type(program: Path) -> None:
     assert answers(program, "by_cost") == {"struct job*", "struct job.cost"}
     assert answers(program, "kept") <= {"?", "void*"}
 
 
-def test_a_number_too(request: pytest.FixtureRequest, program: Path) -> None:
+def test_an_integer_through_a_void_pointer_has_its_variables_type(
+    request: pytest.FixtureRequest, program: Path
+) -> None:
     told = answers(program, "as_number")
     # Compilers that optimise leave the variable out.
     assert told <= {"long int", "long"} or request.node.callspec.params["program"][1] == "-O2"
 
 
-def test_all_accesses_through_a_pointer_to_a_part_tell_the_whole(request: pytest.FixtureRequest, program: Path) -> None:
+def test_accesses_through_a_pointer_to_a_member_give_its_container(
+    request: pytest.FixtureRequest, program: Path
+) -> None:
     told = answers(program, "drained")
     if request.node.callspec.params["program"][1] == "-O2":
         assert told == {"struct link.next", "struct job.prio", "struct job.cost"}
@@ -75,16 +79,16 @@ def test_all_accesses_through_a_pointer_to_a_part_tell_the_whole(request: pytest
         assert "struct pool.size" not in told
 
 
-def test_elements_by_an_index_tell_the_whole_too(request: pytest.FixtureRequest, program: Path) -> None:
+def test_elements_by_an_index_give_the_container_too(request: pytest.FixtureRequest, program: Path) -> None:
     told = answers(program, "scanned")
     if request.node.callspec.params["program"][1] == "-O2":
         assert {"struct chunk.used", "struct chunk.free"} <= told
     assert not [one for one in told if one.startswith("struct table")]
 
 
-def test_a_last_array_of_one_element_stands_for_more(program: Path) -> None:
+def test_a_last_array_of_one_element_is_a_flexible_one(program: Path) -> None:
     assert "struct text.text[]" in answers(program, "further")
 
 
-def test_what_a_variable_leads_to_in_the_frame_is_no_spill(program: Path) -> None:
+def test_a_variables_pointee_in_the_frame_is_no_spill(program: Path) -> None:
     assert {"struct job.cost", "struct job.prio"} <= answers(program, "made")

@@ -27,12 +27,12 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("dispatches"))
 
 
-def test_what_is_called_through_is_the_table_of_what_is_only_declared(program: Path) -> None:
+def test_a_vtable_load_is_of_a_class_that_is_only_declared(program: Path) -> None:
     for function in ("given", "last"):
         found = [(one.type, one.offset, one.field) for one in accesses(program, function) if one.countable]
         assert ("struct plug", 0, "_vptr") in found
 
 
-def test_a_word_that_nothing_is_called_through_is_none(program: Path) -> None:
+def test_a_word_that_no_call_goes_through_is_no_vtable(program: Path) -> None:
     assert any("_vptr" in one.field for one in accesses(program, "given"))
     assert all("_vptr" not in one.field for one in accesses(program, "word"))

@@ -56,7 +56,7 @@ def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("meant-1"), "-O1", SOURCE)
 
 
-def test_one_of_several_types_with_small_members_is_not_copied_as_a_whole(plain: Path) -> None:
+def test_a_candidate_with_small_members_is_not_copied_whole(plain: Path) -> None:
     told = answers(plain, "named", "frame")
     assert {"struct cell*", "struct machine*"} <= told
     assert not {one for one in told if one.startswith("struct cell.")}
@@ -68,7 +68,7 @@ def test_a_unions_pointer_is_chosen_by_the_size_of_the_members_read(optimized: P
     assert "struct cell.tag" in told
 
 
-def test_a_parameters_copy_points_to_its_first_member_if_only_that_is_used(plain: Path) -> None:
+def test_a_copy_used_for_its_first_member_only_points_to_that(plain: Path) -> None:
     told = answers(plain, "played", "frame")
     assert "struct board*" in told
     assert "struct match*" in told
@@ -76,11 +76,11 @@ def test_a_parameters_copy_points_to_its_first_member_if_only_that_is_used(plain
     assert "struct match*" in answers(plain, "turns", "frame")
 
 
-def test_what_is_stored_more_than_once_is_not_cast_each_time(plain: Path) -> None:
+def test_a_value_stored_more_than_once_is_not_cast_each_time(plain: Path) -> None:
     told = answers(plain, "walked", "frame")
     assert "struct pool*" in told
     assert "struct slab*" not in told
 
 
-def test_bytes_behind_an_object_are_those_of_the_array_it_ends_in(plain: Path) -> None:
+def test_bytes_after_an_object_are_of_its_last_array(plain: Path) -> None:
     assert "struct text*" in answers(plain, "begun", "frame")

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_place_in_bytes_that_is_used_as_one_structure_only_is_that(plain: Path) -> None:
+def test_an_address_in_bytes_used_as_one_structure_points_to_it(plain: Path) -> None:
     told = answers(plain, "written", "frame")
     assert {"struct frame*", "struct head*", "struct track*"} <= told
     assert {"struct frame.kind", "struct head.inner", "struct track.number"} <= answers(plain, "written")

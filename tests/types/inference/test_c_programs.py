@@ -153,92 +153,92 @@ def called_back(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return built(tmp_path_factory.mktemp("called"), request.param, CALLED_BACK)
 
 
-def test_allocations_are_told_by_size_and_members(plain: Path) -> None:
+def test_allocations_are_typed_by_size_and_members(plain: Path) -> None:
     told = answers(plain, "by_size")
     assert {"struct plain.weight", "struct plain.count", "struct plain.kind"} <= told
     assert "?" not in told
 
 
-def test_numbers_in_a_row_are_no_structure(plain: Path) -> None:
+def test_consecutive_integers_are_no_structure(plain: Path) -> None:
     assert "struct plain.weight" in answers(plain, "by_size")
     assert answers(plain, "a_row") == {"?"}
 
 
-def test_what_is_allocated_is_larger_than_what_is_returned(plain: Path) -> None:
+def test_an_allocation_larger_than_the_return_type_contains_it(plain: Path) -> None:
     assert {"struct round.base.id", "struct round.radius"} <= answers(plain, "larger")
 
 
-def test_what_lies_before_what_callers_pass_is_not_known(plain: Path, optimized: Path) -> None:
+def test_memory_before_an_argument_is_unknown(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert not {one for one in answers(program, "before") if one.startswith("struct record.")}
     assert "void*" in answers(plain, "before")
 
 
-def test_a_member_of_a_union_is_what_the_loop_goes_on_with(plain: Path, optimized: Path) -> None:
+def test_a_unions_member_is_what_the_loop_iterates_on(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "length")
         assert "struct cell.tag" in told
         assert "?" not in told
 
 
-def test_an_index_less_one_is_in_the_array_that_is_written_of(plain: Path, optimized: Path) -> None:
+def test_an_index_minus_one_is_in_the_accessed_array(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "last")
         assert {"struct tables.keys[]", "struct tables.values[]"} <= told
 
 
-def test_pointers_to_pointers_walk_through_chains(plain: Path) -> None:
+def test_pointers_to_pointers_iterate_over_chains(plain: Path) -> None:
     told = answers(plain, "find")
     assert "struct entry.hash" in told
     assert "struct entry.chain" not in told
 
 
-def test_elements_that_are_stored_one_by_one_tell_of_the_array(plain: Path) -> None:
+def test_elements_stored_one_by_one_type_the_array(plain: Path) -> None:
     told = answers(plain, "heads")
     assert "struct end.head" in told
     assert not {one for one in told if one.startswith("struct port*")}
 
 
-def test_what_functions_of_the_c_library_take_and_return(plain: Path) -> None:
+def test_the_c_librarys_functions_type_arguments_and_results(plain: Path) -> None:
     told = answers(plain, "lengths")
     assert "char" in told
     assert "?" not in told
 
 
-def test_bytes_that_are_used_as_more_are_no_characters(plain: Path) -> None:
+def test_bytes_used_as_another_type_are_no_characters(plain: Path) -> None:
     assert answers(plain, "cleared") == {"char*", "?"}
 
 
-def test_what_is_copied_by_several_members_at_once_is_a_structure(plain: Path) -> None:
+def test_a_copy_of_several_members_at_once_is_a_structure(plain: Path) -> None:
     told = answers(plain, "longest")
     assert {"struct triple.x", "struct triple.y", "struct triple.z"} <= told
     assert "float" not in told
 
 
-def test_pointers_in_unions_are_what_all_that_is_done_behind_them_fits(plain: Path, optimized: Path) -> None:
+def test_union_pointers_are_to_the_type_that_fits_all_uses(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "found")
         assert {"struct member.size", "struct member.value", "struct member.next"} <= told
         assert "?" not in told
 
 
-def test_sums_with_what_might_be_an_address_are_none(plain: Path) -> None:
+def test_a_sum_with_a_possible_address_has_no_type(plain: Path) -> None:
     told = answers(plain, "summed")
     assert {"long int", "union room.next"} <= told
     assert not {one for one in told if one.startswith("double")}
 
 
-def test_numbers_that_meet_others_without_sign_have_none(plain: Path) -> None:
+def test_integers_joined_with_unsigned_ones_are_unsigned(plain: Path) -> None:
     told = answers(plain, "kept")
     assert {"struct bag.last", "struct bag.mask"} <= told
     assert "int" not in told
 
 
-def test_numbers_with_a_point_that_are_kept_in_the_frame(optimized: Path) -> None:
+def test_floats_in_the_frame_have_their_type(optimized: Path) -> None:
     assert "double" in answers(optimized, "again")
 
 
-def test_functions_get_what_was_kept_with_their_address(called_back: Path) -> None:
+def test_callbacks_take_the_context_stored_with_their_address(called_back: Path) -> None:
     told = answers(called_back, "count")
     assert {"struct counter.total", "struct counter.calls", "struct counter.mean"} <= told
     assert "?" not in told
@@ -247,11 +247,11 @@ def test_functions_get_what_was_kept_with_their_address(called_back: Path) -> No
     assert "?" not in told
 
 
-def test_functions_get_what_went_through_who_calls_them(called_back: Path) -> None:
+def test_callbacks_take_what_passes_through_their_caller(called_back: Path) -> None:
     assert "struct counter.calls" in answers(called_back, "each_of")
 
 
-def test_functions_of_a_table_get_objects_that_have_that_table(called_back: Path) -> None:
+def test_functions_of_a_table_take_objects_that_have_it(called_back: Path) -> None:
     for function, member in (("area", "radius"), ("grow", "radius")):
         assert f"struct disk.{member}" in answers(called_back, f"disk_{function}")
     told = answers(called_back, "slab_area")
@@ -265,20 +265,20 @@ def test_stores_and_pointers_distinguish_structures_of_one_size(called_back: Pat
     assert not {one for one in told if one.startswith("struct counter")}
 
 
-def test_what_may_be_anything_is_the_only_structure_with_all_members_used(called_back: Path) -> None:
+def test_an_untyped_pointee_is_the_only_type_with_all_members(called_back: Path) -> None:
     told = answers(called_back, "word")
     assert {"struct word.length", "struct word.text", "struct word.kind"} <= told
 
 
-def test_numbers_that_are_calculated_with_are_not_several(tmp_path: Path) -> None:
+def test_integers_used_in_arithmetic_are_one_type(tmp_path: Path) -> None:
     told = answers(built(tmp_path, "-O2", CALLED_BACK), "tallied")
     assert {"struct tally.sum", "struct tally.n", "struct tally.most"} <= told
     assert "?" not in told
 
 
-def test_one_of_an_allocated_size_goes_where_it_is_kept(called_back: Path) -> None:
+def test_an_allocation_has_the_type_of_where_it_is_stored(called_back: Path) -> None:
     assert {"struct bins.bins[]", "struct bins.other"} <= answers(called_back, "binned")
 
 
-def test_what_begins_with_a_link_is_no_row_of_links(called_back: Path) -> None:
+def test_a_structure_that_starts_with_a_link_is_no_array_of_links(called_back: Path) -> None:
     assert {"struct piece.offset", "struct piece.length"} <= answers(called_back, "piece")

@@ -43,31 +43,31 @@ int main(int argc, char **argv)
 """
 
 
-def test_numbers_made_of_those_with_a_point_have_a_sign(plain: Path) -> None:
+def test_integers_converted_from_floats_are_signed(plain: Path) -> None:
     assert "int" in answers(plain, "corner", "frame")
 
 
-def test_what_a_sign_extended_number_is_added_to_may_be_unsigned(plain: Path) -> None:
+def test_an_addend_of_a_sign_extended_integer_may_be_unsigned(plain: Path) -> None:
     assert answers(plain, "behind") == {"char*", "int"}
     assert answers(plain, "apart") == {"int", "long unsigned int"}
     assert answers(plain, "total", "frame") == {"int", "struct plate*"}
 
 
-def test_of_several_that_are_allocated_at_once_others_are_accessed(plain: Path, optimized: Path) -> None:
+def test_objects_allocated_as_an_array_are_all_accessed(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "four")
         assert {"struct dot.r", "struct dot.g", "struct dot.b"} <= told
         assert "?" not in told
 
 
-def test_what_a_function_is_called_with_is_a_member_beside_it(plain: Path, optimized: Path) -> None:
+def test_a_callback_is_called_with_a_member_beside_it(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct tally.gone", "struct tally.bytes"} <= answers(program, "drop_plate")
         assert "struct tally.gone" in answers(program, "drop_person")
         assert {"struct tally.gone", "struct tally.bytes"} <= answers(program, "main", "frame")
 
 
-def test_an_address_that_is_calculated_may_be_a_sum(plain: Path) -> None:
+def test_a_computed_address_may_be_a_sum(plain: Path) -> None:
     told = answers(plain, "drop_plate")
     assert {"struct plate.w", "struct tally.bytes"} <= told
     assert not {one for one in told if one.startswith("struct person")}

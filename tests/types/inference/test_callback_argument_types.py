@@ -76,22 +76,20 @@ def told(program: Path, function: str) -> set[str | None]:
         ("work", {"struct worker.from", "struct worker.to", "struct worker.sum"}),
     ],
 )
-def test_what_is_called_back_gets_elements_or_what_goes_with_it(
-    program: Path, function: str, expected: set[str]
-) -> None:
+def test_a_callback_takes_elements_or_its_context(program: Path, function: str, expected: set[str]) -> None:
     assert {one and one.replace("short int", "short") for one in told(program, function)} - {None} == expected
     counted = [one for one in accesses(program, function) if one.countable]
     assert all(one.typed for one in counted)
 
 
 @pytest.mark.parametrize("function", ["by_first", "by_any"])
-def test_what_is_called_for_several_things_or_by_others_is_not_known(program: Path, function: str) -> None:
+def test_a_callback_for_several_types_or_callers_is_unknown(program: Path, function: str) -> None:
     # A number may be told by what it is read as.
     assert told(program, function) <= {None, "int."}
     assert "struct item.key" in told(program, "by_key")
 
 
-def test_what_an_optimizer_passes_of_a_union_is_told_by_how_it_is_used(tmp_path: Path) -> None:
+def test_a_union_member_passed_alone_is_typed_by_its_use(tmp_path: Path) -> None:
     """GCC passes the pointer and the number in place of what has them."""
     program = compiled(SOURCE, "gcc", "-O2", tmp_path)
     names = DataSymbols(ElfFile.open(program)).functions.values()
@@ -101,7 +99,7 @@ def test_what_an_optimizer_passes_of_a_union_is_told_by_how_it_is_used(tmp_path:
     assert {f"{one.type}.{one.field}" for one in accesses(program, clone) if one.typed} == {"struct item.key"}
 
 
-def test_the_element_of_an_array_inside_of_a_type(fake: Fake) -> None:
+def test_the_element_type_of_an_array_member_is_found(fake: Fake) -> None:
     graph = fake.graph
     whole = graph.size(fake.node)
     array = graph.add(TypeRecord(Kind.ARRAY, target=fake.node, count=4))

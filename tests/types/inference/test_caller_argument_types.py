@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_an_array_that_is_passed_in_place_of_what_has_it_is_known(tmp_path: Path) -> None:
+def test_an_array_passed_instead_of_its_container_is_known(tmp_path: Path) -> None:
     program = compiled(SOURCE, "gcc", "-O2", tmp_path)
     names = DataSymbols(ElfFile.open(program)).functions.values()
     clone = next((name for name in names if name.startswith("down.")), None)
@@ -92,19 +92,19 @@ class Calls:
         return GivenByCallers(program, sites, flow_of).of(0, tracker)
 
 
-def test_what_all_callers_give_is_what_a_parameter_leads_to(fake: Fake, tmp_path: Path) -> None:
+def test_arguments_of_all_callers_type_a_parameter(fake: Fake, tmp_path: Path) -> None:
     calls = Calls(fake, tmp_path)
     assert calls.given(fake.node, fake.node) == {RDI: fake.node}
 
 
-def test_callers_that_give_different_things_tell_nothing(fake: Fake, tmp_path: Path) -> None:
+def test_callers_that_pass_different_types_are_no_evidence(fake: Fake, tmp_path: Path) -> None:
     calls = Calls(fake, tmp_path)
     assert calls.given(fake.item, fake.item) == {RDI: fake.item}
     assert calls.given(fake.node, fake.item) == {}
     assert calls.given(fake.node) == {}
 
 
-def test_others_may_call_what_is_external_or_has_its_address_taken(fake: Fake, tmp_path: Path) -> None:
+def test_external_functions_and_callbacks_have_unknown_callers(fake: Fake, tmp_path: Path) -> None:
     calls = Calls(fake, tmp_path)
     assert calls.given(fake.node, fake.node, external=False, kind=CALL) == {RDI: fake.node}
     assert calls.given(fake.node, fake.node, external=True) == {}

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_is_put_into_bytes_is_what_the_pointer_to_it_is_passed_as(plain: Path, optimized: Path) -> None:
+def test_an_object_in_bytes_has_its_pointers_parameter_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "named")
         assert {"struct name.text", "struct name.kind", "struct name.hash", "struct name.alias"} <= told
@@ -83,38 +83,38 @@ def test_indexed_memory_with_members_of_several_sizes_is_no_text(optimized: Path
     assert "struct chunk.data[]" not in told
 
 
-def test_a_variable_leads_to_what_it_is_returned_as(plain: Path) -> None:
+def test_a_variable_points_to_what_it_is_returned_as(plain: Path) -> None:
     told = touched(plain, "picked", "frame")
     assert told.count("struct task*") > 4
     assert "struct task.ticks" in answers(plain, "picked")
 
 
-def test_a_variable_of_which_the_begin_is_used_is_no_more_than_that(plain: Path) -> None:
+def test_a_variable_used_at_its_start_only_is_no_more_than_that(plain: Path) -> None:
     assert answers(plain, "swept", "frame") == {"struct thing**", "struct thing*"}
     assert not spilled(plain, "swept")
 
 
-def test_what_bytes_are_counted_from_leads_to_bytes(plain: Path) -> None:
+def test_the_base_of_a_byte_index_points_to_bytes(plain: Path) -> None:
     assert touched(plain, "set", "frame").count("struct options*") == 2
     assert len(spilled(plain, "set")) == 4
 
 
-def test_an_element_of_an_array_may_be_meant_for_its_first_member(plain: Path) -> None:
+def test_an_array_element_may_stand_for_its_first_member(plain: Path) -> None:
     assert touched(plain, "lowest", "frame").count("struct ball*") == 2
     told = touched(plain, "heavy", "frame")
     assert told.count("struct body*") > 6
     assert not spilled(plain, "heavy") or "struct spot*" not in told
 
 
-def test_eight_bytes_compared_with_an_unsigned_number_are_typed(plain: Path) -> None:
+def test_eight_bytes_compared_with_an_unsigned_integer_are_typed(plain: Path) -> None:
     assert "long unsigned int" in answers(plain, "cut", "frame")
 
 
-def test_nobody_is_given_a_list_of_parameters_for_something_else(optimized: Path) -> None:
+def test_a_va_list_is_passed_as_nothing_else(optimized: Path) -> None:
     assert {"struct counter.left", "struct counter.total"} <= answers(optimized, "counted")
 
 
-def test_what_only_indexes_an_array_may_name_one_of_several(plain: Path) -> None:
+def test_an_array_index_may_be_an_enumeration(plain: Path) -> None:
     turns, rest = divmod(touched(plain, "marked", "frame").count("unsigned int"), 3)
     assert turns and not rest
     # Newer compilers make two turns one, and keep nothing.

@@ -76,13 +76,13 @@ def test_a_lists_first_element_or_a_new_one_is_an_element(optimized: Path) -> No
     assert not {one for one in told if "full" in one or "lock" in one}
 
 
-def test_who_goes_over_a_list_s_elements_takes_each_from_its_link(plain: Path) -> None:
+def test_a_list_iteration_takes_each_element_from_its_link(plain: Path) -> None:
     told = answers(plain, "began")
     assert {"struct task*", "struct task.done", "struct task.weight", "struct task.began"} <= told
     assert "struct link*" not in told
 
 
-def test_what_is_freed_is_no_link_alone(plain: Path) -> None:
+def test_a_freed_object_is_no_lone_link(plain: Path) -> None:
     assert answers(plain, "emptied") == {"struct cache*", "struct cache.full.next"}
 
 
@@ -91,7 +91,7 @@ def test_an_address_in_one_structure_is_not_of_the_one_used_with_it(plain: Path)
     assert told.count("struct node**") > told.count("struct root*") > 0
 
 
-def test_what_goes_where_more_than_bytes_is_accessed_leads_to_no_bytes(plain: Path) -> None:
+def test_a_pointer_passed_to_member_accesses_is_no_byte_pointer(plain: Path) -> None:
     told = answers(plain, "checked")
     assert {"struct page*", "struct page.data[]"} <= told
     assert "unsigned char*" not in told
@@ -103,7 +103,7 @@ def test_a_cast_to_a_common_base_is_not_typed_by_what_follows_it(plain: Path) ->
     assert not {one for one in told if "leaf" in one}
 
 
-def test_what_is_passed_as_a_pointer_to_rows_is_one(plain: Path) -> None:
+def test_an_argument_for_a_pointer_to_rows_is_one(plain: Path) -> None:
     told = answers(plain, "fitted")
     assert "double[]*" in told
     assert "double*" not in told

@@ -53,24 +53,24 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
     return run
 
 
-def test_a_parameter_is_stored_first(fake: Fake, slot: Slots) -> None:
+def test_a_spilled_parameter_has_its_type(fake: Fake, slot: Slots) -> None:
     to_node = fake.graph.pointer_to(fake.node)
     text = "mov %rdi, -24(%rbp)\n mov %rsi, -32(%rbp)\n mov -24(%rbp), %rax"
     assert slot(text, -24, arguments=((RDI, to_node), (RSI, fake.long))) == "struct node*"
     assert slot(text, -32, arguments=((RDI, to_node), (RSI, fake.long))) == "long int"
 
 
-def test_a_register_that_was_used_is_no_parameter(fake: Fake, slot: Slots) -> None:
+def test_an_overwritten_register_is_no_parameter(fake: Fake, slot: Slots) -> None:
     assert slot("xor %esi, %esi\n mov %rdi, -24(%rbp)", -24, arguments=((RDI, fake.long),)) == "long int"
     assert slot("xor %edi, %edi\n mov %rdi, -24(%rbp)", -24, arguments=((RDI, fake.long),)) == "?"
 
 
-def test_a_pointer_that_was_loaded_says_what_it_leads_to(fake: Fake, slot: Slots) -> None:
+def test_a_loaded_pointer_has_its_pointee(fake: Fake, slot: Slots) -> None:
     text = "mov 24(%rdi), %rax\n mov %rax, -8(%rbp)"
     assert slot(text, -8, arguments=((RDI, fake.graph.pointer_to(fake.node)),)) == "struct item*"
 
 
-def test_the_address_of_a_whole_may_be_that_of_its_first_member(fake: Fake, slot: Slots) -> None:
+def test_the_address_of_a_structure_may_be_its_first_members(fake: Fake, slot: Slots) -> None:
     to_node = fake.graph.pointer_to(fake.node)
     to_pointer = fake.graph.pointer_to(to_node)
     text = "mov %rsi, -8(%rbp)\n mov %rdi, -8(%rbp)"
@@ -79,7 +79,7 @@ def test_the_address_of_a_whole_may_be_that_of_its_first_member(fake: Fake, slot
     assert slot(text, -8, arguments=((RSI, to_pointer),)) == "struct node**"
 
 
-def test_frames_of_functions_that_keep_registers(fake: Fake, slot: Slots) -> None:
+def test_frames_with_saved_registers_are_understood(fake: Fake, slot: Slots) -> None:
     arguments = ((RDI, fake.graph.pointer_to(fake.node)),)
     kept = "push %r12\n push %rbx\n sub $32, %rsp\n mov %rdi, -40(%rbp)\n "
     assert slot(kept + "mov -40(%rbp), %rax\n mov 8(%rax), %rax", -40, arguments=arguments) == "struct node*"
@@ -87,24 +87,24 @@ def test_frames_of_functions_that_keep_registers(fake: Fake, slot: Slots) -> Non
     assert slot(kept + "mov 8(%rdi), %rax", -40, arguments=arguments) == "?"
 
 
-def test_what_is_returned_has_the_type_of_the_function(fake: Fake, slot: Slots) -> None:
+def test_a_returned_value_has_the_return_type(fake: Fake, slot: Slots) -> None:
     assert slot("movq $0, -8(%rbp)\n mov -8(%rbp), %rax", -8, returns=fake.long) == "long int"
 
 
-def test_floating_point_numbers_and_comparisons_with_sign(fake: Fake, slot: Slots) -> None:
+def test_floats_and_signed_comparisons_type_slots(fake: Fake, slot: Slots) -> None:
     assert slot("movsd %xmm0, -8(%rbp)", -8) == "double"
     assert slot("cmpl $3, -4(%rbp)\n jl 1f\n nop\n 1: nop", -4, 4) == "int"
     assert slot("cmpl $3, -4(%rbp)\n jb 1f\n nop\n 1: nop", -4, 4) == "?"
 
 
-def test_two_things_told_are_none(fake: Fake, slot: Slots) -> None:
+def test_two_types_in_one_slot_are_ambiguous(fake: Fake, slot: Slots) -> None:
     to_item = fake.graph.pointer_to(fake.item)
     text = "mov %rdi, -8(%rbp)\n mov %rsi, -8(%rbp)"
     assert slot(text, -8, arguments=((RDI, to_item), (RSI, to_item))) == "struct item*"
     assert slot(text, -8, arguments=((RDI, to_item), (RSI, fake.long))) == "?"
 
 
-def test_an_object_whose_address_is_passed(fake: Fake, slot: Slots, tmp_path: Path) -> None:
+def test_an_object_whose_address_is_passed_has_the_parameters_type(fake: Fake, slot: Slots, tmp_path: Path) -> None:
     code = "lea -48(%rbp), %rdi\n call 1f\n jmp 2f\n 1: ret\n 2: nop"
     at = len(assemble(FRAME + "lea -48(%rbp), %rdi\n call 1f\n 1:", tmp_path)) + 2
     fake.takes((RDI, fake.item), at=at)
@@ -123,7 +123,7 @@ def test_an_object_whose_address_is_passed(fake: Fake, slot: Slots, tmp_path: Pa
         ((-64, -48, -24), "?"),
     ],
 )
-def test_objects_lie_in_the_frame_and_apart(
+def test_objects_are_within_the_frame_and_do_not_overlap(
     fake: Fake, slot: Slots, tmp_path: Path, begins: tuple[int, ...], told: str
 ) -> None:
     code = "push %r12\n push %rbx\n sub $64, %rsp\n"
@@ -135,13 +135,13 @@ def test_objects_lie_in_the_frame_and_apart(
     assert slot(code, begins[0] + 8) == told
 
 
-def test_numbers_are_told_by_what_is_done_with_them(fake: Fake, slot: Slots) -> None:
+def test_arithmetic_types_integers(fake: Fake, slot: Slots) -> None:
     assert slot("mov -8(%rbp), %rax\n cqto\n idivq -8(%rbp)", -8) == "long int"
     assert slot("mov -8(%rbp), %rax\n mul %rdi\n mov %rax, -8(%rbp)", -8) == "?"
     assert slot("movslq -4(%rbp), %rax", -4, 4) == "int"
 
 
-def test_a_cast_that_reaches_further_is_no_type(fake: Fake, slot: Slots) -> None:
+def test_a_cast_to_a_larger_type_is_no_evidence(fake: Fake, slot: Slots) -> None:
     to_link = fake.graph.pointer_to(fake.link)
     stored = "mov %rdi, -24(%rbp)\n mov -24(%rbp), %rax\n mov %rax, -8(%rbp)\n mov -8(%rbp), %rax\n "
     assert slot(stored + "mov 8(%rax), %rax", -8, arguments=((RDI, to_link),)) == "struct link*"
@@ -182,7 +182,7 @@ def inferred(fake: Fake, tmp_path: Path) -> Callable[..., str]:
     return run
 
 
-def test_what_is_passed_on_is_what_is_expected_there(fake: Fake, inferred: Callable[..., str]) -> None:
+def test_an_allocation_passed_on_has_the_parameters_type(fake: Fake, inferred: Callable[..., str]) -> None:
     text = "push %rbx\n call malloc\n mov %rax, %rbx\n mov %rbx, %rdi\n call take\n movl $3, 16(%rbx)\n pop %rbx\n ret"
     callees = (("malloc", ()), ("take", ((RDI, fake.node),)))
     assert inferred(text, callees=callees) == "struct node+16"
@@ -191,7 +191,7 @@ def test_what_is_passed_on_is_what_is_expected_there(fake: Fake, inferred: Calla
     assert inferred(text, callees=callees) == "struct node+16"
 
 
-def test_what_goes_to_two_things_is_unknown(fake: Fake, inferred: Callable[..., str]) -> None:
+def test_an_allocation_passed_as_two_types_is_unknown(fake: Fake, inferred: Callable[..., str]) -> None:
     text = "push %rbx\n call malloc\n mov %rax, %rbx\n movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n"
     text += "mov %rbx, %rdi\n call put\n pop %rbx\n ret"
     malloc, take = ("malloc", ()), ("take", ((RDI, fake.node),))
@@ -199,14 +199,14 @@ def test_what_goes_to_two_things_is_unknown(fake: Fake, inferred: Callable[..., 
     assert inferred(text, callees=(malloc, take, ("put", ((RDI, fake.item),)))) == "?"
 
 
-def test_one_of_several_ways_is_enough_where_they_meet(fake: Fake, inferred: Callable[..., str]) -> None:
+def test_evidence_on_one_path_is_enough_at_a_join(fake: Fake, inferred: Callable[..., str]) -> None:
     text = "push %rbx\n test %esi, %esi\n je 1f\n call malloc\n jmp 2f\n 1: call calloc\n 2: mov %rax, %rbx\n"
     text += "movl $3, 16(%rbx)\n mov %rbx, %rdi\n call take\n pop %rbx\n ret"
     callees = (("malloc", ()), ("calloc", ()), ("take", ((RDI, fake.node),)))
     assert inferred(text, callees=callees) == "struct node+16"
 
 
-def test_accesses_together_tell_what_a_member_is_in(fake: Fake) -> None:
+def test_accesses_together_give_a_members_container(fake: Fake) -> None:
     graph = fake.graph
     members = (fake.member("link", 8, 16, fake.link), fake.member("first", 24, 8, fake.long))
     box = graph.add(TypeRecord(Kind.STRUCT, "box", 48, keyword="struct", members=members))
@@ -217,14 +217,14 @@ def test_accesses_together_tell_what_a_member_is_in(fake: Fake) -> None:
     assert whole_around(graph, fake.link, [(16, 8), (-8, 4), (-2, 8)], around) is None
 
 
-def test_a_pointer_to_a_member_less_its_offset_is_one_to_the_whole(fake: Fake, slot: Slots) -> None:
+def test_a_member_pointer_minus_its_offset_is_the_containers(fake: Fake, slot: Slots) -> None:
     text = "mov %rdi, -24(%rbp)\n mov -24(%rbp), %rax\n sub $8, %rax\n mov %rax, -8(%rbp)\n mov -8(%rbp), %rax\n "
     arguments = ((RDI, fake.graph.pointer_to(fake.link)),)
     assert slot(text + "mov 24(%rax), %rax", -8, arguments=arguments) == "struct item*"
     assert slot(text + "mov 100(%rax), %rax", -8, arguments=arguments) == "?"
 
 
-def test_what_is_compared_without_sign_may_be_an_address(fake: Fake, slot: Slots) -> None:
+def test_a_value_in_an_unsigned_comparison_may_be_an_address(fake: Fake, slot: Slots) -> None:
     compared = "mov -8(%rbp), %rax\n cmp %rax, -16(%rbp)\n jb 1f\n nop\n 1: nop\n"
     assert slot(compared, -8) == "?"
     unsigned = fake.graph.add(TypeRecord(Kind.INT, "long unsigned int", 8))
@@ -234,7 +234,7 @@ def test_what_is_compared_without_sign_may_be_an_address(fake: Fake, slot: Slots
     assert slot("mov %rdi, -8(%rbp)", -8, arguments=((RDI, unsigned),)) == "long unsigned int"
 
 
-def test_a_place_that_others_fill_is_no_plain_number(fake: Fake, slot: Slots) -> None:
+def test_a_slot_that_callees_fill_is_no_plain_integer(fake: Fake, slot: Slots) -> None:
     text = "movslq 16(%rdi), %rax\n mov 8(%rdi), %rcx\n mov %rcx, -40(%rbp)\n"
     arguments = ((RDI, fake.graph.pointer_to(fake.node)),)
     assert slot(text, -40, arguments=arguments) == "long int"
@@ -242,7 +242,7 @@ def test_a_place_that_others_fill_is_no_plain_number(fake: Fake, slot: Slots) ->
     assert slot(text + filled, -40, arguments=arguments) == "?"
 
 
-def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_path: Path) -> None:
+def test_released_inference_is_freed_without_the_cycle_collector(fake: Fake, tmp_path: Path) -> None:
     """Thousands of functions, each of hundreds of nodes, are followed in one run."""
 
     def nodes() -> int:
@@ -265,7 +265,7 @@ def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_p
         gc.enable()
 
 
-def test_what_is_told_of_one_node_is_not_told_of_others() -> None:
+def test_nodes_share_no_evidence() -> None:
     one, other = Node(("in", 0, 0)), Node(("in", 0, 1))
     one.sign(1)
     one.sign(-1)

@@ -49,17 +49,17 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return without_prototypes(built(tmp_path_factory.mktemp("left"), request.param, SOURCE), "seen", "drawn")
 
 
-def test_what_goes_into_a_loop_is_all_that_is_done_there(program: Path) -> None:
+def test_uses_in_a_loop_type_its_argument(program: Path) -> None:
     told = answers(program, "drawn")
     assert {"struct board.w", "struct board.h", "struct board.bytes", "struct board.depth"} <= told
 
 
-def test_a_part_that_has_its_name_from_a_typedef_is_a_part(program: Path) -> None:
+def test_a_member_type_named_by_a_typedef_is_a_member(program: Path) -> None:
     told = answers(program, "drawn", "frame")
     assert {"way.from.x", "way.from.z", "way.to.z"} <= told
 
 
-def test_the_order_in_which_functions_are_asked_for_does_not_matter(program: Path) -> None:
+def test_the_order_of_queried_functions_does_not_matter(program: Path) -> None:
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
     symbols = resolver.source.symbols

@@ -69,15 +69,15 @@ def answers(program: Path, function: str, limits: Limits = DEFAULT) -> set[str]:
     return {f"{one.type}.{one.field}" if one.typed else "?" for one in found if one.countable}
 
 
-def test_what_is_sorted_tells_what_is_compared(program: Path) -> None:
+def test_a_sorted_array_types_the_comparison_function(program: Path) -> None:
     assert answers(program, "by_key") == {"struct node.key"}
 
 
-def test_all_callers_pass_the_same(program: Path) -> None:
+def test_arguments_that_all_callers_pass_type_a_parameter(program: Path) -> None:
     assert answers(program, "only_nodes") == {"struct node.key", "struct node.hits"}
 
 
-def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_without_inference_is_followed_once(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     followed: list[int] = []
 
     class Counted(Tracker):
@@ -92,16 +92,16 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
     assert len(followed) == 1
 
 
-def test_callers_that_pass_different_things(program: Path) -> None:
+def test_callers_that_pass_different_types_leave_it_unknown(program: Path) -> None:
     assert answers(program, "anything") == {"?"}
     assert answers(program, "only_nodes") == {"struct node.key", "struct node.hits"}
 
 
-def test_what_a_function_is_called_with_that_is_passed_on(program: Path) -> None:
+def test_an_argument_passed_on_types_the_callee(program: Path) -> None:
     assert answers(program, "visit") == {"struct other.c", "struct other.a"}
 
 
-def test_what_a_function_returns_behind_a_void_pointer(program: Path) -> None:
+def test_a_returned_void_pointer_has_its_callees_type(program: Path) -> None:
     assert answers(program, "walk") == {"struct node.hits", "struct node.next"}
 
 
@@ -111,19 +111,19 @@ def test_code_that_is_too_large_is_not_searched(program: Path) -> None:
     assert answers(program, "by_key") == {"struct node.key"}
 
 
-def test_large_functions_are_only_followed(program: Path) -> None:
+def test_large_functions_are_not_inferred(program: Path) -> None:
     limits = DEFAULT._replace(inferred_instructions=4)
     assert answers(program, "by_key", limits) == {"?"}
     assert answers(program, "by_key") == {"struct node.key"}
 
 
-def test_so_many_callers_are_looked_into(program: Path) -> None:
+def test_the_number_of_analysed_callers_is_limited(program: Path) -> None:
     limits = DEFAULT._replace(callers_followed=0)
     assert answers(program, "by_key", limits) == {"?"}
     assert answers(program, "by_key") == {"struct node.key"}
 
 
-def test_functions_in_a_range_of_data_however_long_it_is() -> None:
+def test_functions_are_found_in_a_data_range_of_any_length() -> None:
     moved = {0x1000: 5, 0x1008: 7, 0x1010: 6, 0x2000: 5}
     program: Any = SimpleNamespace(source=None)
     file: Any = SimpleNamespace(kind=ET_DYN)
@@ -132,7 +132,7 @@ def test_functions_in_a_range_of_data_however_long_it_is() -> None:
     assert mentions.placed(0x1001, 0x2000) == [(0x1010, 6)]
 
 
-def test_what_was_inferred_of_a_function_with_another_end_is_not_used() -> None:
+def test_inference_for_another_function_end_is_not_reused() -> None:
     flow, shorter = (SimpleNamespace(instructions=[0] * count) for count in (3, 1))
     tracker: Any = SimpleNamespace(flow=flow, graph=SimpleNamespace(limits=DEFAULT))
     inferred = [SimpleNamespace(flow=shorter), SimpleNamespace(flow=flow)]

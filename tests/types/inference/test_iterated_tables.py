@@ -47,22 +47,22 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("rules-0"), "-O0", SOURCE)
 
 
-def test_functions_of_a_table_take_what_those_give_who_go_through_it(optimized: Path, plain: Path) -> None:
+def test_functions_of_a_table_take_what_its_loop_passes(optimized: Path, plain: Path) -> None:
     for program in (optimized, plain):
         assert {"struct totals.whole", "struct totals.words"} <= answers(program, "number")
         assert {"struct totals.money", "struct totals.words"} <= answers(program, "money")
     assert "struct totals*" in answers(plain, "money", "frame")
 
 
-def test_text_is_also_read_before_where_a_variable_leads(plain: Path) -> None:
+def test_text_is_also_read_before_a_variables_pointee(plain: Path) -> None:
     assert {"char", "char*"} <= answers(plain, "word")
     assert not spilled(plain, "word")
 
 
-def test_text_is_what_goes_into_a_variable_that_is_returned_as_such(plain: Path) -> None:
+def test_text_is_what_a_variable_returned_as_text_holds(plain: Path) -> None:
     assert "char*" in answers(plain, "kept")
     assert not spilled(plain, "kept")
 
 
-def test_a_variable_points_to_the_union_member_with_all_that_is_accessed(plain: Path) -> None:
+def test_a_variable_points_to_the_union_member_with_all_uses(plain: Path) -> None:
     assert "affine*" in answers(plain, "moved", "frame")

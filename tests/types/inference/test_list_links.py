@@ -45,7 +45,7 @@ def test_a_container_of_a_link_is_typed_by_all_its_uses(plain: Path, optimized: 
         assert told.count("?") <= 1
 
 
-def test_what_is_taken_from_its_link_or_made_is_one_thing(optimized: Path) -> None:
+def test_an_element_from_its_link_or_new_has_one_type(optimized: Path) -> None:
     told = touched(optimized, "make")
     assert {"struct step.key", "struct step.mover", "struct piece.moves"} <= set(told)
     assert "?" not in told

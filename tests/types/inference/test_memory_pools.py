@@ -46,18 +46,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("rooms"), "-O2", SOURCE)
 
 
-def test_what_is_put_among_bytes_is_what_its_address_is_returned_as(program: Path) -> None:
+def test_memory_from_a_pool_has_the_return_type(program: Path) -> None:
     found = answers(program, "grown")
     assert {"struct tree.kind", "struct tree.line", "struct tree.left", "struct tree.right"} <= found
     assert not any(one.startswith("struct room.data") for one in found)
 
 
-def test_what_two_registers_are_added_for_is_what_their_sum_is_returned_as(program: Path) -> None:
+def test_a_sum_of_registers_has_the_return_type(program: Path) -> None:
     """Clang has the sum in a register as well, but counts from the two."""
     assert answers(program, "counted") == {"struct tree.line"}
 
 
-def test_where_addresses_are_stored_are_no_bytes(program: Path) -> None:
+def test_memory_that_addresses_are_stored_in_is_no_bytes(program: Path) -> None:
     told = answers(program, "lent")
     assert "void*" in told
     assert not any(one.startswith("struct room.data") for one in told)
@@ -68,11 +68,11 @@ def test_an_array_of_pointers_may_be_a_heap(program: Path) -> None:
     assert answers(program, "nearest") == {"struct town*", "struct town.roads", "struct town.seen"}
 
 
-def test_text_is_bytes(program: Path) -> None:
+def test_text_in_a_pool_is_bytes(program: Path) -> None:
     assert "struct room.data[]" in answers(program, "text")
 
 
-def test_who_begins_in_the_middle_of_text_means_something_else(program: Path) -> None:
+def test_an_access_from_within_text_is_no_text(program: Path) -> None:
     """That it leads to text is told by its name alone, which begins it."""
     assert "struct room.data[]" in answers(program, "text")
     assert "char" not in answers(program, "by_roads")

@@ -53,36 +53,36 @@ def frame(program: Path, function: str) -> set[str]:
     return {str(one.type) for one in accesses(program, function) if one.how == "frame"}
 
 
-def test_parameters_of_less_than_four_bytes(program: Path) -> None:
+def test_parameters_of_less_than_four_bytes_have_their_type(program: Path) -> None:
     """Clang takes no more of a register than that."""
     assert {"unsigned char", "short unsigned int", "_Bool"} <= frame(program, "narrow")
 
 
-def test_what_is_read_of_a_wider_number_alone_is_a_part_of_that(program: Path) -> None:
+def test_a_narrow_read_of_a_wider_integer_is_a_part_of_it(program: Path) -> None:
     """Clang cuts a number short where it loads it."""
     found = [one for one in accesses(program, "cut") if "-4(%rbp)" in one.insn or "-0x4(%rbp)" in one.insn]
     assert [str(one.type) for one in found] == ["unsigned int"] * 3
 
 
-def test_a_value_may_be_put_aside_between_a_comparison_and_its_jump(program: Path) -> None:
+def test_a_value_may_be_spilled_between_a_comparison_and_its_jump(program: Path) -> None:
     found = [one for one in accesses(program, "counted") if one.insn.endswith(("-16(%rbp)", "-0x10(%rbp)"))]
     assert found
     assert {one.type for one in found} == {"long unsigned int"}
 
 
-def test_who_uses_members_of_what_it_begins_with_alone_leads_to_that(program: Path) -> None:
+def test_a_pointer_used_for_the_first_member_only_points_to_that(program: Path) -> None:
     assert "struct parts*" in frame(program, "moved")
     assert "struct parts*" not in frame(program, "alone")
 
 
-def test_no_variable_leads_to_what_has_no_name(program: Path) -> None:
+def test_no_variable_points_to_an_unnamed_type(program: Path) -> None:
     assert "union entry*" in frame(program, "swept")
 
 
-def test_callers_do_not_say_which_bytes_anything_is_taken_for(program: Path) -> None:
+def test_callers_do_not_type_parameters_used_as_bytes(program: Path) -> None:
     assert "struct parts*" in frame(program, "moved")
     assert "char*" not in frame(program, "hashed")
 
 
-def test_what_lies_between_members_is_copied_with_them(program: Path) -> None:
+def test_padding_between_members_is_copied_with_them(program: Path) -> None:
     assert {"struct candidate.distance", "struct candidate.found"} <= answers(program, "nearest", "frame")

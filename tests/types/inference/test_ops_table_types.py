@@ -59,33 +59,33 @@ int main(int argc, char **argv)
 """
 
 
-def test_the_functions_of_a_table_take_one_thing(plain: Path, optimized: Path) -> None:
+def test_functions_of_one_table_take_one_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert "struct meeting.why" in answers(program, "met")
         assert "struct trip.id" in answers(program, "gone")
 
 
-def test_only_what_has_one_name_is_one_thing(plain: Path) -> None:
+def test_only_slots_of_one_name_take_one_type(plain: Path) -> None:
     told = answers(plain, "forget")
     assert "struct link*" in told
     assert not {one for one in told if one.startswith(("struct meeting", "struct trip"))}
 
 
-def test_what_pointers_are_put_into_is_an_array_of_them(plain: Path, optimized: Path) -> None:
+def test_memory_that_pointers_are_stored_in_is_an_array_of_them(plain: Path, optimized: Path) -> None:
     assert "struct town**" in answers(plain, "towns", "frame")
     for program in (plain, optimized):
         assert "struct town.number" in answers(program, "by_number")
         assert {"struct town.len", "struct town*"} <= answers(program, "towns")
 
 
-def test_a_variable_inside_of_a_function_is_what_its_address_is_passed_as(plain: Path, optimized: Path) -> None:
+def test_a_static_local_is_what_its_address_is_passed_as(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "runs")
         assert {"struct machine.limit", "struct machine.first", "struct machine.depth"} <= told
         assert "?" not in told
 
 
-def test_what_is_asked_first_makes_no_difference(optimized: Path) -> None:
+def test_the_order_of_queries_makes_no_difference(optimized: Path) -> None:
     told = []
     for order in (("anew", "again"), ("again", "anew")):
         resolver = open_resolver(ElfFile.open(optimized))
@@ -95,7 +95,7 @@ def test_what_is_asked_first_makes_no_difference(optimized: Path) -> None:
     assert "struct machine" in {one.type for one in told[0]["anew"]}
 
 
-def test_a_part_of_an_element_is_not_the_element(plain: Path, optimized: Path) -> None:
+def test_a_member_of_an_element_is_not_the_element(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert "double" in answers(program, "turned")
         assert not {one for one in answers(program, "turned") if one.startswith("struct")}

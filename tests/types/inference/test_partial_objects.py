@@ -74,13 +74,13 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("parts-0"), "-O0", SOURCE)
 
 
-def test_the_address_of_the_first_member_is_that_of_the_whole(optimized: Path) -> None:
+def test_the_address_of_the_first_member_is_the_structures(optimized: Path) -> None:
     told = answers(optimized, "added")
     assert "struct entry.parent" in told
     assert not {one for one in told if one.startswith("struct node*")}
 
 
-def test_what_has_no_name_is_called_by_its_typedef_wherever_it_was_come_by(optimized: Path) -> None:
+def test_an_unnamed_type_has_its_typedefs_name_everywhere(optimized: Path) -> None:
     told = answers(optimized, "called") | answers(optimized, "fresh")
     assert {"native.calls", "native.weight"} <= told
     assert "struct (anonymous).calls" not in told
@@ -93,28 +93,28 @@ def test_floats_returned_by_value_are_no_doubles(plain: Path) -> None:
     assert not {"float", "double"} & answers(plain, "mixed", "frame")
 
 
-def test_a_member_of_a_union_that_is_copied_is_not_the_union(plain: Path) -> None:
+def test_a_copied_member_of_a_union_is_not_the_union(plain: Path) -> None:
     told = answers(plain, "tinted", "frame")
     assert not {one for one in told if one.startswith("union either")}
     assert {"colour.r", "colour.a"} <= told
 
 
-def test_what_is_moved_on_by_its_own_size_is_no_array_of_it(plain: Path) -> None:
+def test_a_buffer_advanced_by_its_size_is_no_array(plain: Path) -> None:
     told = answers(plain, "nearest", "frame")
     assert "cluster*" in told
     assert "palette*" in told
     assert touched(plain, "nearest", "frame").count("palette*") < touched(plain, "nearest", "frame").count("cluster*")
 
 
-def test_all_of_what_is_copied_is_there_whatever_is_copied_at_once(plain: Path) -> None:
+def test_a_copy_is_whole_whatever_the_width_of_its_moves(plain: Path) -> None:
     assert "struct counts.n" in answers(plain, "counted", "frame")
     assert {"struct counts.low", "struct counts.high"} <= answers(plain, "low", "frame")
 
 
-def test_a_pointer_that_is_passed_as_a_union_of_one_word_is_a_pointer(plain: Path) -> None:
+def test_a_pointer_passed_as_a_union_of_one_word_is_a_pointer(plain: Path) -> None:
     assert answers(plain, "aim", "frame") == {"struct table*", "struct node*"}
 
 
-def test_parts_that_were_loaded_in_one_place_are_an_aggregate(plain: Path) -> None:
+def test_parts_loaded_from_one_object_are_an_aggregate(plain: Path) -> None:
     assert {"struct bounds.low", "struct bounds.high"} <= answers(plain, "bounded", "frame")
     assert answers(plain, "turned", "frame") == {"long int"}

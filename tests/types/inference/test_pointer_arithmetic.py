@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_number_that_is_compared_with_sign_is_none_of_several_without(plain: Path) -> None:
+def test_a_signed_comparison_excludes_an_enumeration(plain: Path) -> None:
     assert "enum side" not in answers(plain, "opened", "frame")
     assert "int" in answers(plain, "opened", "frame")
     assert "struct book.halves[].side" in answers(plain, "opened")
@@ -49,13 +49,13 @@ def test_a_pointer_over_an_objects_parts_does_not_point_to_the_object(plain: Pat
     assert [one.type for one in accesses(plain, "hash") if one.how == "frame"].count("struct key*") <= 3
 
 
-def test_members_of_what_is_put_into_bytes_are_no_bytes(plain: Path, optimized: Path, tmp_path: Path) -> None:
+def test_members_of_an_object_in_bytes_are_no_bytes(plain: Path, optimized: Path, tmp_path: Path) -> None:
     for program in (plain, optimized, built(tmp_path, "-O1", SOURCE)):
         assert "struct pool.data" in answers(program, "moved")
         assert not [one for one in accesses(program, "moved") if one.size == 4 and one.type == "unsigned char"]
 
 
-def test_nobody_accesses_the_middle_of_an_address(optimized: Path) -> None:
+def test_no_access_starts_in_the_middle_of_a_pointer(optimized: Path) -> None:
     told = answers(optimized, "begun")
     assert {"struct store.spare", "struct store.n", "struct spare.next", "struct spare.number"} <= told
     stores = [one for one in accesses(optimized, "begun") if one.access == "w" and one.countable]

@@ -31,7 +31,7 @@ def frame(program: Path, function: str) -> list[str | None]:
     return [one.type for one in accesses(program, function) if one.how == "frame"]
 
 
-def test_what_is_printed_without_sign_has_none(program: Path) -> None:
+def test_a_value_printed_as_unsigned_is_unsigned(program: Path) -> None:
     found = frame(program, "totals")
     assert found.count("long unsigned int") >= 6
     assert found.count("unsigned int") >= 3
@@ -52,11 +52,11 @@ def test_a_format_may_be_any_parameter(program: Path) -> None:
         (b"%u %", [(b"u", 4)]),
     ],
 )
-def test_what_a_format_prints(text: bytes, printed: list[tuple[bytes, int]]) -> None:
+def test_a_format_gives_its_arguments_sizes(text: bytes, printed: list[tuple[bytes, int]]) -> None:
     assert general_arguments(text) == printed
 
 
-def test_small_numbers_with_a_sign_are_printed_in_hexadecimal_too() -> None:
+def test_small_signed_integers_are_printed_in_hexadecimal_too() -> None:
     assert [unsigned_size(b"x", 4), unsigned_size(b"x", 8), unsigned_size(b"u", 4), unsigned_size(b"d", 8)] == [
         0,
         8,

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_answers_do_not_depend_on_which_function_was_asked_about_first(plain: Path) -> None:
+def test_answers_do_not_depend_on_the_function_queried_first(plain: Path) -> None:
     alone = [(one.address, one.type, one.field, one.how) for one in accesses(plain, "main")]
     assert "struct sum" in {t for _address, t, _field, _how in alone}
     for first in ("each", "add", "fill"):
@@ -113,21 +113,21 @@ def _members(path: Path, function: str) -> set[str]:
     return {f"{one.type}.{one.field}" for one in found}
 
 
-def test_what_is_only_passed_round_says_nothing_else(passed: Path) -> None:
+def test_an_argument_only_passed_in_a_cycle_is_no_evidence(passed: Path) -> None:
     assert _members(passed, "even") == {"struct one.n"}
     assert _members(passed, "odd") == {"struct one.k"}
 
 
-def test_what_is_passed_on_by_one_function_after_the_other(passed: Path) -> None:
+def test_an_argument_passed_through_a_chain_of_calls_keeps_its_type(passed: Path) -> None:
     assert _members(passed, "sixth") == {"struct two.m"}
 
 
-def test_what_is_passed_on_may_be_one_of_several(passed: Path) -> None:
+def test_arguments_of_two_types_passed_on_are_ambiguous(passed: Path) -> None:
     assert _members(passed, "either") == set()
     assert _members(passed, "sixth") == {"struct two.m"}
 
 
-def test_what_functions_are_does_not_depend_on_what_was_asked_before(passed: Path, around: Path) -> None:
+def test_answers_do_not_depend_on_earlier_queries_at_the_limit(passed: Path, around: Path) -> None:
     """As few as are looked into for one: what others were asked for must not count for it."""
     limits = DEFAULT._replace(callers_followed=2)
     for path, names in ((passed, ("sixth", "fifth", "even", "odd", "third")), (around, ("inner", "outer", "main"))):

@@ -42,13 +42,13 @@ int main(int argc, char **argv)
 """
 
 
-def test_arrays_end_where_an_object_begins_of_which_the_address_is_taken(plain: Path) -> None:
+def test_arrays_end_where_an_object_with_taken_address_starts(plain: Path) -> None:
     said = [(one.insn, one.type) for one in accesses(plain, "counted") if "xmm0,-" in one.insn]
     assert said and not any(t == "struct job*[]" for _insn, t in said)
     assert "struct job*[]" in answers(plain, "counted")
 
 
-def test_arguments_of_several_calls_are_in_one_place_on_the_stack(plain: Path) -> None:
+def test_arguments_of_several_calls_share_a_slot(plain: Path) -> None:
     said = touched(plain, "step")
     assert {"struct event.at", "struct event.kind", "struct event.who", "struct event.u.push.to"} <= set(said)
     assert said.count("struct turn.m[][]") == 19
@@ -56,12 +56,12 @@ def test_arguments_of_several_calls_are_in_one_place_on_the_stack(plain: Path) -
     assert not any(one.type == "struct turn" for one in accesses(plain, "step")[-20:])
 
 
-def test_who_else_is_given_an_address_may_put_another_object_there(optimized: Path) -> None:
+def test_another_call_with_a_slots_address_may_store_another_object(optimized: Path) -> None:
     told = answers(optimized, "parsed")
     assert "double" in told
     assert not any(one.startswith("struct") for one in told)
 
 
-def test_an_index_from_before_an_object_tells_no_array_that_begins_there(optimized: Path) -> None:
+def test_an_index_from_before_an_object_is_no_array_at_its_start(optimized: Path) -> None:
     assert "int[]" not in answers(optimized, "last_shade")
     assert "double" in answers(optimized, "parsed")

@@ -151,26 +151,26 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_is_copied_from_the_frame_as_a_whole_is_what_it_is_copied_to(plain: Path, optimized: Path) -> None:
+def test_an_object_copied_from_the_frame_has_the_targets_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "made")
         assert {"struct token.kind", "struct token.line", "struct token.u.number", "struct token.u.sign"} <= told
         assert "?" not in told
 
 
-def test_structures_on_the_stack_are_told_by_who_is_called(optimized: Path) -> None:
+def test_structures_on_the_stack_are_typed_by_the_callee(optimized: Path) -> None:
     told = answers(optimized, "scan")
     assert {"struct token.kind", "struct token.place"} <= told
     assert "?" not in told
 
 
-def test_characters_that_are_copied_at_once_are_no_structure(plain: Path, optimized: Path) -> None:
+def test_characters_copied_at_once_are_no_structure(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert not {one for one in answers(program, "copied", "frame") if one.startswith("struct label.")}
     assert "char" in answers(plain, "copied", "frame")
 
 
-def test_elements_that_are_sorted_have_the_size_that_is_said(plain: Path, optimized: Path) -> None:
+def test_sorted_elements_have_the_size_that_is_passed(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         for function in ("by_key", "with_key"):
             told = answers(program, function)
@@ -180,31 +180,31 @@ def test_elements_that_are_sorted_have_the_size_that_is_said(plain: Path, optimi
     assert "struct table*" not in answers(plain, "sorted")
 
 
-def test_an_object_in_the_frame_may_also_go_where_anything_is_taken(plain: Path, optimized: Path) -> None:
+def test_an_object_in_the_frame_may_be_passed_as_void_pointer_too(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct table.n", "struct row.n"} & answers(program, "by_memory")
         assert "struct table.n" in answers(program, "by_memory")
 
 
-def test_arrays_in_the_frame_end_where_another_one_begins(plain: Path) -> None:
+def test_arrays_in_the_frame_end_where_the_next_one_starts(plain: Path) -> None:
     told = answers(plain, "two_arrays")
     assert {"struct owner*", "struct page*"} <= {one.removesuffix("[]") for one in told}
     assert "?" not in told
 
 
-def test_pointers_to_a_part_of_a_union_lead_to_what_is_read(plain: Path) -> None:
+def test_pointers_to_a_part_of_a_union_point_to_what_is_read(plain: Path) -> None:
     told = answers(plain, "letters")
     assert not {one for one in told if "anonymous" in one}
     assert "char*" in told
 
 
-def test_sums_that_are_compared_with_sign_are_of_numbers_with_sign(plain: Path) -> None:
+def test_sums_in_signed_comparisons_are_of_signed_integers(plain: Path) -> None:
     told = answers(plain, "pairs")
     assert "int" in told
     assert "?" not in told
 
 
-def test_of_several_functions_each_may_go_with_what_is_kept(plain: Path, optimized: Path) -> None:
+def test_each_of_several_callbacks_may_take_the_stored_object(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert not {one for one in answers(program, "hash_text") if "dropped" in one}
     assert "long unsigned int" in answers(plain, "hash_text")
@@ -219,57 +219,57 @@ def test_an_allocated_array_is_typed_by_its_stride(plain: Path, optimized: Path)
         assert not {one for one in answers(program, "a_table") if one.startswith("struct three.")}
 
 
-def test_what_begins_with_text_may_have_more_than_that(plain: Path, optimized: Path) -> None:
+def test_a_structure_that_starts_with_text_may_have_more(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "session")
         assert {"struct session.last", "struct session.flags", "struct session.owner", "struct owner.id"} <= told
         assert "?" not in told
 
 
-def test_elements_are_the_only_structure_of_the_size_that_is_sorted(plain: Path, optimized: Path) -> None:
+def test_sorted_elements_are_the_only_structure_of_their_size(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct span.low", "struct span.high"} <= answers(program, "by_low")
 
 
-def test_pointers_in_the_frame_that_are_sorted_are_an_array(plain: Path, optimized: Path) -> None:
+def test_sorted_pointers_in_the_frame_are_an_array(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert "?" not in answers(program, "three_leaves")
         assert "struct leaf.key" in answers(program, "by_leaf")
 
 
-def test_what_lies_behind_may_be_the_next_of_several(plain: Path, optimized: Path) -> None:
+def test_memory_after_an_object_may_be_the_next_element(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert "struct ball.radius" in answers(program, "fourth")
         assert len([one for one in touched(program, "fourth") if one == "struct ball.radius"]) == 1
 
 
-def test_what_may_be_anything_has_an_array_where_an_index_leads(plain: Path, optimized: Path) -> None:
+def test_an_untyped_pointer_has_an_array_at_its_index(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "counted")
         assert {"struct lengths.by_length[]", "struct lengths.total"} <= told
         assert "?" not in told
 
 
-def test_an_object_in_the_frame_is_what_is_called_takes_it_for(plain: Path, optimized: Path) -> None:
+def test_an_object_in_the_frame_has_the_callees_parameter_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "lengths")
         assert {"struct lengths.by_length[]", "struct lengths.total"} <= told
 
 
-def test_two_words_that_are_copied_together_are_a_part_of_a_structure(plain: Path) -> None:
+def test_two_words_copied_together_are_part_of_a_structure(plain: Path) -> None:
     told = answers(plain, "kept_totals", "frame")
     assert {"struct totals.first", "struct totals.last"} <= told
     assert "struct totals.sum" in told
     assert not {one for one in answers(plain, "two_words", "frame") if one.startswith("struct totals.")}
 
 
-def test_what_walks_through_a_list_is_compared_with_its_head(plain: Path) -> None:
+def test_a_list_iterator_compared_with_the_head_has_its_type(plain: Path) -> None:
     told = answers(plain, "aged")
     assert {"struct ring*", "struct ring.next"} <= told
     assert "?" not in told
 
 
-def test_an_element_of_an_array_is_not_what_the_array_is_a_part_of(plain: Path, optimized: Path) -> None:
+def test_an_array_element_is_not_the_arrays_container(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert "struct journal*" not in answers(program, "noted")
     assert "struct entry_*" in answers(plain, "noted")
@@ -280,12 +280,12 @@ def test_an_untyped_member_is_the_only_structure_with_all_used_members(plain: Pa
         assert {"struct feeder.left", "struct feeder.level", "struct feeder.to"} <= answers(program, "fed")
 
 
-def test_objects_do_not_have_addresses_where_they_have_numbers(optimized: Path) -> None:
+def test_objects_in_the_frame_have_no_pointers_at_integer_members(optimized: Path) -> None:
     told = answers(optimized, "shared", "frame")
     assert "struct rope_.room" not in told or "struct town.roads.room" in told
     assert "struct token.kind" in answers(optimized, "scan", "frame")
 
 
-def test_what_is_passed_by_value_is_loaded_from_where_it_is(plain: Path) -> None:
+def test_an_object_passed_by_value_is_loaded_from_its_source(plain: Path) -> None:
     told = answers(plain, "sends", "frame")
     assert {"struct order.kind", "struct order.who", "struct order.of.hit.to", "struct order.of.hit.amount"} <= told

@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_text_is_what_is_found_in_text_and_compared_with_it(plain: Path) -> None:
+def test_text_is_what_is_found_in_or_compared_with_text(plain: Path) -> None:
     for function in ("parts", "parsed"):
         assert "char*" in answers(plain, function, "frame")
         assert not spilled(plain, function)
@@ -103,7 +103,7 @@ def test_a_variable_returned_on_one_of_two_paths_has_the_return_type(plain: Path
     assert not spilled(plain, "taken")
 
 
-def test_the_list_of_parameters_is_told_by_what_is_kept_in_it(plain: Path) -> None:
+def test_a_va_list_is_found_by_what_is_stored_in_it(plain: Path) -> None:
     assert {"struct __va_list_tag.gp_offset", "struct __va_list_tag.reg_save_area"} <= answers(plain, "said")
 
 
@@ -114,7 +114,7 @@ def test_an_object_is_the_only_structure_of_the_size_passed_with_it(plain: Path,
     assert not spilled(plain, "put") and not spilled(plain, "got")
 
 
-def test_a_pointer_may_lead_to_several_objects(plain: Path) -> None:
+def test_a_pointer_may_point_to_several_objects(plain: Path) -> None:
     told = answers(plain, "behind")
     assert {"struct corner*", "struct corner.x", "struct corner.y"} <= told
     assert not spilled(plain, "behind")
@@ -127,21 +127,21 @@ def test_array_elements_behind_a_void_pointer_are_typed_by_members(plain: Path, 
         assert {"struct town.seen", "struct town.x", "struct town.roads.data", "struct town.roads.n"} <= told
 
 
-def test_bytes_that_are_taken_for_something_else_are_no_numbers(plain: Path) -> None:
+def test_bytes_used_as_another_type_are_no_integers(plain: Path) -> None:
     assert answers(plain, "headed", "frame") == {"struct packet*"}
 
 
-def test_a_pointer_that_an_index_is_added_to_leads_to_what_has_that_size(plain: Path) -> None:
+def test_a_scaled_index_gives_the_pointees_size(plain: Path) -> None:
     assert "double*" in answers(plain, "longest", "frame")
     assert len([one for one in touched(plain, "longest", "frame") if one == "struct ray*"]) == 2
 
 
-def test_a_variable_leads_to_what_it_is_cast_to(plain: Path) -> None:
+def test_a_variable_points_to_what_it_is_cast_to(plain: Path) -> None:
     assert answers(plain, "size", "frame") == {"struct object*", "struct ball*"}
     assert not spilled(plain, "size")
 
 
-def test_nobody_accesses_a_part_of_an_address(plain: Path, optimized: Path) -> None:
+def test_no_part_of_an_address_is_accessed(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         found = accesses(program, "halved")
         small = [one for one in found if one.size == 1]

@@ -56,7 +56,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return built(tmp_path_factory.mktemp("shared"), request.param, SOURCE)
 
 
-def test_objects_that_have_one_place_after_each_other_are_told_apart(program: Path) -> None:
+def test_objects_in_one_slot_after_each_other_are_distinguished(program: Path) -> None:
     told = answers(program, "shared", "frame")
     assert {"struct one.a", "struct one.b", "struct two.x", "struct two.y", "struct two.name[]"} <= told
 
@@ -66,23 +66,23 @@ def test_an_object_in_the_slot_of_a_larger_one_is_distinguished(program: Path) -
     assert {"piece.right", "struct pair.first.right"} <= told
 
 
-def test_who_is_given_an_address_has_no_more_than_what_begins_there(program: Path) -> None:
+def test_a_callee_with_an_address_has_only_the_object_there(program: Path) -> None:
     """What another object leaves in the same place is not read by that."""
     assert {"struct reader.pos", "struct reader.line"} <= answers(program, "read_all", "frame")
 
 
-def test_nobody_accesses_a_part_of_a_pointer(program: Path) -> None:
+def test_no_part_of_a_pointer_is_accessed(program: Path) -> None:
     """It is another object that has its place there."""
     sizes = {one.size for one in accesses(program, "read_all") if one.how == "frame" and one.field == "pos"}
     assert sizes == {8}
 
 
-def test_a_part_that_is_filled_before_the_whole_is_passed_is_a_part(program: Path) -> None:
+def test_a_part_filled_before_the_object_is_passed_is_a_part(program: Path) -> None:
     told = answers(program, "one_thing", "frame")
     assert "struct pair.second.middle" in told
 
 
-def test_what_is_returned_is_loaded_from_where_it_is(program: Path) -> None:
+def test_a_returned_object_is_loaded_from_its_slot(program: Path) -> None:
     told = answers(program, "verdict", "frame")
     assert {"struct verdict.kept", "struct verdict.bytes", "struct verdict.why"} <= told
 
@@ -112,31 +112,31 @@ def webs(
     return sorted(found.values(), key=min)
 
 
-def test_stores_that_fill_a_place_begin_a_web() -> None:
+def test_stores_that_fill_a_slot_start_a_live_range() -> None:
     accesses = [(0, 0, 8, "w"), (1, 0, 8, "r"), (2, 0, 8, "w"), (3, 0, 4, "r")]
     assert webs(accesses) == [{0, 1}, {2, 3}]
 
 
-def test_a_store_that_fills_a_part_leaves_the_rest() -> None:
+def test_a_store_to_a_part_keeps_the_live_range_of_the_rest() -> None:
     assert webs([(0, 0, 16, "w"), (1, 0, 8, "w"), (2, 8, 16, "r"), (3, 0, 8, "r")]) == [{0, 2}, {1, 3}]
 
 
-def test_what_may_be_written_is_still_what_it_was() -> None:
+def test_a_possible_store_keeps_the_live_range() -> None:
     assert webs([(0, 0, 8, "w"), (1, 0, 8, "rw"), (2, 0, 8, "r")]) == [{0, 1, 2}]
 
 
-def test_what_comes_on_several_ways_is_one_web() -> None:
+def test_definitions_on_several_paths_are_one_live_range() -> None:
     stored = [(0, 0, 8, "w"), (10, 0, 8, "w"), (20, 0, 8, "r")]
     assert webs(stored, (0, 2), (1, 2)) == [{0, 10, 20}]
     # What nobody reads there is none of it.
     assert webs([*stored[:2], (20, 0, 8, "w")], (0, 2), (1, 2)) == [{0}, {10}, {20}]
 
 
-def test_a_web_goes_through_blocks_and_around_loops() -> None:
+def test_a_live_range_spans_blocks_and_loops() -> None:
     assert webs([(0, 0, 8, "w"), (20, 0, 8, "r"), (25, 0, 8, "w")], (0, 1), (1, 2), (2, 1)) == [{0, 20, 25}]
 
 
-def test_what_is_taken_for_something_else_begins_a_web() -> None:
+def test_a_slot_used_as_another_type_starts_a_live_range() -> None:
     accesses = [(0, 0, 8, "rw"), (1, 0, 8, "r"), (10, 0, 8, "rw"), (11, 0, 8, "r")]
     assert webs(accesses, (0, 1)) == [{0, 1, 10, 11}]
     assert webs(accesses, (0, 1), apart=(2, 0)) == [{0, 1}, {10, 11}]

@@ -33,14 +33,14 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_parameter_that_is_put_into_the_frame_is_a_variable_there(optimized: Path) -> None:
+def test_a_spilled_parameter_is_a_variable_in_the_frame(optimized: Path) -> None:
     assert "int" in answers(optimized, "searched", "frame")
 
 
-def test_what_is_changed_where_it_is_kept_is_not_known_as_the_parameter(optimized: Path) -> None:
+def test_a_spilled_parameter_that_changes_is_unknown(optimized: Path) -> None:
     assert "int" in answers(optimized, "searched", "frame")
     assert not answers(optimized, "changed", "frame")
 
 
-def test_a_pointer_that_is_put_into_the_frame_is_one_there(optimized: Path) -> None:
+def test_a_spilled_pointer_is_a_pointer_in_the_frame(optimized: Path) -> None:
     assert "struct board*" in answers(optimized, "kept", "frame")

@@ -40,19 +40,19 @@ def test_the_only_structure_of_its_size_that_has_all_members(program: Path) -> N
     )
 
 
-def test_numbers_in_a_row_are_no_structure(program: Path) -> None:
+def test_consecutive_integers_are_no_structure(program: Path) -> None:
     assert "struct shop.sold" in answers(program, "told")
     assert not any(one.startswith("struct lone") for one in answers(program, "numbers"))
 
 
 @pytest.mark.parametrize("program", ["-O0"], indirect=True)
-def test_a_pointer_of_which_a_difference_is_taken_is_one(program: Path) -> None:
+def test_a_value_in_a_pointer_difference_is_a_pointer(program: Path) -> None:
     """Differences of addresses are divided as numbers with a sign are."""
     assert {"struct entry*", "struct entry.next"} <= answers(program, "apart")
     spills = spilled(program, "apart")
     assert len([one for one in spills if "(%rbp)" in one]) <= 2, spills  # -O0's parameter, the frame's pointer
 
 
-def test_a_variable_that_is_put_into_what_is_returned_is_no_part_of_that(program: Path) -> None:
+def test_a_static_stored_in_the_result_is_no_part_of_it(program: Path) -> None:
     assert "struct pair.all" in answers(program, "answered")
     assert not any(one.startswith("struct answer.") for one in answers(program, "answered", "frame"))

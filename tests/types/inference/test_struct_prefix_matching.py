@@ -42,17 +42,17 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_begins_with_a_pointer_to_the_same_table_of_functions(optimized: Path) -> None:
+def test_structures_may_start_with_the_same_ops_table_pointer(optimized: Path) -> None:
     assert answers(optimized, "disk_at") == {"struct disk.at", "struct disk.mode", "struct disk.handle"}
     assert answers(optimized, "text_drop") == {"struct text.lines", "struct text.room", "struct text.used"}
 
 
-def test_what_is_one_of_several_that_begin_so_is_no_array(optimized: Path) -> None:
+def test_one_of_several_types_with_that_start_is_no_array(optimized: Path) -> None:
     assert answers(optimized, "copy_many") == {"?"}
     assert "struct text.lines" in answers(optimized, "text_drop")
 
 
-def test_what_a_function_returns_that_ends_in_another_one(optimized: Path) -> None:
+def test_a_function_that_ends_in_a_tail_call_returns_its_type(optimized: Path) -> None:
     assert "struct order.parts" in answers(optimized, "count")
     assert not {one for one in answers(optimized, "fill") if one.startswith("struct slot")}
 

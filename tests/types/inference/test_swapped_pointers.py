@@ -37,17 +37,17 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("swapped"), "-O0", SOURCE)
 
 
-def test_pointers_that_change_places_are_what_is_passed(plain: Path) -> None:
+def test_swapped_pointers_have_the_parameters_type(plain: Path) -> None:
     assert "struct waiting*" in answers(plain, "turns", "frame")
     assert not [one for one in spilled(plain, "turns") if "%rax" in one]
 
 
-def test_what_is_returned_with_a_sign_may_be_a_part_of_a_sum_without(plain: Path) -> None:
+def test_a_signed_result_may_be_part_of_an_unsigned_sum(plain: Path) -> None:
     assert "unsigned int" in answers(plain, "cut", "frame")
     assert "int" not in answers(plain, "cut", "frame")
 
 
-def test_the_difference_to_a_number_without_sign_may_be_taken_for_one_with(plain: Path) -> None:
+def test_an_unsigned_difference_may_be_used_as_signed(plain: Path) -> None:
     told = answers(plain, "late", "frame")
     assert {"struct stream*", "unsigned int*"} <= told
     assert "int" not in told

@@ -52,49 +52,49 @@ int main(int argc, char **argv)
 """
 
 
-def test_a_number_in_a_union_is_no_copy_of_the_union(plain: Path) -> None:
+def test_an_integer_in_a_union_is_no_copy_of_the_union(plain: Path) -> None:
     for function in ("lists", "pairs"):
         assert not {one for one in answers(plain, function, "frame") if one.startswith("union")}
         assert set() < answers(plain, function)
         assert "?" not in answers(plain, function)
 
 
-def test_a_slot_of_pointer_and_number_does_not_type_its_comparisons(plain: Path) -> None:
+def test_a_slot_of_pointer_and_integer_types_no_comparison(plain: Path) -> None:
     told = answers(plain, "lists", "frame")
     assert {"long unsigned int", "struct shelf*"} <= told
     assert "struct pair*" not in told
     assert not spilled(plain, "lists")
 
 
-def test_a_structure_without_a_name_is_known_by_its_typedef(plain: Path, optimized: Path) -> None:
+def test_an_unnamed_structure_has_the_name_of_its_typedef(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"extremes.least", "extremes.most", "extremes.sum", "extremes.n"} <= answers(program, "extreme")
 
 
-def test_an_unknown_index_still_goes_through_an_array(optimized: Path) -> None:
+def test_an_unknown_index_is_still_into_an_array(optimized: Path) -> None:
     assert {"struct context.first", "struct context.counts[]"} <= answers(optimized, "counted")
 
 
-def test_steps_out_of_an_array_are_those_of_the_one_behind(plain: Path, optimized: Path) -> None:
+def test_strides_past_an_array_are_of_the_next_one(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "runs")
         assert "struct machine.calls[].line" in told or "struct call.line" in told
         assert not {one for one in told if "stack" in one}
 
 
-def test_behind_a_header_is_not_another_one(plain: Path) -> None:
+def test_memory_after_a_header_is_no_further_header(plain: Path) -> None:
     assert "struct header*" in answers(plain, "room", "frame")
     assert len([one for one in touched(plain, "room", "frame") if one == "struct header*"]) == 4
     assert len(spilled(plain, "room")) == 2
 
 
-def test_a_place_that_is_in_two_arrays_of_a_union_is_of_neither(plain: Path) -> None:
+def test_an_offset_in_two_arrays_of_a_union_is_ambiguous(plain: Path) -> None:
     told = answers(plain, "rows", "frame")
     assert {"struct leaf*", "struct worker*"} <= told
     assert "struct leaf**" not in told
 
 
-def test_what_grows_by_one_is_neither_a_pointer_nor_an_enumeration(plain: Path, optimized: Path) -> None:
+def test_an_incremented_value_is_no_pointer_and_no_enumeration(plain: Path, optimized: Path) -> None:
     assert {"struct tally.n", "struct tally.mix"} <= answers(optimized, "drop")
     assert not {one for one in answers(plain, "drop") if one.startswith(("struct worker", "struct group"))}
 

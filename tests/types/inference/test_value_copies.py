@@ -45,20 +45,20 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_a_link_is_in_is_what_it_is_returned_or_passed_as(plain: Path, optimized: Path) -> None:
+def test_a_links_container_is_what_it_is_returned_or_passed_as(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert "struct line.in" in answers(program, "busiest")
         assert {"struct line.errors", "struct line.bytes"} <= answers(program, "tick")
         assert "?" not in answers(program, "tick")
 
 
-def test_what_something_is_is_told_by_all_that_is_done_with_it(plain: Path, optimized: Path) -> None:
+def test_all_uses_of_a_value_type_it(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct row.n", "struct row.all"} <= answers(program, "sum")
         assert "?" not in answers(program, "sum")
 
 
-def test_what_may_be_several_things_is_what_they_begin_with(plain: Path, optimized: Path) -> None:
+def test_an_ambiguous_pointee_is_the_common_first_member(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "mark")
         assert {
@@ -70,7 +70,7 @@ def test_what_may_be_several_things_is_what_they_begin_with(plain: Path, optimiz
         } <= told
 
 
-def test_who_has_a_value_and_no_other() -> None:
+def test_the_holders_of_a_copied_value_are_found() -> None:
     first, same, other, behind, foreign = (Node(("made", k, 0)) for k in range(5))
     ways = [(first, same), (same, other), (foreign, other), (other, behind)]
     further: dict[Node, list[tuple[Node, int]]] = {}

@@ -67,12 +67,12 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("by-0"), "-O0", SOURCE)
 
 
-def test_a_variable_that_is_only_cast_is_what_it_goes_as(plain: Path) -> None:
+def test_a_variable_that_is_only_cast_has_the_casts_type(plain: Path) -> None:
     assert answers(plain, "joined", "frame") == {"place*", "string*"}
     assert "string*" not in answers(plain, "either", "frame")
 
 
-def test_a_variable_of_which_a_part_further_on_is_given_away_is_larger(plain: Path) -> None:
+def test_a_variable_whose_later_part_escapes_is_larger(plain: Path) -> None:
     assert answers(plain, "summed", "frame") == {"struct sink*", "struct summing*", "double"}
     assert touched(plain, "summed", "frame").count("struct sink*") == 2
 
@@ -82,18 +82,18 @@ def test_code_that_saves_registers_and_reloads_is_not_optimized(plain: Path) -> 
     assert {"native.call", "native.arity"} <= answers(plain, "defined")
 
 
-def test_a_number_with_a_point_is_in_no_pointer_around_an_object(optimized: Path, plain: Path) -> None:
+def test_a_float_is_in_no_container_of_a_pointer(optimized: Path, plain: Path) -> None:
     for program in (optimized, plain):
         told = answers(program, "negative")
         assert "value.as.number" in told
         assert not {one for one in told if one.startswith("entry")}
 
 
-def test_what_is_asked_for_its_sign_has_one(plain: Path) -> None:
+def test_a_value_tested_for_its_sign_is_signed(plain: Path) -> None:
     assert answers(plain, "found", "frame") == {"unsigned int*", "int"}
 
 
-def test_bit_fields_that_are_returned_are_an_aggregate(plain: Path) -> None:
+def test_returned_bit_fields_are_an_aggregate(plain: Path) -> None:
     assert "int" in answers(plain, "date_of", "frame")
     assert {one.partition(".")[0] for one in touched(plain, "date_of", "frame")} == {"int", "date"}
 
@@ -102,13 +102,13 @@ def test_a_union_pointers_address_is_typed_by_neither_member(plain: Path) -> Non
     assert touched(plain, "open_hole", "frame").count("object**") == 2
 
 
-def test_what_is_made_larger_without_a_sign_has_none(plain: Path) -> None:
+def test_a_zero_extended_value_is_unsigned(plain: Path) -> None:
     told = touched(plain, "count", "frame")
     assert {"char*", "unsigned int"} <= set(told)
     assert "char" not in told
 
 
-def test_what_is_written_in_parts_is_no_number(plain: Path) -> None:
+def test_a_slot_written_in_parts_is_no_integer(plain: Path) -> None:
     told = answers(plain, "scan", "frame")
     assert {"int", "unsigned int"} <= told
     assert "short unsigned int" not in told

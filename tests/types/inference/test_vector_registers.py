@@ -34,22 +34,22 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("vectors"), "-O2", SOURCE)
 
 
-def test_numbers_without_a_point_are_moved_as_one_with_a_point(program: Path) -> None:
+def test_integers_are_moved_through_float_registers(program: Path) -> None:
     """Clang loads two integers so, to calculate with both at once."""
     assert {"struct grid.width", "struct grid.height", "struct grid.scale"} <= answers(program, "told")
 
 
-def test_what_a_vector_register_is_loaded_with_is_more_than_one_member(program: Path) -> None:
+def test_a_vector_load_is_more_than_one_member(program: Path) -> None:
     assert {"struct store.hot", "struct store.cold", "struct store.hits"} <= answers(program, "counted", "frame")
 
 
-def test_numbers_with_a_point_are_told_by_what_is_calculated_with(program: Path) -> None:
+def test_float_arithmetic_types_members(program: Path) -> None:
     found = touched(program, "weighed")
     assert found.count("double") >= 4
     assert "?" in found  # whether the others have a sign
 
 
-def test_what_is_calculated_with_may_have_been_loaded_before(program: Path) -> None:
+def test_operands_of_arithmetic_may_have_been_loaded_before(program: Path) -> None:
     found = touched(program, "summed")
     assert found.count("double") == 1
     assert "?" in found

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_an_object_keeps_is_what_the_functions_of_a_table_do_with_it(plain: Path, optimized: Path) -> None:
+def test_a_private_pointer_is_typed_by_its_tables_functions(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         assert {"struct echo.lines", "struct echo.last", "struct echo.sum"} <= answers(program, "echo_data")
         assert "struct echo.lines" in answers(program, "echo_close")
@@ -49,7 +49,7 @@ def test_what_an_object_keeps_is_what_the_functions_of_a_table_do_with_it(plain:
     assert "struct echo*" in answers(plain, "echo_close", "frame")
 
 
-def test_what_another_table_keeps_there_is_something_else(plain: Path, optimized: Path) -> None:
+def test_another_tables_private_pointer_has_another_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         told = answers(program, "any_close")
         assert {"struct line.own", "struct verdict.keep"} <= told

@@ -22,7 +22,7 @@ def fake() -> Fake:
     return Fake()
 
 
-def test_few_bytes_are_a_part_of_a_number_and_not_more_than_one(fake: Fake) -> None:
+def test_few_bytes_are_a_part_of_one_integer_only(fake: Fake) -> None:
     byte = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1))
     members = (fake.member("one", 0, 1, byte), fake.member("two", 1, 1, byte), fake.member("n", 4, 4, fake.int))
     t = fake.graph.add(TypeRecord(Kind.STRUCT, "few", 8, keyword="struct", members=members))
@@ -32,7 +32,7 @@ def test_few_bytes_are_a_part_of_a_number_and_not_more_than_one(fake: Fake) -> N
     assert not fits(fake.graph, t, done((0, 2)))
 
 
-def test_nobody_stores_a_part_of_a_number_but_of_bit_fields(fake: Fake) -> None:
+def test_only_bit_fields_are_stored_in_part(fake: Fake) -> None:
     bits = (Member("low", 0, 4, 0, 8, fake.int), Member("high", 0, 4, 8, 24, fake.int))
     field = fake.graph.add(TypeRecord(Kind.STRUCT, "bits", 4, keyword="struct", members=bits))
     plain = fake.graph.add(
@@ -45,12 +45,12 @@ def test_nobody_stores_a_part_of_a_number_but_of_bit_fields(fake: Fake) -> None:
     assert fits(fake.graph, field, stored)
 
 
-def test_nobody_reads_a_part_of_a_pointer(fake: Fake) -> None:
+def test_no_part_of_a_pointer_is_loaded(fake: Fake) -> None:
     assert not fits(fake.graph, fake.node, done((0, 1)))
     assert fits(fake.graph, fake.node, done((16, 1)))
 
 
-def test_a_pointer_in_a_union_leads_where_one_of_its_members_does(fake: Fake) -> None:
+def test_a_union_pointer_points_to_one_of_its_members_types(fake: Fake) -> None:
     graph = fake.graph
     to_node, to_item = graph.pointer_to(fake.node), graph.pointer_to(fake.item)
     function = graph.pointer_to(graph.add(TypeRecord(Kind.FUNCTION, target=fake.int)))

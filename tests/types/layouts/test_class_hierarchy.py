@@ -25,7 +25,7 @@ def build() -> tuple[TypeGraph, int, int, int, int]:
     return graph, base, nodes[0], nodes[1], further
 
 
-def test_the_only_derived_class_is_meant() -> None:
+def test_the_only_derived_class_is_selected() -> None:
     graph, base, node, _other, _further = build()
     found = Kin(graph, lambda: ([node], [])).locate(base, 8, 4)
     assert found is not None
@@ -39,32 +39,32 @@ def test_the_size_of_the_access_tells_classes_apart() -> None:
     assert [one.type for one in located if one is not None] == [node, other]
 
 
-def test_two_classes_that_fit_are_none() -> None:
+def test_two_derived_classes_that_fit_are_ambiguous() -> None:
     graph, base, node, other, _further = build()
     assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 4) is not None
     assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
 
 
-def test_of_a_line_of_classes_the_first_counts() -> None:
+def test_of_an_inheritance_chain_the_first_class_counts() -> None:
     graph, base, node, _other, further = build()
     found = Kin(graph, lambda: ([further, node], [])).locate(base, 8, 4)
     assert found is not None and found.type == node
 
 
-def test_what_variables_are_comes_before_what_is_only_named() -> None:
+def test_classes_of_variables_are_preferred_to_mentioned_ones() -> None:
     graph, base, node, other, _further = build()
     found = Kin(graph, lambda: ([other], [node])).locate(base, 8, 4)
     assert found is not None and found.type == other
 
 
-def test_without_a_derived_class_there_is_none() -> None:
+def test_without_a_derived_class_nothing_is_found() -> None:
     graph, base, node, _other, _further = build()
     assert Kin(graph, lambda: ([base, node], [])).locate(base, 8, 4) is not None
     assert Kin(graph, lambda: ([base], [])).locate(base, 8, 4) is None
     assert Kin(graph, lambda: ([], [])).locate(base, 200, 4) is None
 
 
-def test_a_part_of_a_derived_class_is_told_whatever_else_derives() -> None:
+def test_a_member_of_a_derived_class_is_found_beside_other_classes() -> None:
     graph, base, node, other, _further = build()
     kin = Kin(graph, lambda: ([node, other], []))
     [number, large] = [graph.members(one)[1].type for one in (node, other)]
@@ -85,32 +85,32 @@ def tree() -> tuple[TypeGraph, int, int, int]:
     return graph, leaf, *wholes
 
 
-def test_pointers_to_leaves_behind_a_leaf_are_an_inner_nodes() -> None:
+def test_pointers_after_a_leaf_are_an_inner_nodes() -> None:
     graph, leaf, inner, _other = tree()
     found, may = Kin(graph, lambda: ([inner],)).continued(leaf, 8, 8)
     assert found is not None and may
     assert (found.type, found.offset, found.field.path) == (inner, 8, "behind[]")
 
 
-def test_numbers_behind_a_leaf_may_be_the_next_ones() -> None:
+def test_integers_after_a_leaf_may_be_the_next_leafs() -> None:
     graph, leaf, _inner, other = tree()
     assert Kin(graph, lambda: ([other],)).continued(leaf, 8, 8) == (None, True)
 
 
-def test_behind_what_is_first_in_nothing_is_nothing_larger() -> None:
+def test_a_class_that_starts_no_other_has_no_larger_one() -> None:
     graph, leaf, inner, _other = tree()
     assert Kin(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
     assert Kin(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
 
 
-def test_behind_the_first_of_a_pair_is_another_one_as_in_an_array() -> None:
+def test_an_object_after_the_first_of_a_pair_is_the_second() -> None:
     graph, leaf, _inner, _other = tree()
     both = Member("first", 0, -1, 0, 0, leaf), Member("second", 8, -1, 64, 0, leaf)
     pair = graph.add(TypeRecord(Kind.STRUCT, "pair", 16, members=both))
     assert Kin(graph, lambda: ([pair],)).continued(leaf, 8, 8) == (None, False)
 
 
-def test_several_members_at_once_begin_with_a_whole_one() -> None:
+def test_an_access_to_several_members_starts_with_a_whole_one() -> None:
     graph, base, node, _other, _further = build()
     number = graph.members(node)[1].type
     pair = Member("first", 8, -1, 64, 0, number), Member("second", 12, -1, 96, 0, number)
@@ -124,7 +124,7 @@ def test_several_members_at_once_begin_with_a_whole_one() -> None:
     assert kin.locate(base, 12, 8) is None
 
 
-def test_wide_accesses_mean_members_unless_another_class_has_that_size() -> None:
+def test_wide_accesses_are_members_unless_a_class_has_their_size() -> None:
     graph, base, node, other, _further = build()
     number = graph.members(node)[1].type
     pair = Member("first", 8, -1, 64, 0, number), Member("second", 12, -1, 96, 0, number)
@@ -135,7 +135,7 @@ def test_wide_accesses_mean_members_unless_another_class_has_that_size() -> None
     assert found is not None and found.type == other
 
 
-def test_a_part_of_a_pointer_is_none() -> None:
+def test_a_part_of_a_pointer_is_no_access() -> None:
     graph, base, node, _other, _further = build()
     leads = Member("value", 8, -1, 64, 0, graph.pointer_to(node))
     holder = graph.add(
@@ -146,7 +146,7 @@ def test_a_part_of_a_pointer_is_none() -> None:
     assert found is not None and found.type == node
 
 
-def test_what_a_function_speaks_of_is_asked_once() -> None:
+def test_mentioned_types_are_queried_once() -> None:
     graph, base, node, _other, _further = build()
     asked = []
 

@@ -37,7 +37,7 @@ def test_templates_are_found_by_their_names() -> None:
     assert whole.preferring(lambda: frozenset({graph.canonical(vector)})).of(base) == [(vector, 0)]
 
 
-def test_a_type_alone_of_its_name_is_known_without_its_members() -> None:
+def test_a_type_of_a_unique_name_is_known_without_its_members() -> None:
     class Never:
         def load(self, key: int) -> TypeRecord:
             raise AssertionError(f"member {key} was looked at")
@@ -49,7 +49,7 @@ def test_a_type_alone_of_its_name_is_known_without_its_members() -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_characters_do_not_tell_a_whole_from_one_with_flags_there(named: bool) -> None:
+def test_character_access_does_not_exclude_a_container_with_flags(named: bool) -> None:
     """Bytes of numbers are accessed as flags are tested; a member that is one byte itself tells more."""
     graph = TypeGraph()
     char, number = graph.add(TypeRecord(Kind.INT, "char", 1)), graph.add(TypeRecord(Kind.INT, "int", 4))
@@ -69,7 +69,7 @@ def test_characters_do_not_tell_a_whole_from_one_with_flags_there(named: bool) -
 
 
 @pytest.mark.parametrize("embedded", [False, True])
-def test_a_last_array_of_one_ends_where_the_whole_goes_on(embedded: bool) -> None:
+def test_a_last_array_of_one_ends_where_its_container_continues(embedded: bool) -> None:
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "unsigned long", 8))
     flags = graph.add(TypeRecord(Kind.ARRAY, target=number, count=1))
@@ -82,7 +82,7 @@ def test_a_last_array_of_one_ends_where_the_whole_goes_on(embedded: bool) -> Non
     assert (found.type, found.field.path) == ((block, "disk") if embedded else (device, "flags[]"))
 
 
-def test_what_lies_around_a_part_does_not_depend_on_when_units_were_read() -> None:
+def test_containers_do_not_depend_on_the_order_of_units() -> None:
     # (part, whole, offset) by unit: 1 lies in 2 and 3, these in 4, which a later unit puts into 5 beside a 1.
     units = [[(1, 2, 8), (1, 3, 0), (2, 3, 16)], [(2, 4, 0), (3, 4, 32)], [(4, 5, 8), (1, 5, 0), (6, 5, 1 << 62)]]
     at_once, in_turns = _Relations(), _Relations()

@@ -57,7 +57,7 @@ def test_members_within_members_make_a_path(graph: TypeGraph) -> None:
     ]
 
 
-def test_of_many_members_in_a_row_those_with_bytes_are_found(graph: TypeGraph) -> None:
+def test_of_many_members_those_with_bytes_are_found(graph: TypeGraph) -> None:
     word, byte = integer(graph), integer(graph, "char", 1)
     none = array(graph, word, 0)
     row = [member("none", 0, none), *(member(f"m{k}", 8 * k, word) for k in range(100)), member("mark", 796, none)]
@@ -76,7 +76,7 @@ def test_of_many_members_in_a_row_those_with_bytes_are_found(graph: TypeGraph) -
     assert found is not None and found.path == "all[]"
 
 
-def test_nothing_lies_outside(graph: TypeGraph) -> None:
+def test_no_member_is_outside_its_type(graph: TypeGraph) -> None:
     word = integer(graph)
     node = struct(graph, "node", 8, member("key", 0, word))
     assert graph.member_at(node, 4, 4) is not None
@@ -102,7 +102,7 @@ def test_a_flexible_array_has_any_number_of_elements(graph: TypeGraph, count: in
     assert found.path == "data[]"
 
 
-def test_of_a_union_the_member_of_the_access_width_is_taken(graph: TypeGraph) -> None:
+def test_a_unions_member_has_the_width_of_the_access(graph: TypeGraph) -> None:
     word, long = integer(graph), integer(graph, "long", 8)
     pair = struct(graph, "pair", 8, member("low", 0, word), member("high", 4, word))
     both = struct(graph, "both", 8, member("half", 0, pair), member("raw", 0, long), kind=Kind.UNION)
@@ -152,7 +152,7 @@ def test_names_see_through_typedefs_and_qualifiers(graph: TypeGraph) -> None:
     assert graph.canonical_name(array(graph, const, 4)) == "struct node[]"
 
 
-def test_what_has_no_name_goes_by_its_typedef(graph: TypeGraph) -> None:
+def test_an_unnamed_type_has_the_name_of_its_typedef(graph: TypeGraph) -> None:
     nameless = struct(graph, "", 4, member("a", 0, integer(graph)))
     inner = graph.add(TypeRecord(Kind.TYPEDEF, "atomic_t", target=nameless))
     outer = graph.add(TypeRecord(Kind.TYPEDEF, "counter_t", target=inner))
@@ -168,7 +168,7 @@ def test_equal_layouts_are_one_type_and_others_are_not(graph: TypeGraph) -> None
     assert graph.canonical(other) != graph.canonical(first)
 
 
-def test_what_is_inherited_is_part_of_the_whole(graph: TypeGraph) -> None:
+def test_inherited_members_are_members(graph: TypeGraph) -> None:
     word = integer(graph)
     base = struct(graph, "Base", 4, member("id", 0, word))
     derived = struct(graph, "Derived", 8, member("", 0, base, base=True), member("more", 4, word))
@@ -177,7 +177,7 @@ def test_what_is_inherited_is_part_of_the_whole(graph: TypeGraph) -> None:
     assert found.path == "id"
 
 
-def test_records_are_made_at_first_touch() -> None:
+def test_records_are_loaded_at_first_use() -> None:
     asked: list[int] = []
 
     class Numbers:
@@ -226,7 +226,7 @@ def test_an_array_of_itself_has_as_many_dimensions_as_the_limit() -> None:
     assert in_rows(graph, t, 8, 4) is None
 
 
-def test_dimensions_are_those_of_rows(graph: TypeGraph) -> None:
+def test_dimensions_are_those_of_nested_arrays(graph: TypeGraph) -> None:
     row = array(graph, integer(graph), 3)
     rows = array(graph, row, 2)
     assert graph.dimensions(rows) == [rows, row]
@@ -241,7 +241,7 @@ def unions(graph: TypeGraph, levels: int) -> int:
     return inner
 
 
-def test_unions_in_unions_are_looked_at_once_a_type(graph: TypeGraph) -> None:
+def test_nested_unions_are_visited_once_a_type(graph: TypeGraph) -> None:
     # All 2^40 paths lead to two numbers.
     t = unions(graph, 40)
     assert locate(graph, t, 5, 0, 4) == "unresolved array index"
@@ -272,7 +272,7 @@ def test_unions_past_the_limits_are_counted(limits: Limits) -> None:
         (4, 1 << 16, "g", ()),
     ],
 )
-def test_of_bit_fields_those_with_the_bits_of_a_mask(
+def test_a_mask_selects_bit_fields(
     graph: TypeGraph, size: int, bits: int, path: str, candidates: tuple[str, ...]
 ) -> None:
     number = integer(graph, "unsigned int")
@@ -283,7 +283,7 @@ def test_of_bit_fields_those_with_the_bits_of_a_mask(
     assert (found.path, found.candidates) == (path, candidates)
 
 
-def test_bits_of_the_second_byte_count_from_there(graph: TypeGraph) -> None:
+def test_a_mask_counts_from_the_accessed_byte(graph: TypeGraph) -> None:
     number = integer(graph, "unsigned int")
     t = struct(graph, "flags", 4, member("f", 0, number, bits=(0, 9)), member("g", 0, number, bits=(9, 3)))
     paths = [found.path for bits in (1, 2) if (found := graph.bits_at(t, 1, 1, bits)) is not None]
@@ -291,7 +291,7 @@ def test_bits_of_the_second_byte_count_from_there(graph: TypeGraph) -> None:
     assert graph.bits_at(t, 1, 1, 0x80) is None
 
 
-def test_steps_through_an_array_without_bounds_are_at_its_first_element(graph: TypeGraph) -> None:
+def test_strides_of_an_unbounded_array_are_at_its_first_element(graph: TypeGraph) -> None:
     entry = struct(graph, "entry", 16, member("hash", 0, integer(graph)), member("used", 4, integer(graph)))
     t = struct(graph, "vec", 16, member("n", 0, integer(graph)), member("slots", 16, array(graph, entry, -1), size=0))
     found = locate(graph, t, 16, 16 * 18581050327 + 20, 4)
@@ -339,7 +339,7 @@ def test_many_members_are_found_as_few_are() -> None:
     assert graph.member_at(wide, 320, 4) is not None
 
 
-def test_members_over_each_other_are_all_found() -> None:
+def test_overlapping_members_are_all_found() -> None:
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "int", 4))
     members = tuple(Member(f"m{k}", 4 * (k // 2), -1, 0, 0, number) for k in range(40))
@@ -363,7 +363,7 @@ def test_alignment_is_that_of_the_largest_member_unless_packed(graph: TypeGraph)
     assert [graph.alignment(t) for t in (even, packed, array(graph, even, 3), byte)] == [8, 1, 8, 1]
 
 
-def test_what_may_not_be_there_yet_is_what_it_will_be(graph: TypeGraph) -> None:
+def test_maybe_uninit_is_the_type_it_wraps(graph: TypeGraph) -> None:
     point = struct(graph, "point", 8, member("x", 0, integer(graph)), member("y", 4, integer(graph)))
     nothing = struct(graph, "()", 0)
     dropped = struct(graph, "core::mem::manually_drop::ManuallyDrop<point>", 8, member("value", 0, point))
@@ -375,7 +375,7 @@ def test_what_may_not_be_there_yet_is_what_it_will_be(graph: TypeGraph) -> None:
     assert graph.unwrapped(number) == number
 
 
-def test_places_and_sizes_past_all_memory() -> None:
+def test_offsets_and_sizes_beyond_memory_are_bounded() -> None:
     graph = TypeGraph()
     byte = graph.add(TypeRecord(Kind.CHAR, "char", 1))
     flexible = graph.add(TypeRecord(Kind.ARRAY, target=byte))
@@ -390,7 +390,7 @@ def test_places_and_sizes_past_all_memory() -> None:
     assert found.path == ""
 
 
-def test_members_of_members_without_bytes_are_looked_at_once(graph: TypeGraph) -> None:
+def test_empty_nested_members_are_visited_once(graph: TypeGraph) -> None:
     # Ten thousand members, each of ten thousand, four times: no file of that size may take so long.
     inner = struct(graph, "", 0, member("", 0, integer(graph)))
     for _level in range(4):
@@ -400,7 +400,7 @@ def test_members_of_members_without_bytes_are_looked_at_once(graph: TypeGraph) -
     assert graph.member_at(whole, 4, 4) is None
 
 
-def test_a_pointer_to_nobody_knows_what(graph: TypeGraph) -> None:
+def test_a_pointer_to_an_unknown_type_is_void(graph: TypeGraph) -> None:
     void = graph.add(TypeRecord(Kind.CONST, target=0))
     word = integer(graph)
     assert graph.is_void_pointer(graph.pointer_to(0))
@@ -408,7 +408,7 @@ def test_a_pointer_to_nobody_knows_what(graph: TypeGraph) -> None:
     assert not any(map(graph.is_void_pointer, (0, word, graph.pointer_to(word), graph.pointer_to(graph.pointer_to(0)))))
 
 
-def test_what_is_asked_for_so_far_are_not_all_structures(graph: TypeGraph) -> None:
+def test_named_types_are_complete_only_when_all_are_loaded(graph: TypeGraph) -> None:
     class Known:
         def load(self, key: int) -> TypeRecord:
             return TypeRecord(Kind.STRUCT, f"s{key}", 8, keyword="struct")
@@ -425,7 +425,7 @@ def test_what_is_asked_for_so_far_are_not_all_structures(graph: TypeGraph) -> No
     assert structures(whole) == [first, first + 1]
 
 
-def test_numbers_do_not_depend_on_what_was_looked_at() -> None:
+def test_type_numbers_do_not_depend_on_earlier_queries() -> None:
     """Where types are found one by one, a number is one of C, whoever asks first."""
     told = []
     for before in (0, 1):

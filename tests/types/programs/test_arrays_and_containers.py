@@ -104,7 +104,7 @@ def answers(program: Path, function: str) -> set[str]:
     }
 
 
-def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -> None:
+def test_later_elements_are_no_members_of_a_container(program: Path) -> None:
     told = answers(program, "third")
     assert {"struct point.x", "struct mesh.center.x"} <= told
     assert "struct mesh.radius" not in told
@@ -120,26 +120,26 @@ def test_further_elements_are_no_members_of_a_container_of_such(program: Path) -
     }
 
 
-def test_what_lies_behind_an_object_with_links_is_in_what_holds_it(program: Path) -> None:
+def test_memory_after_an_object_with_links_is_its_container(program: Path) -> None:
     told = answers(program, "bumped")
     assert not any(one.startswith("struct cached.lru") for one in told)
     assert any(one.startswith("struct counter.changed") for one in told)
 
 
-def test_a_number_assembled_from_bytes_is_where_its_variable_is(request: pytest.FixtureRequest, program: Path) -> None:
+def test_an_integer_assembled_from_bytes_is_its_variable(request: pytest.FixtureRequest, program: Path) -> None:
     told = answers(program, "first")
     assert {"struct pages.data", "unsigned char"} <= told
     if request.node.callspec.params["program"][0] == "gcc":
         assert "unsigned int" in told
 
 
-def test_arrays_without_bounds_may_share_the_end_of_a_structure(program: Path) -> None:
+def test_flexible_arrays_may_share_the_end_of_a_structure(program: Path) -> None:
     told = answers(program, "at")
     assert "struct room.each[]" in told
     assert "struct room.n" not in told
 
 
-def test_an_array_of_one_at_the_end_of_a_structure_goes_on_behind_it(program: Path) -> None:
+def test_an_array_of_one_at_a_structures_end_is_flexible(program: Path) -> None:
     found = {(one.field, one.offset) for one in accesses(program, "has") if one.type == "struct row"}
     assert found == {("length", 16), ("each[]", 32), ("each[]", 40)}
 
@@ -150,9 +150,7 @@ def test_a_variable_before_an_object_is_not_its_container(program: Path) -> None
     assert "?" not in told
 
 
-def test_of_two_structures_that_begin_alike_the_shorter_is_accessed(
-    request: pytest.FixtureRequest, program: Path
-) -> None:
+def test_of_two_structures_with_one_prefix_the_shorter_counts(request: pytest.FixtureRequest, program: Path) -> None:
     if request.node.callspec.params["program"][1] == "-O0":
         pytest.skip("which it is, is in a variable that says nothing")
     assert answers(program, "marked") == {"struct short_one.mark"}
@@ -160,13 +158,13 @@ def test_of_two_structures_that_begin_alike_the_shorter_is_accessed(
     assert answers(program, "either") == {"?"}
 
 
-def test_what_is_read_through_one_of_several_pointers_is_what_its_use_fits(program: Path) -> None:
+def test_a_load_through_a_union_pointer_fits_its_use(program: Path) -> None:
     told = answers(program, "deep")
     assert {"struct inner.to.leaf", "struct leaf.length"} <= told
     assert "?" not in told
 
 
-def test_each_way_takes_one_of_several_pointers_for_its_own(request: pytest.FixtureRequest, program: Path) -> None:
+def test_each_path_selects_its_union_pointer(request: pytest.FixtureRequest, program: Path) -> None:
     told = answers(program, "ends")
     assert "struct long_head.to.bytes[]" in told
     # Both have such numbers where the short one has its own: nothing may be said of it by the loop.
@@ -177,9 +175,7 @@ def test_each_way_takes_one_of_several_pointers_for_its_own(request: pytest.Fixt
         assert "?" in told
 
 
-def test_what_a_program_s_own_allocator_returns_is_what_it_is_kept_as(
-    request: pytest.FixtureRequest, program: Path
-) -> None:
+def test_memory_of_a_programs_allocator_has_its_stored_type(request: pytest.FixtureRequest, program: Path) -> None:
     told = answers(program, "grown")
     assert "struct leaf.length" in told
     if request.node.callspec.params["program"][1] != "-O0":
@@ -188,22 +184,22 @@ def test_what_a_program_s_own_allocator_returns_is_what_it_is_kept_as(
         assert "?" not in told
 
 
-def test_what_begins_with_an_object_is_what_it_is_cast_to(program: Path) -> None:
+def test_a_structure_that_starts_with_an_object_is_its_cast(program: Path) -> None:
     assert "struct message.number" in answers(program, "number")
 
 
-def test_what_lies_before_an_array_is_its_element_less_one(program: Path) -> None:
+def test_memory_before_an_array_is_its_element_minus_one(program: Path) -> None:
     told = answers(program, "before")
     assert "struct tree.values[]" in told
     assert "struct tree.keys[]" not in told
 
 
-def test_what_lies_across_the_end_of_an_object_is_in_no_array_of_such(program: Path) -> None:
+def test_an_access_across_an_objects_end_is_in_no_array_of_it(program: Path) -> None:
     assert answers(program, "fill") & {"struct frame.from[]", "struct frame.to[]"} == set()
     assert {"struct frame.from[]", "struct frame.kind"} <= answers(program, "both")
 
 
-def test_an_array_in_the_frame_is_read_by_an_index_less_one(program: Path) -> None:
+def test_an_array_in_the_frame_is_read_by_an_index_minus_one(program: Path) -> None:
     assert answers(program, "last") & {"long int[]", "long[]"}
 
 
@@ -223,7 +219,7 @@ int main(void) { long out[2]; return work(&first, out, out + 1); }
 """
 
 
-def test_what_an_inlined_function_calls_an_object_ends_with_it(tmp_path: Path) -> None:
+def test_an_inlined_functions_object_ends_with_it(tmp_path: Path) -> None:
     told = accesses(compiled(ASTRAY, "gcc", "-O2", tmp_path), "work")
     assert {(one.type, one.field) for one in told if one.typed and one.type != "long int"} >= {
         ("struct slab", "free"),
@@ -242,7 +238,7 @@ int main(int argc, char **argv) { struct box *b = calloc(1, sizeof *b); return p
 
 
 @pytest.mark.parametrize("level", ["-O0", "-flto"])
-def test_what_is_made_when_it_is_linked_has_the_types_of_its_source(tmp_path: Path, level: str) -> None:
+def test_link_time_optimised_code_has_its_sources_types(tmp_path: Path, level: str) -> None:
     found = answers(compiled(LINKED, "gcc", level, tmp_path), "parent_of")
     assert "struct box.parent" in found and not any(one.startswith("struct link.") for one in found)
 
@@ -258,7 +254,7 @@ int main(int argc, char **argv) { return failed(argc) + spaces(argv[0]); }
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_the_c_library_s_macros_lead_to_numbers(tmp_path: Path, compiler: str) -> None:
+def test_the_c_librarys_character_macros_load_integers(tmp_path: Path, compiler: str) -> None:
     program = compiled(NUMBERED, compiler, "-O2", tmp_path)
     assert answers(program, "failed") == {"int"}
     assert {one.replace("short unsigned int", "unsigned short") for one in answers(program, "spaces")} >= {

@@ -62,11 +62,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("far", "k", []),
     ],
 )
-def test_a_mask_says_which_bit_fields(program: Path, function: str, field: str, candidates: list[str]) -> None:
+def test_a_mask_selects_bit_fields(program: Path, function: str, field: str, candidates: list[str]) -> None:
     (found,) = [one for one in answers(program, function) if one["type"]]
     assert (found["type"], found["field"], found["candidates"]) == ("struct flags", field, candidates)
 
 
-def test_a_mask_says_which_bit_field_of_an_element(program: Path) -> None:
+def test_a_mask_selects_an_elements_bit_field(program: Path) -> None:
     found = [one for one in answers(program, "row") if one["type"]]
     assert [(one["type"], one["field"], one["candidates"]) for one in found] == [("struct row", "at[].b", [])]

@@ -86,12 +86,12 @@ def told(program: Path, function: str) -> set[str]:
     }
 
 
-def test_an_object_before_another_is_an_element_even_if_pairs_exist(program: Path) -> None:
+def test_an_object_before_another_is_an_element_despite_pairs(program: Path) -> None:
     assert told(program, "add") <= {"struct vm.top", "struct val.t", "struct val.i", "?"}
     assert "struct val.i" in told(program, "add")
 
 
-def test_what_is_put_into_plain_bytes_is_what_a_variable_says(request: pytest.FixtureRequest, program: Path) -> None:
+def test_an_object_in_plain_bytes_has_its_variables_type(request: pytest.FixtureRequest, program: Path) -> None:
     stores = [one for one in accesses(program, "fill") if one.access == "w" and one.size == 8 and one.how != "stack"]
     if request.node.callspec.params["program"][0] == "clang" and len(stores) > 2:
         pytest.skip("no variable is left of the loop's turns that are made one")
@@ -104,7 +104,7 @@ def test_memory_before_a_void_pointer_is_typed_by_the_variable(program: Path) ->
     assert told(program, "release") <= {"struct blk.size", "struct blk.next", "struct blk*", "?"}
 
 
-def test_bytes_are_headers_from_when_they_are_kept_as_such(program: Path) -> None:
+def test_bytes_are_headers_once_stored_as_such(program: Path) -> None:
     found = told(program, "parse")
     assert found >= {"struct eth.type", "struct ip.tos", "struct packet.up.tcp"}
     if len([one for one in accesses(program, "parse") if one.field == "kind"]) == 2 and "unsigned char" not in found:
@@ -112,7 +112,7 @@ def test_bytes_are_headers_from_when_they_are_kept_as_such(program: Path) -> Non
     assert not any(one.startswith("struct eth.") and one != "struct eth.type" for one in found)
 
 
-def test_what_is_loaded_by_an_index_and_followed_is_no_number(program: Path) -> None:
+def test_an_indexed_load_that_is_dereferenced_is_no_integer(program: Path) -> None:
     found = told(program, "costs")
     assert "struct item.id" in found
     assert not any("low" in one or "high" in one for one in found)
@@ -140,14 +140,14 @@ int main(int argc, char **argv)
 
 
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
-def test_what_is_only_declared_is_what_the_function_speaks_of(tmp_path: Path, level: str) -> None:
+def test_an_incomplete_type_is_the_one_the_function_mentions(tmp_path: Path, level: str) -> None:
     program = compiled(OPAQUE, "gcc", level, tmp_path)
     assert {one.type for one in accesses(program, "moved") if one.countable} == {"struct file"}
     for function in ("only", "unspoken"):
         assert {one.type for one in accesses(program, function) if one.countable} == {None}
 
 
-def test_what_is_before_the_characters_of_a_string_is_its_header(program: Path) -> None:
+def test_memory_before_a_strings_characters_is_its_header(program: Path) -> None:
     assert told(program, "used") == {"char", "struct short_head.used", "struct mid_head.used", "struct long_head.used"}
     # Characters that are counted from the end.
     assert told(program, "end_of") == {"char"}

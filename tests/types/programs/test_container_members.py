@@ -53,20 +53,20 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, request.param, "-O2", tmp_path_factory.mktemp("containers"))
 
 
-def test_what_is_wider_than_a_part_is_not_the_next_one_of_several(program: Path) -> None:
+def test_an_access_wider_than_a_member_is_no_next_element(program: Path) -> None:
     for function, member in (("gone", "struct device.queue"), ("done", "struct request.bio")):
         told = {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed}
         assert member in told
         assert not {one for one in told if one.startswith("struct count")}
 
 
-def test_an_index_behind_a_header_is_not_of_further_headers(program: Path) -> None:
+def test_an_index_after_a_header_is_not_of_further_headers(program: Path) -> None:
     told = [f"{one.type}.{one.field}" for one in accesses(program, "visit") if one.typed]
     assert "struct inner.h.parent" in told or "struct head.parent" in told
     assert sum(one.endswith("parent") for one in told) == 1
 
 
-def test_a_header_has_a_number_where_a_node_has_what_leads_somewhere(program: Path) -> None:
+def test_a_header_has_an_integer_where_a_node_has_a_pointer(program: Path) -> None:
     told = [f"{one.type}.{one.field}" for one in accesses(program, "front") if one.typed]
     assert "struct boxed.item" in told
     assert "struct sized.n" not in {f"{one.type}.{one.field}" for one in accesses(program, "in_room")}

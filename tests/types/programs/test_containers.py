@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
-def test_behind_a_part_is_what_is_around_it(compiler: str, level: str, tmp_path: Path) -> None:
+def test_memory_after_a_member_is_its_container(compiler: str, level: str, tmp_path: Path) -> None:
     program = compiled(AROUND, compiler, level, tmp_path)
     found = [one for one in accesses(program, "late") if one.countable]
     assert {one.type for one in found} == {"struct job"}
@@ -71,7 +71,7 @@ def test_behind_a_part_is_what_is_around_it(compiler: str, level: str, tmp_path:
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
-def test_which_part_has_the_virtual_base_is_told_by_the_distance(compiler: str, level: str, tmp_path: Path) -> None:
+def test_the_distance_selects_the_base_with_the_virtual_base(compiler: str, level: str, tmp_path: Path) -> None:
     program = compiled(VIRTUAL, compiler, level, tmp_path)
     found = [one for one in accesses(program, "both") if one.countable]
     written = {(one.type, one.field) for one in found if "w" in one.access}
@@ -80,7 +80,7 @@ def test_which_part_has_the_virtual_base_is_told_by_the_distance(compiler: str, 
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_what_the_last_one_before_an_end_leads_to_is_known(compiler: str, tmp_path: Path) -> None:
+def test_the_pointee_of_the_last_element_before_an_end_is_known(compiler: str, tmp_path: Path) -> None:
     program = compiled(LAST, compiler, "-O2", tmp_path)
     found = {(one.type, one.field) for one in accesses(program, "on_top") if one.countable}
     assert ("struct Cargo", "weight") in found, found
@@ -89,9 +89,7 @@ def test_what_the_last_one_before_an_end_leads_to_is_known(compiler: str, tmp_pa
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
-def test_of_a_union_of_pointers_the_one_is_meant_whose_member_is_called(
-    compiler: str, level: str, tmp_path: Path
-) -> None:
+def test_a_called_member_selects_the_unions_pointer(compiler: str, level: str, tmp_path: Path) -> None:
     program = compiled(CALLED, compiler, level, tmp_path)
     called = [one for one in accesses(program, "value") if "call" in one.insn and one.countable]
     called += [one for one in accesses(program, "value") if "jmp *" in one.insn and one.countable]

@@ -87,7 +87,7 @@ CLASH = (("head", 11, 0, OBJECT), ("tail", 12, 1, OBJECT))
 
 
 @pytest.mark.parametrize("attr", [WITH_REGISTERS, WITH_ADDRESSES])
-def test_different_members_of_one_object_written_on_two_cpus(share: Share, attr: Attr) -> None:
+def test_members_of_one_object_written_on_two_cpus_clash(share: Share, attr: Attr) -> None:
     (one,) = share(*CLASH, attr=attr)
     assert (one["kind"], one["evidence"], one["lines"], one["address"]) == (
         "false sharing",
@@ -122,7 +122,7 @@ def test_false_sharing_takes_one_line_two_threads_and_two_cpus(
     assert len(share(first, second)) == clashes
 
 
-def test_objects_that_share_a_line(share: Share) -> None:
+def test_objects_that_share_a_line_clash(share: Share) -> None:
     (one,) = share(("head", 11, 0, OBJECT), ("head", 12, 1, OBJECT + 16))
     assert (one["kind"], one["several_objects"]) == ("false sharing", True)
 
@@ -137,9 +137,7 @@ def test_one_after_the_other_is_no_clash(share: Share) -> None:
     assert share(*CLASH, apart=True) == []
 
 
-def test_of_threads_that_came_one_after_the_other_no_address_is_asked_for(
-    share: Share, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_one_after_the_other_need_no_addresses(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     known = Recording.data_addresses
 
@@ -154,19 +152,19 @@ def test_of_threads_that_came_one_after_the_other_no_address_is_asked_for(
     assert asked
 
 
-def test_without_addresses_only_types_tell(share: Share) -> None:
+def test_without_addresses_types_are_the_evidence(share: Share) -> None:
     (one,) = share(*CLASH, attr=PLAIN_ONLY)
     assert (one["kind"], one["evidence"], one["line"]) == ("false sharing", "type", 0)
     assert "address" not in one
 
 
-def test_without_addresses_threads_that_do_the_same_are_taken_for_apart(share: Share) -> None:
+def test_without_addresses_equal_threads_are_taken_as_separate(share: Share) -> None:
     both = [(member, thread, thread - 11, OBJECT) for member in ("head", "tail") for thread in (11, 12)]
     assert share(both[0], both[3], attr=PLAIN_ONLY)
     assert share(*both, attr=PLAIN_ONLY) == []
 
 
-def test_processes_take_nothing_from_each_other(share: Share) -> None:
+def test_processes_do_not_clash_with_each_other(share: Share) -> None:
     both = CLASH
     assert share(*both, attr=PLAIN_ONLY, pids=(11, 12)) == []
     assert share(*both, attr=WITH_REGISTERS, pids=(11, 12)) == []
@@ -183,7 +181,7 @@ def test_processes_share_the_memory_of_the_kernel(share: Share) -> None:
 
 
 @pytest.mark.parametrize("attr", [WITH_ADDRESSES, PLAIN_ONLY])
-def test_the_recorded_machine_says_how_long_its_lines_are(share: Share, attr: Attr) -> None:
+def test_the_recorded_machine_gives_the_line_size(share: Share, attr: Attr) -> None:
     far = (("head", 11, 0, OBJECT), ("far", 12, 1, OBJECT))
     assert share(*far, attr=attr, line_size=128) == []
     (one,) = share(*far, attr=attr, line_size=256)
@@ -193,7 +191,7 @@ def test_the_recorded_machine_says_how_long_its_lines_are(share: Share, attr: At
     assert share(*far, attr=attr, line_size=1 << 31) == []
 
 
-def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], share: Share, tmp_path: Path) -> None:
+def test_the_text_names_the_evidence(program: tuple[Path, dict[str, int]], share: Share, tmp_path: Path) -> None:
     share(*CLASH)
     text = CliRunner().invoke(undwarf, ["types", str(tmp_path / "memory.data")]).stdout
     assert "False sharing" in text
@@ -209,7 +207,7 @@ def test_the_text_says_how_it_is_known(program: tuple[Path, dict[str, int]], sha
     assert "False sharing" in page.read_text()
 
 
-def test_loads_and_stores_of_two_events_are_seen_together(program: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
+def test_loads_and_stores_of_two_events_are_combined(program: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
     binary, places = program
     first, second = WITH_ADDRESSES, replace(WITH_ADDRESSES, config=1, ids=[8])
     samples = [

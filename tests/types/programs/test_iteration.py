@@ -81,7 +81,7 @@ def answers(program: Path, function: str) -> set[str]:
     }
 
 
-def test_of_two_members_one_is_chosen_by_a_condition(request: pytest.FixtureRequest, program: Path) -> None:
+def test_a_select_of_two_members_is_one_of_them(request: pytest.FixtureRequest, program: Path) -> None:
     if request.node.callspec.params["program"][1] == "-O0":
         pytest.skip("the members are gone through one by one")
     (told,) = [one for one in accesses(program, "found") if one.candidates]
@@ -89,25 +89,25 @@ def test_of_two_members_one_is_chosen_by_a_condition(request: pytest.FixtureRequ
     assert told.candidates == ("struct tree.left", "struct tree.right")
 
 
-def test_an_array_inside_of_an_element_is_walked_through(program: Path) -> None:
+def test_an_array_in_an_element_is_iterated(program: Path) -> None:
     told = answers(program, "removed")
     assert "struct inode.block[]" in told
     assert "?" not in told
 
 
-def test_elements_are_not_stepped_through_by_more_than_their_array_has(program: Path) -> None:
+def test_strides_do_not_exceed_the_array_of_the_elements(program: Path) -> None:
     told = answers(program, "opened")
     assert {"struct mixer.channels[].gain", "struct channel.gain"} & told
     assert "?" not in told
 
 
-def test_the_second_of_an_array_meets_those_behind_it(program: Path) -> None:
+def test_the_second_element_joins_with_later_ones(program: Path) -> None:
     told = answers(program, "shortest")
     assert {"struct server.current", "struct simulation.servers[].current"} & told
     assert "?" not in told
 
 
-def test_behind_what_ends_the_program_nothing_goes_on(program: Path) -> None:
+def test_a_call_that_exits_has_no_successor(program: Path) -> None:
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
     # Where the call stands apart, as what is not expected to run.
@@ -118,7 +118,7 @@ def test_behind_what_ends_the_program_nothing_goes_on(program: Path) -> None:
     assert [resolver.binary.never_returns(target) for target in calls] == [True]
 
 
-def test_a_switch_stays_in_the_function_and_a_pointer_does_not(program: Path) -> None:
+def test_a_switch_stays_in_the_function_and_a_pointer_call_does_not(program: Path) -> None:
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
     picked, given = (resolver.binary.symbols.address_of_name(name) for name in (b"picked", b"given"))
@@ -130,13 +130,13 @@ def test_a_switch_stays_in_the_function_and_a_pointer_does_not(program: Path) ->
     assert resolver.binary.changed_by(given) is None
 
 
-def test_every_second_element_of_an_array_of_one_that_goes_on_is_one(program: Path) -> None:
+def test_every_second_element_of_a_flexible_array_is_an_element(program: Path) -> None:
     found = [one for one in accesses(program, "apart") if one.type_size > 8 and one.size == 8]
     assert {one.field for one in found if one.type == "struct list"} == {"a[].of"}
     assert {one.type for one in found} <= {"struct list", "struct entry"} and all(one.typed for one in found)
 
 
-def test_words_that_are_copied_by_an_index_in_bytes_are_of_what_is_copied(tmp_path: Path) -> None:
+def test_words_copied_by_a_byte_index_are_of_the_copied_type(tmp_path: Path) -> None:
     """GCC copies so few bytes, of which it is not known how many, by a loop of its own."""
     program = compiled(SOURCE, "gcc", "-O2", tmp_path)
     loops = [one for one in accesses(program, "taken") if "(%rdi,%r" in one.insn and one.insn.startswith("mov (")]

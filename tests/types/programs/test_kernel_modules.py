@@ -92,24 +92,24 @@ def test_a_modules_accesses_have_types(module: Path) -> None:
     assert ("struct inode", "mode", "variable") in found
 
 
-def test_what_a_module_uses_of_others_keeps_its_name(module: Path) -> None:
+def test_a_modules_undefined_symbols_keep_their_names(module: Path) -> None:
     found = {(one["type"], one["field"], one["how"]) for one in every_access(module)}
     assert ("struct stats", "misses", "global") in found
     assert {name for name, _field, _how in found} >= {"struct stats"}
 
 
-def test_per_cpu_variables_of_a_module_and_of_its_kernel(module: Path) -> None:
+def test_per_cpu_variables_of_module_and_kernel_are_found(module: Path) -> None:
     found = {(one["type"], one["field"], one["how"]) for one in every_access(module)}
     assert ("struct stats", "misses", "percpu") in found
     assert ("struct rq", "current", "percpu") in found
 
 
-def test_what_is_loaded_from_a_per_cpu_variable_is_followed(module: Path) -> None:
+def test_a_pointer_loaded_from_a_per_cpu_variable_is_known(module: Path) -> None:
     found = {(one["type"], one["field"]) for one in every_access(module)}
     assert ("struct inode", "next") in found
 
 
-def test_a_pointer_to_a_per_cpu_object_leads_to_this_cpus_copy(module: Path) -> None:
+def test_a_pointer_to_a_per_cpu_object_points_to_this_cpus_copy(module: Path) -> None:
     assert ("struct copy", "left") in {(one["type"], one["field"]) for one in every_access(module)}
 
 
@@ -142,7 +142,7 @@ def test_code_of_a_file_that_is_not_linked_is_relocated(module: Path) -> None:
     assert called == {"find"}
 
 
-def test_bytes_beyond_a_section_are_not_given(module: Path) -> None:
+def test_bytes_beyond_a_section_are_not_read(module: Path) -> None:
     elf = as_linked(ElfFile.open(module))
     code = next(one for one in elf.sections if one.name == ".text")
     assert elf.read(code.address, code.size) is not None
@@ -150,7 +150,7 @@ def test_bytes_beyond_a_section_are_not_given(module: Path) -> None:
     assert elf.read(1 << 40, 1) is None
 
 
-def test_kallsyms_of_one_boot_at_the_addresses_of_the_file() -> None:
+def test_kallsyms_of_one_boot_are_moved_to_the_files_addresses() -> None:
     text = b"ffffffffa1000000 T _text\nffffffffa1000100 T vfs_read\nffffffffc0000000 t hook\t[ext4]\n"
     text += b"0000000000001000 A cpu\n"
     table, _why = table_of_kallsyms(text)
@@ -162,7 +162,7 @@ def test_kallsyms_of_one_boot_at_the_addresses_of_the_file() -> None:
     assert found.address_of_name(b"cpu") is None
 
 
-def test_symbols_of_another_boot_are_moved_to_this_one_first() -> None:
+def test_symbols_of_another_boot_are_moved_to_this_boots() -> None:
     text = b"ffffffffa1000000 T _text\nffffffffa1000100 T vfs_read\n"
     table, _why = table_of_kallsyms(text)
     assert table is not None
@@ -191,12 +191,12 @@ def test_a_drawn_type_has_no_weights(module: Path) -> None:
     assert "%" not in result.stdout
 
 
-def test_a_type_that_does_not_exist_is_told(module: Path) -> None:
+def test_a_type_that_does_not_exist_is_an_error(module: Path) -> None:
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(module), "--type", "nothing"])
     assert "no type named 'nothing'" in f"{result.output}{result.exception}"
 
 
-def test_a_type_of_the_running_kernel_by_its_btf() -> None:
+def test_a_type_of_the_running_kernel_is_drawn_from_btf() -> None:
     path = Path("/sys/kernel/btf/vmlinux")
     if not path.is_file():
         pytest.skip("this kernel has no BTF")

@@ -74,7 +74,7 @@ def ask(programs: dict[str, Path]) -> Ask:
     return answers
 
 
-def test_without_hitting_limits_all_is_known(ask: Ask) -> None:
+def test_within_the_limits_all_types_are_known(ask: Ask) -> None:
     for level in ("-O0", "-O2"):
         found, defects = ask(level)
         assert {one.type for one in found if one.how not in ("spill", "variable", "tracking", "table")} <= {
@@ -92,7 +92,7 @@ def assert_fewer(found: list[Access], whole: list[Access]) -> None:
 
 
 @pytest.mark.parametrize("limit", ["flow_visits", "flow_words"])
-def test_a_function_too_tangled_is_counted_and_nothing_of_it_guessed(ask: Ask, limit: str) -> None:
+def test_a_function_past_the_limit_is_counted_and_not_guessed(ask: Ask, limit: str) -> None:
     found, defects = ask("-O2", **{limit: 0})
     assert [defect.kind for defect in defects] == ["function too tangled to follow"]
     assert_fewer(found, ask("-O2")[0])
@@ -104,41 +104,41 @@ def test_stack_slots_past_the_limit_are_not_followed(ask: Ask) -> None:
     assert_fewer(found, ask("spilled")[0])
 
 
-def test_functions_with_too_many_instructions(ask: Ask) -> None:
+def test_functions_with_too_many_bytes_have_no_types(ask: Ask) -> None:
     found, _defects = ask(function_bytes=8)
     # Behind its end there is no function.
     assert {one.reason for one in found} - {"no function here"} == {"function too large"}
     assert "key" in {one.field for one in ask()[0]}
 
 
-def test_members_past_the_limit(ask: Ask) -> None:
+def test_members_past_the_limit_are_left_out(ask: Ask) -> None:
     found, defects = ask(type_members=1)
     assert "too many members" in {defect.kind for defect in defects}
     assert not {one.field for one in found} & {"key", "at[].c", "at"}
     assert {"key", "at[].c"} <= {one.field for one in ask()[0]}
 
 
-def test_typedefs_past_the_depth(ask: Ask) -> None:
+def test_typedefs_past_the_depth_are_left_out(ask: Ask) -> None:
     found, defects = ask(type_depth=3)
     assert "typedef of itself" in {defect.kind for defect in defects}
     assert "at[].c" not in {one.field for one in found}
     assert "at[].c" in {one.field for one in ask()[0]}
 
 
-def test_members_that_are_gone_through(ask: Ask) -> None:
+def test_visited_members_are_limited(ask: Ask) -> None:
     found, _defects = ask(type_steps=1)
     assert "at[].c" not in {one.field for one in found}
     assert "at[].c" in {one.field for one in ask()[0]}
 
 
-def test_types_past_the_limit(ask: Ask) -> None:
+def test_types_past_the_limit_are_left_out_and_counted(ask: Ask) -> None:
     found, defects = ask(types=3)
     assert "too many types" in {defect.kind for defect in defects}
     assert "at[].c" not in {one.field for one in found}
     assert "at[].c" in {one.field for one in ask()[0]}
 
 
-def test_absurd_arrays_and_types_in_circles(tmp_path: Path) -> None:
+def test_absurd_arrays_and_circular_types_end(tmp_path: Path) -> None:
     binary = build(tmp_path, ABSURD, "absurd.c", "-O2", "-w")
     defects = Defects()
     resolver = open_resolver(ElfFile.open(binary), defects=defects)

@@ -83,7 +83,7 @@ def test_members_have_latencies_levels_and_the_access_the_hardware_saw(made: tup
     assert (far["level_known"], far["missed"], far["loads"], far["stores"]) == (1000, 0, 2000, 1000)
 
 
-def test_columns_of_what_was_recorded(made: tuple[Path, Path]) -> None:
+def test_recorded_fields_are_columns(made: tuple[Path, Path]) -> None:
     text = run("types", "--type", "wide", made[1])
     row = next(line for line in text.splitlines() if line.split()[-3:] == ["hot", "long", "int"])
     assert row.split()[:5] == ["66.67%", "50.00%", "16.67%", "121.3", "50.00%"]
@@ -102,7 +102,7 @@ def rows(path: Path, keys: str) -> dict[tuple[str, ...], int]:
     return {tuple(row[key] for key in keys.split(",")): row["self"] for row in event["rows"]}
 
 
-def test_sort_keys_of_the_data_source(made: tuple[Path, Path]) -> None:
+def test_sort_keys_show_the_data_source(made: tuple[Path, Path]) -> None:
     found = rows(made[1], "typeoff,mem,snoop,tlb,locked,blocked")
     assert found["struct wide +0 (hot)", "L3 miss", "HitM", "L2 hit", "No", "N/A"] == 1000
     assert found["struct wide +0 (hot)", "L1 hit", "N/A", "N/A", "Yes", "N/A"] == 1000
@@ -110,7 +110,7 @@ def test_sort_keys_of_the_data_source(made: tuple[Path, Path]) -> None:
     assert sum(found.values()) == 6000
 
 
-def test_sort_keys_of_latencies_and_pages(made: tuple[Path, Path]) -> None:
+def test_sort_keys_show_latencies_and_pages(made: tuple[Path, Path]) -> None:
     assert rows(made[1], "local_ins_lat,ins_lat,local_retire_lat") == {("7", "42", "2"): 6000}
     assert rows(made[1], "local_weight")[("300",)] == 1000
     assert parse_keys("symbol_iaddr,local_p_stage_cyc,p_stage_cyc") == ("sym", "local_retire_lat", "retire_lat")
@@ -118,7 +118,7 @@ def test_sort_keys_of_latencies_and_pages(made: tuple[Path, Path]) -> None:
     assert rows(made[1], "phys_daddr") == {("[.] 0x0000000012345000",): 5000, ("N/A",): 1000}
 
 
-def test_sort_keys_of_the_data_address(made: tuple[Path, Path]) -> None:
+def test_sort_keys_show_the_data_address(made: tuple[Path, Path]) -> None:
     binary, data = made
     found = rows(data, "symbol_daddr,dso_daddr")
     # No mapping of data was recorded: the place of the code says where the file's data is.
@@ -128,7 +128,7 @@ def test_sort_keys_of_the_data_address(made: tuple[Path, Path]) -> None:
     assert rows(data, "dcacheline")[("[.] 0x00007f0000001000",)] == 1000
 
 
-def test_what_was_not_recorded_is_told(tmp_path: Path) -> None:
+def test_a_field_that_was_not_recorded_is_an_error(tmp_path: Path) -> None:
     data = tmp_path / "plain.data"
     b, attr = Build(), Attr(sample_type=PLAIN)
     data.write_bytes(b.file([attr], [b.comm(attr, b"program"), b.sample(attr)]))

@@ -51,7 +51,7 @@ def test_a_kernels_canary_is_no_data_of_its_own(tmp_path: Path, run: Run) -> Non
     assert [one["field"] for one in event["instructions"]] == ["canary"]
 
 
-def test_two_processes_say_what_one_does(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_give_the_same_as_one(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"t{k}" for k in range(12)]
     source = "".join(
         f"struct {name} {{ long a; char gap[{8 * k + 8}]; int b; }};\n"
@@ -109,7 +109,7 @@ def test_compressed_sections_are_unpacked_by_a_thread(
     assert threading.current_thread().name not in unpacked
 
 
-def test_what_touches_no_memory_is_apart_and_with_skid_inferred(tmp_path: Path, run: Run) -> None:
+def test_samples_without_memory_access_are_apart_or_inferred(tmp_path: Path, run: Run) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     at_next = place(binary, "walk", "struct node", "next", "r")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--json", "--at", "0"])
@@ -199,7 +199,7 @@ def test_a_type_is_drawn_with_holes_and_cache_lines(tmp_path: Path, run: Run) ->
     assert far_apart["functions"] == {"work": 1.0}
 
 
-def test_advice_on_a_layout_vanishes_when_it_is_followed(tmp_path: Path, run: Run) -> None:
+def test_advice_on_a_layout_disappears_once_followed(tmp_path: Path, run: Run) -> None:
     source = WIDE.replace("long hot; char gap[120]; long far;", "long hot; long far; char gap[120];")
     binary = build(tmp_path, source, "near.c", "-O1")
     hot = place(binary, "work", "struct wide", "hot", "w")
@@ -223,14 +223,14 @@ def test_members_that_one_line_may_hold_are_not_called_far_apart(tmp_path: Path,
     assert event["spread"] == []
 
 
-def test_code_shows_what_each_instruction_touches(tmp_path: Path, run: Run) -> None:
+def test_code_shows_what_each_instruction_accesses(tmp_path: Path, run: Run) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     at_key = place(binary, "walk", "struct node", "key", "r")
     text = run("--code", recording(tmp_path, binary, [(at_key, 0, 2)]))
     assert any("struct node (key)" in line and "walk" in line for line in text.splitlines())
 
 
-def test_a_type_nobody_touches_is_told(tmp_path: Path) -> None:
+def test_a_type_without_accesses_is_an_error(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     data = recording(tmp_path, binary, [(place(binary, "walk", "struct node", "key", "r"), 0, 2)])
     result = CliRunner().invoke(undwarf, ["types", "--type", "no_such", str(data)])
@@ -238,7 +238,7 @@ def test_a_type_nobody_touches_is_told(tmp_path: Path) -> None:
     assert "no_such" in str(result.exception or result.output)
 
 
-def test_a_typedef_is_the_type_it_names_not_what_has_its_letters(tmp_path: Path, run: Run) -> None:
+def test_a_typedef_is_the_type_it_names(tmp_path: Path, run: Run) -> None:
     source = """
     typedef struct node { struct node *next; long key; } Nod;
     struct Nodule { long many; };
@@ -262,7 +262,7 @@ def test_a_typedef_is_the_type_it_names_not_what_has_its_letters(tmp_path: Path,
     assert "struct node" in page.read_text()
 
 
-def test_what_an_assembler_made_has_no_types(tmp_path: Path, run: Run) -> None:
+def test_assembly_has_no_types(tmp_path: Path, run: Run) -> None:
     source = """
     asm(".globl quick; .type quick, @function; quick: movq (%rdi), %rax; ret; .size quick, .-quick");
     long quick(long *p);
@@ -275,7 +275,7 @@ def test_what_an_assembler_made_has_no_types(tmp_path: Path, run: Run) -> None:
     assert event["untyped"] == {"no types for this function": 3000}
 
 
-def test_files_of_which_nothing_is_told_are_named(tmp_path: Path, run: Run) -> None:
+def test_files_without_types_are_named(tmp_path: Path, run: Run) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     at_key = place(binary, "walk", "struct node", "key", "r")
     subprocess.run(["strip", "-g", binary], check=True)
@@ -290,7 +290,7 @@ def test_files_of_which_nothing_is_told_are_named(tmp_path: Path, run: Run) -> N
     assert f"({binary.name})" in page.read_text() and "→ install the debug file" in page.read_text()
 
 
-def test_code_without_types_touches_data_or_not(tmp_path: Path, run: Run) -> None:
+def test_code_without_types_has_memory_accesses_or_none(tmp_path: Path, run: Run) -> None:
     source = """
     asm(".globl quick; .type quick, @function; quick: movq (%rdi), %rax; addq $1, %rax; push %rax; pop %rax; ret;"
         ".size quick, .-quick");
@@ -312,7 +312,7 @@ def test_code_without_types_touches_data_or_not(tmp_path: Path, run: Run) -> Non
     assert event["untyped"] == {"no DWARF and no BTF": 6000}
 
 
-def test_of_code_that_is_not_at_hand_nothing_is_claimed(tmp_path: Path, run: Run) -> None:
+def test_of_missing_code_nothing_is_claimed(tmp_path: Path, run: Run) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     data = recording(tmp_path, binary, [(place(binary, "walk", "struct node", "key", "r"), 0, 2)])
     binary.unlink()
@@ -345,7 +345,7 @@ def test_reports_sort_by_type_offset_and_cache_line(tmp_path: Path) -> None:
     }
 
 
-def test_stacks_can_begin_with_the_type_and_the_member(tmp_path: Path) -> None:
+def test_stacks_can_start_with_type_and_member(tmp_path: Path) -> None:
     binary = build(tmp_path, WIDE, "wide.c", "-O2")
     hot = place(binary, "work", "struct wide", "hot", "w")
     data = recording(tmp_path, binary, [(hot, 0, 3)])

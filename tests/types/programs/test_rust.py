@@ -118,7 +118,7 @@ def _numbers(row: list[str]) -> tuple[int, int]:
     return int(row[0], 16), int(row[1], 16)
 
 
-def test_a_closures_captured_variables_are_parts_of_one_structure(tmp_path: Path) -> None:
+def test_a_closures_captured_variables_are_members(tmp_path: Path) -> None:
     said = answers(tmp_path, "0", "extend_trusted", "closure")
     environment = {one["field"] for one in said if str(one["type"]).split("<")[0].endswith("{closure_env#0}")}
     assert {"ptr", "local_len.local_len"} <= environment
@@ -143,7 +143,7 @@ def test_a_discriminant_in_a_capacity_is_the_discriminant(tmp_path: Path, level:
 
 
 @pytest.mark.parametrize("level", ["0", "2"])
-def test_a_pointer_that_may_be_none_is_a_pointer(tmp_path: Path, level: str) -> None:
+def test_an_optional_pointer_is_a_pointer(tmp_path: Path, level: str) -> None:
     said = answers(tmp_path, level, " chained")
     begin = {
         (one["field"], tuple(one["candidates"])) for one in said if one["type"] == "made::Link" and not one["offset"]
@@ -151,13 +151,13 @@ def test_a_pointer_that_may_be_none_is_a_pointer(tmp_path: Path, level: str) -> 
     assert begin == {("next.Some.__0", ())}
 
 
-def test_bytes_that_are_exchanged_are_of_what_variables_say_is_there(tmp_path: Path) -> None:
+def test_swapped_bytes_have_the_variables_type(tmp_path: Path) -> None:
     said = answers(tmp_path, "2", "exchanged")
     assert said
     assert {str(one["type"]) for one in said if one["how"] != "stack"} <= {"made::Agent", "made::Speed"}
 
 
-def test_nodes_that_are_being_made_are_nodes(tmp_path: Path) -> None:
+def test_nodes_under_construction_are_nodes(tmp_path: Path) -> None:
     said = answers(tmp_path, "2", "btree")
     names = {str(one["type"]) for one in said}
     assert any("LeafNode<" in name for name in names)
@@ -165,7 +165,7 @@ def test_nodes_that_are_being_made_are_nodes(tmp_path: Path) -> None:
     assert not wrapped
 
 
-def test_inner_nodes_go_on_behind_the_leaf_they_begin_with(tmp_path: Path) -> None:
+def test_inner_nodes_continue_after_their_leaf(tmp_path: Path) -> None:
     said = answers(tmp_path, "2", "dying_next")
     inner = [one for one in said if "InternalNode<" in str(one["type"]) and "edges" in one["field"]]
     assert inner
@@ -185,7 +185,7 @@ def graph_of_slice() -> tuple[TypeGraph, int, int, int]:
     return graph, number, fat, graph.add(TypeRecord(Kind.ARRAY, target=character, count=66))
 
 
-def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
+def test_a_split_aggregates_part_is_its_member() -> None:
     graph, number, fat, _array = graph_of_slice()
     whole = Place("v", fat, PlaceKind.MEMORY, 7, 40, 0, 100, 8, 8)
     part = Place("len", number, PlaceKind.MEMORY, 7, 40, 0, 100)
@@ -197,7 +197,7 @@ def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
         assert taken_apart(tracker, 8, part, 0) == expected
 
 
-def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
+def test_a_reference_to_a_members_pointee_is_that_member() -> None:
     graph, _number, fat, _array = graph_of_slice()
     character = graph.target(graph.members(fat)[0].type)
     whole = Place("v", fat, PlaceKind.MEMORY, 7, 40, 0, 100)
@@ -209,7 +209,7 @@ def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
         assert taken_apart(tracker, 8, part, 0) == (expected or part, 0)
 
 
-def test_a_reference_to_what_begins_an_object_is_the_part_that_leads_there() -> None:
+def test_a_reference_to_an_objects_start_is_its_pointer_member() -> None:
     graph, number, _fat, _array = graph_of_slice()
     inner = graph.add(TypeRecord(Kind.STRUCT, "Vec", 8, members=(Member("len", 0, 8, 0, 0, number),)))
     outer = graph.add(TypeRecord(Kind.STRUCT, "String", 8, members=(Member("vec", 0, 8, 0, 0, inner),)))
@@ -229,14 +229,14 @@ def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
     assert not is_of_smaller(graph, array, 1)
 
 
-def test_what_is_allocated_is_what_a_vector_holds(tmp_path: Path) -> None:
+def test_an_allocation_has_its_vectors_element_type(tmp_path: Path) -> None:
     found = [one for one in answers(tmp_path, "3", "four") if one["access"] == "w" and "%rsp" not in one["insn"]]
     told = {one["type"] for one in found if one["how"] not in ("stack", "spill")}
     assert any(t and t.endswith("Point") for t in told)
     assert None not in told
 
 
-def test_what_was_made_for_several_types_is_told_without_them(tmp_path: Path) -> None:
+def test_merged_generic_functions_have_no_type_arguments(tmp_path: Path) -> None:
     said = [one for one in answers(tmp_path, "2", "grow_one", "17h") if one["type"] is not None]
     assert {one["field"] for one in said} >= {"cap.__0"}
     assert not any("Point" in one["type"] or "Cell" in one["type"] for one in said)
@@ -256,12 +256,12 @@ def test_merged_functions_have_several_symbols_of_rust(names: list[bytes], merge
     assert is_merged(names) == merged
 
 
-def test_what_a_generic_function_does_with_its_types_is_told_of_them(tmp_path: Path) -> None:
+def test_a_generic_functions_accesses_have_its_type_arguments(tmp_path: Path) -> None:
     said = answers(tmp_path, "2", "pushed", "17h")
     assert any(one["field"] == "len" and "Vec<made::Point" in str(one["type"]) for one in said)
 
 
-def test_a_merged_functions_own_types_are_not_told() -> None:
+def test_a_merged_functions_own_types_are_left_out() -> None:
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "u64", 8, keyword=""))
     inner = graph.add(TypeRecord(Kind.STRUCT, "Inner", 8, members=(Member("cap", 0, 8, 0, 0, number),)))
@@ -278,7 +278,7 @@ def test_a_merged_functions_own_types_are_not_told() -> None:
     assert told(inner, "Inner", 0) == ("Inner", 0, "")
 
 
-def test_a_function_that_touches_what_it_was_made_for_depends_on_it() -> None:
+def test_a_function_that_accesses_its_type_argument_depends_on_it() -> None:
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "u64", 8, keyword=""))
     inner = graph.add(TypeRecord(Kind.STRUCT, "Inner", 8, members=(Member("cap", 0, 8, 0, 0, number),)))

@@ -48,7 +48,7 @@ def _rows(folder: Path, binary: Path, places: list[int]) -> list[tuple[str, list
     return sorted(rows[0])
 
 
-def test_same_name_and_size_but_other_members(tmp_path: Path) -> None:
+def test_types_of_one_name_with_other_members_have_own_rows(tmp_path: Path) -> None:
     (tmp_path / "second.c").write_text(SECOND)
     binary = build(tmp_path, FIRST, "first.c", "-O2", str(tmp_path / "second.c"))
     nameless = "struct (anonymous)"
@@ -75,7 +75,7 @@ def test_same_name_and_size_but_other_members(tmp_path: Path) -> None:
     assert page.read_text().count("<h2 ") == 2
 
 
-def test_the_same_type_of_two_units_is_one(tmp_path: Path) -> None:
+def test_the_same_type_of_two_units_has_one_row(tmp_path: Path) -> None:
     (tmp_path / "second.c").write_text(SECOND_OF_BOTH)
     binary = build(tmp_path, FIRST_OF_BOTH, "first.c", "-O2", str(tmp_path / "second.c"))
     places = [place(binary, function, "struct both", "b", "rw") for function in ("walk", "other")]

@@ -97,7 +97,7 @@ def shown(data: Path, *options: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("options", [(), ("--skid",)])
-def test_the_instruction_after_a_breakpoint_is_not_what_was_watched(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_the_instruction_after_a_watched_access_is_not_charged(tmp_path: Path, options: tuple[str, ...]) -> None:
     # Not optimised, so that each line begins with a load from the frame.
     binary = build(tmp_path, SERVE, "serve.c", "-O0")
     store = place(binary, "serve", "struct stats", "count", "w")
@@ -131,7 +131,9 @@ def test_watchpoints_of_aarch64_stop_at_the_access(tmp_path: Path, machine: str,
 
 
 @pytest.mark.parametrize(("config", "name"), [(0, "a timer"), (2, "page faults"), (6, "major faults")])
-def test_faults_are_at_what_has_faulted(behind: tuple[Path, int], tmp_path: Path, config: int, name: str) -> None:
+def test_faults_are_charged_to_the_faulting_access(
+    behind: tuple[Path, int], tmp_path: Path, config: int, name: str
+) -> None:
     binary, after = behind
     faults = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=config, ids=[7], size=128)
     (event,) = shown(memory_recording(tmp_path, binary, [{"ip": after, "ident": 7, "misc": 2}], faults), "--skid")

@@ -51,7 +51,7 @@ def test_members_of_a_list_are_found(tmp_path: Path, compiler: str, level: str) 
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_where_only_lines_are_described_there_are_no_types(tmp_path: Path, compiler: str) -> None:
+def test_line_tables_alone_have_no_types(tmp_path: Path, compiler: str) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2", "-g1", compiler=compiler)
     found = [one for one in answers(binary, "walk") if one["how"] not in ("stack", "spill")]
     assert not any(one["type"] for one in found)
@@ -59,14 +59,14 @@ def test_where_only_lines_are_described_there_are_no_types(tmp_path: Path, compi
     assert {one["reason"] for one in found} - {"no variable at this address"} == {"no types for this function"}
 
 
-def test_of_the_members_of_a_bit_field_all_are_named(tmp_path: Path) -> None:
+def test_all_bit_fields_of_a_unit_are_candidates(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     stored = [one for one in answers(binary, "walk") if one["field"].startswith("tail[]")]
     assert stored
     assert all(set(one["candidates"]) == {"tail[].low", "tail[].high"} for one in stored)
 
 
-def test_an_address_within_an_instruction_has_the_reason(tmp_path: Path) -> None:
+def test_an_address_within_an_instruction_has_a_reason(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O2")
     start, _size = function_of(binary, "main")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", f"{start + 1:x}", "--json"])
@@ -75,7 +75,7 @@ def test_an_address_within_an_instruction_has_the_reason(tmp_path: Path) -> None
     assert one["reason"] == "not the begin of an instruction"
 
 
-def test_a_binary_without_types_is_told(tmp_path: Path) -> None:
+def test_a_binary_without_types_is_an_error(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-g0")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", "1000"])
     assert result.exit_code != 0
@@ -143,7 +143,7 @@ def touched(binary: Path, name: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
-def test_what_cxx_inherits_refers_to_and_contains(tmp_path: Path, level: str) -> None:
+def test_cxx_bases_references_and_containers_have_types(tmp_path: Path, level: str) -> None:
     binary = build(tmp_path, CONTAINERS, "containers.cc", level, compiler="g++")
     total = touched(binary, "_Z5totalRKSt6vectorI4ItemSaIS0_EE")
     assert ("struct Item", "weight") in total or level == "-O0"
@@ -155,7 +155,7 @@ def test_what_cxx_inherits_refers_to_and_contains(tmp_path: Path, level: str) ->
 
 
 @pytest.mark.parametrize("level", ["0", "2"])
-def test_slices_vectors_trees_and_enums_of_rust(tmp_path: Path, level: str) -> None:
+def test_rust_slices_vectors_trees_and_enums_have_types(tmp_path: Path, level: str) -> None:
     if shutil.which("rustc") is None:
         pytest.skip("no rustc")
     (tmp_path / "world.rs").write_text(RUST)
@@ -172,7 +172,7 @@ def test_slices_vectors_trees_and_enums_of_rust(tmp_path: Path, level: str) -> N
         assert ("u32", "") in touched(made, "rows")
 
 
-def test_a_kernel_is_told_by_its_per_cpu_variables(tmp_path: Path) -> None:
+def test_a_kernel_is_recognised_by_its_per_cpu_variables(tmp_path: Path) -> None:
     source = """
     __attribute__((section(".data..percpu"))) long mine;
     long guard(void) { long x; __asm__("movq %%gs:40, %0" : "=r"(x)); return x; }
@@ -211,7 +211,7 @@ int main() { Both b; Point p; Either e; e.point = made(&p, 1); return b.get() + 
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
-def test_virtual_bases_placement_and_pointers_in_unions(tmp_path: Path, level: str) -> None:
+def test_virtual_bases_placement_new_and_union_pointers_are_typed(tmp_path: Path, level: str) -> None:
     binary = build(tmp_path, CLASSES, "classes.cc", level, compiler="g++")
 
     def said(name: str) -> set[str]:
@@ -243,7 +243,7 @@ extern "C" int vague(void) { Vague both; filled(&both); return ((Right &)both).s
 
 
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
-def test_virtual_bases_of_what_is_in_the_frame_are_said_by_tables(tmp_path: Path, level: str) -> None:
+def test_virtual_bases_of_frame_objects_are_found_by_vtables(tmp_path: Path, level: str) -> None:
     binary = build(tmp_path, IN_FRAME, "frame.cc", level, "-shared", "-fPIC", compiler="clang++")
 
     def said(name: str) -> list[str]:
@@ -270,7 +270,7 @@ moving *make() { return new car; }
 """
 
 
-def test_a_thunk_is_given_a_part_of_its_object(tmp_path: Path) -> None:
+def test_a_thunk_takes_a_base_of_its_object(tmp_path: Path) -> None:
     binary = build(tmp_path, THUNK, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler="clang++")
     moved = [one for one in answers(binary, "_ZThn16_N3car4moveEl") if one["how"] != "stack"]
     assert {(one["type"], one["field"]) for one in moved} == {
@@ -295,7 +295,7 @@ long rounds(int n) { board *b = new board{}; keep("board", n); b->rounds += n; k
 """
 
 
-def test_what_is_allocated_is_what_a_variable_says_later(tmp_path: Path) -> None:
+def test_an_allocation_has_its_later_variables_type(tmp_path: Path) -> None:
     binary = build(tmp_path, ALLOCATED, "new.cpp", "-O2", "-shared", "-fPIC", compiler="g++")
     written = [one for one in answers(binary, "_Z4manyi") if one["access"] == "w" and "(%rsp)" not in one["insn"]]
     told = {(one["type"], one["field"]) for one in written if one["how"] != "stack"}
@@ -318,7 +318,7 @@ node *make() { return new file; }
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_a_thunk_is_given_a_virtual_base_of_its_object(tmp_path: Path, compiler: str) -> None:
+def test_a_thunk_takes_a_virtual_base_of_its_object(tmp_path: Path, compiler: str) -> None:
     binary = build(tmp_path, VIRTUAL_THUNK, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler=compiler)
     told = [one for one in answers(binary, "_ZTv0_n24_N4file6weightEv") if one["how"] not in ("stack", "table")]
     assert {("struct file", "reads"), ("struct file", "uses"), ("struct file", "size"), ("struct node", "id")} <= {
@@ -348,7 +348,7 @@ int main(int argc, char **) {
 
 
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
-def test_what_units_of_one_type_say_is_what_others_would(tmp_path: Path, version: str) -> None:
+def test_one_types_units_agree(tmp_path: Path, version: str) -> None:
     told = []
     for flags in ((), ("-fdebug-types-section",)):
         binary = build(tmp_path, ONE_TYPE_A_UNIT, "wolf.cpp", "-O2", version, *flags, compiler="g++")
@@ -379,7 +379,7 @@ node *make() { return new whole; } cell *other() { return new whole; }
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_a_thunk_is_given_the_virtual_base_that_declares_the_method(tmp_path: Path, compiler: str) -> None:
+def test_a_thunk_takes_the_virtual_base_of_its_method(tmp_path: Path, compiler: str) -> None:
     binary = build(tmp_path, TWO_BASES, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler=compiler)
     for thunk, expected in (
         ("_ZTv0_n32_NK3zoo5whole6weightEv", {("struct zoo::whole", "uses"), ("struct zoo::node", "id[]")}),
@@ -398,7 +398,7 @@ def test_a_thunk_is_given_the_virtual_base_that_declares_the_method(tmp_path: Pa
         ("_ZTv0_n_N3car4moveEl", None),
     ],
 )
-def test_names_of_thunks_of_virtual_bases(name: str, method: tuple[str, int] | None) -> None:
+def test_names_of_virtual_thunks_give_the_method_and_offset(name: str, method: tuple[str, int] | None) -> None:
     assert virtual_thunk_of(name) == method
 
 
@@ -411,7 +411,7 @@ def test_names_of_thunks_of_virtual_bases(name: str, method: tuple[str, int] | N
         ("_ZN3car4moveEl", None),
     ],
 )
-def test_names_of_thunks(name: str, method: tuple[str, int] | None) -> None:
+def test_names_of_thunks_give_the_method_and_offset(name: str, method: tuple[str, int] | None) -> None:
     assert thunk_of(name) == method
 
 
@@ -436,7 +436,7 @@ int main(int argc, char **argv) { return (int)use(pair(argc)); }
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_an_object_without_a_name_is_known_by_what_is_inlined_for_it(tmp_path: Path, compiler: str) -> None:
+def test_an_unnamed_object_is_typed_by_inlined_methods(tmp_path: Path, compiler: str) -> None:
     binary = build(tmp_path, NAMELESS, "nameless.cpp", "-O2", compiler=compiler)
     found = {(one["type"], one["field"], one["how"]) for one in answers(binary, "main") if one["how"] == "variable"}
     # What is stored before the compiler says where `this` is stays unknown.

@@ -75,7 +75,7 @@ def server(tmp_path: Path) -> tuple[Path, Path]:
     return binary, recording(tmp_path, binary, [(taken, 0, 3), (opened, 0, 1)])
 
 
-def test_how_much_is_inferred_is_told_in_few_words() -> None:
+def test_the_share_of_inferred_types_is_summarised() -> None:
     assert advice.inferred_text(counts(100)) == ""
     assert advice.inferred_text(counts(100, inferred=84, consumed=84)) == "84% inferred (high)"
     assert advice.inferred_text(counts(100, inferred=61)) == "61% inferred (low)"
@@ -117,7 +117,7 @@ def instruction(field: str) -> InstructionRow:
     return InstructionRow("market::find(unsigned long) const", "/usr/bin/market", access, counts(100))
 
 
-def test_an_instruction_keeps_its_member_and_file_where_its_type_is_long() -> None:
+def test_a_long_type_name_leaves_space_for_member_and_file() -> None:
     found = data(row(LONG, counts(100)), instructions=(instruction("_M_storage.first"),))
     for width in (None, 120):
         (line,) = (one for one in shown(found, types_code.write_code, width=width) if "0x1b79" in one)
@@ -126,7 +126,7 @@ def test_an_instruction_keeps_its_member_and_file_where_its_type_is_long() -> No
         assert width is None or len(line) <= width
 
 
-def test_a_drawing_opens_an_arrays_element_once_and_counts_elements(server: tuple[Path, Path]) -> None:
+def test_a_drawing_expands_one_element_and_counts_them(server: tuple[Path, Path]) -> None:
     text = call("--type", "server", server[1]).stdout
     lines = [line.split() for line in text.splitlines()]
     assert ["80", "4", "open:1", "or", "busy", "unsigned", "int"] in [line[3:] for line in lines if len(line) > 9]
@@ -138,7 +138,7 @@ def test_a_drawing_opens_an_arrays_element_once_and_counts_elements(server: tupl
     assert "; shares below are of that" in text.splitlines()[0]
 
 
-def test_arrays_are_not_opened_where_nothing_is_touched_in_them(server: tuple[Path, Path]) -> None:
+def test_arrays_without_accesses_are_not_expanded(server: tuple[Path, Path]) -> None:
     lines = call("--binary", server[0], "--type", "server").stdout.splitlines()
     assert any("queues  struct queue[3]" in line for line in lines)
     assert any("[2][5]" in line for line in lines)
@@ -165,7 +165,7 @@ def test_a_page_shows_types_without_members() -> None:
     assert sink.getvalue().count("<h2") == 2
 
 
-def test_list_and_page_say_what_helps_where_samples_touch_nothing(tmp_path: Path) -> None:
+def test_list_and_page_advise_if_no_sample_has_a_type(tmp_path: Path) -> None:
     binary = build(tmp_path, QUEUES, "queues.c", "-O1")
     taken = place(binary, "take", "struct server", "queues[].taken", "rw")
     said = "events that are not precise stop after the access: see --skid"
@@ -228,7 +228,7 @@ def test_a_shell_completes_types_that_an_earlier_run_found(
     assert completed("--binary", str(server[0]), "--type", "") == []
 
 
-def test_a_base_without_members_takes_no_room_and_is_no_candidate() -> None:
+def test_an_empty_base_takes_no_space_and_is_no_candidate() -> None:
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "long", 8))
     empty = graph.add(TypeRecord(Kind.STRUCT, "tag", 1))
@@ -264,7 +264,7 @@ def test_an_array_of_itself_is_drawn() -> None:
     assert "all" in sink.getvalue()
 
 
-def test_a_mistyped_name_is_answered_with_what_is_like_it() -> None:
+def test_a_mistyped_name_gets_similar_names() -> None:
     found = data(row("struct queue", counts(9)), row("struct market::Order", counts(1)))
     with pytest.raises(UsageError) as raised:
         drawing.find_types(found, "Odrer")
@@ -282,7 +282,9 @@ def test_a_mistyped_name_is_answered_with_what_is_like_it() -> None:
 
 
 @pytest.mark.parametrize(("way", "other"), [("--html", "--json"), ("--html", "--code"), ("--type", "--code")])
-def test_what_would_be_left_out_is_told(server: tuple[Path, Path], tmp_path: Path, way: str, other: str) -> None:
+def test_options_that_would_be_ignored_are_errors(
+    server: tuple[Path, Path], tmp_path: Path, way: str, other: str
+) -> None:
     page = tmp_path / "page.html"
     done = call(way, page if way == "--html" else "server", other, server[1])
     assert isinstance(done.exception, UsageError)
@@ -290,7 +292,7 @@ def test_what_would_be_left_out_is_told(server: tuple[Path, Path], tmp_path: Pat
     assert not page.exists()
 
 
-def test_files_that_are_no_lists_of_addresses_or_of_types_are_told(server: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_that_are_no_address_or_type_lists_are_errors(server: tuple[Path, Path], tmp_path: Path) -> None:
     program = server[0]
     for arguments, said in (
         (("--binary", program, "--at", f"@{tmp_path}/nothing"), ("cannot read", "No such file", "--at 1500")),

@@ -73,7 +73,7 @@ def test_a_copy_past_a_member_is_no_copy_of_two_members(program: Path) -> None:
         assert not any(one.startswith("struct text") for one in told(program, function))
 
 
-def test_where_an_address_is_stored_no_number_with_a_point_is(program: Path) -> None:
+def test_an_address_is_stored_where_no_float_is(program: Path) -> None:
     assert "struct node.parent" in told(program, "under")
 
 
@@ -81,28 +81,26 @@ def test_a_union_in_the_frame_holds_one_of_its_pointers(program: Path) -> None:
     assert "struct node.count" in told(program, "many")
 
 
-def test_what_is_called_is_loaded_where_a_pointer_to_a_function_is(program: Path) -> None:
+def test_a_called_pointer_is_a_unions_function_pointer(program: Path) -> None:
     """A `struct array` has a number there."""
     assert "struct calls.stored" in told(program, "put")
 
 
-def test_an_array_without_bounds_counts_as_well(program: Path) -> None:
+def test_a_flexible_array_counts_as_well(program: Path) -> None:
     """Behind a `struct step` are its pointers; at that place of a `struct run` are numbers of that size."""
     found = told(program, "after")
     assert "struct place.at.run" in found
     assert not any(one.startswith("struct run") for one in found)
 
 
-def test_what_is_passed_as_one_of_several_is_that_and_not_a_part_of_it(
-    request: pytest.FixtureRequest, program: Path
-) -> None:
+def test_an_argument_is_a_union_pointee_not_its_member(request: pytest.FixtureRequest, program: Path) -> None:
     """An object may be an upper one, which it begins with."""
     found = [one.type for one in accesses(program, "marks") if one.field.endswith("marked")]
     # What is not optimised loads it once more to pass it.
     assert found == (["union object"] if request.node.callspec.params["program"] == "-O2" else [])
 
 
-def test_nobody_counts_where_a_function_is(request: pytest.FixtureRequest, program: Path) -> None:
+def test_no_arithmetic_on_function_pointers(request: pytest.FixtureRequest, program: Path) -> None:
     # What is not optimized loads, adds and stores.
     counts = request.node.callspec.params["program"] == "-O2"
     assert ("struct counted.count" in told(program, "referred")) is counts

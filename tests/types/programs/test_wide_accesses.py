@@ -48,7 +48,7 @@ def drawn(folder: Path, store: int) -> tuple[dict[str, Any], str]:
         (64, ["behind", "rows"]),
     ],
 )
-def test_all_members_that_are_touched_have_the_weight(tmp_path: Path, store: int, touched: list[str]) -> None:
+def test_all_accessed_members_have_the_weight(tmp_path: Path, store: int, touched: list[str]) -> None:
     found, text = drawn(tmp_path, store)
     charged = {one["path"]: one for one in found["layout"] if "weight" in one}
     assert list(charged) == touched
@@ -58,17 +58,17 @@ def test_all_members_that_are_touched_have_the_weight(tmp_path: Path, store: int
 
 
 @pytest.mark.parametrize(("store", "lines"), [(40, [True, False]), (56, [True, True]), (64, [False, True])])
-def test_what_crosses_lines_is_on_both(tmp_path: Path, store: int, lines: list[bool]) -> None:
+def test_an_access_across_cache_lines_is_on_both(tmp_path: Path, store: int, lines: list[bool]) -> None:
     text = drawn(tmp_path, store)[1]
     assert [f"cache line {line}, 100.00%" in text for line in (0, 1)] == lines
 
 
-def test_what_follows_in_an_array_is_the_next_element(tmp_path: Path) -> None:
+def test_a_wide_access_past_an_element_is_the_next_one(tmp_path: Path) -> None:
     found, _text = drawn(tmp_path, 72)
     assert not [one["path"] for one in found["layout"] if one.get("reached")]
 
 
-def test_types_are_drawn_with_the_lines_of_the_recorded_machine(tmp_path: Path) -> None:
+def test_types_are_drawn_with_the_recorded_machines_cache_lines(tmp_path: Path) -> None:
     binary = build(tmp_path, SOURCE.replace("STORE", "104"), "wide.c", "-O2")
     (at,) = (int(one["address"], 16) for one in answers(binary, "put") if one["size"] == 16)
     said = {}

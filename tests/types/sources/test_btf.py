@@ -48,7 +48,7 @@ def test_a_structure_with_a_pointer_to_itself(builder: BtfBuilder) -> None:
     ("kind", "expected"),
     [(8, Kind.TYPEDEF), (9, Kind.VOLATILE), (10, Kind.CONST), (11, Kind.RESTRICT), (18, Kind.TAG)],
 )
-def test_what_a_type_is_wrapped_in(builder: BtfBuilder, kind: int, expected: Kind) -> None:
+def test_qualifiers_and_typedefs_wrap_a_type(builder: BtfBuilder, kind: int, expected: Kind) -> None:
     word = builder.integer("int", 4)
     types = types_of_added(builder, builder.add(kind, "t", word))
     assert types[0].graph.kind(types[1]) == expected
@@ -61,7 +61,7 @@ def types_of_added(builder: BtfBuilder, number: int) -> tuple[BtfTypes, int]:
 
 
 @pytest.mark.parametrize(("encoding", "kind"), [(0, Kind.INT), (1, Kind.INT), (2, Kind.CHAR), (4, Kind.BOOL)])
-def test_integers_say_what_they_hold(builder: BtfBuilder, encoding: int, kind: Kind) -> None:
+def test_integer_encodings_give_the_kind(builder: BtfBuilder, encoding: int, kind: Kind) -> None:
     types, t = types_of_added(builder, builder.integer("x", 1, encoding=encoding))
     assert types.graph.kind(t) == kind
 
@@ -79,7 +79,7 @@ def test_bit_fields_have_their_width_in_the_offset(builder: BtfBuilder) -> None:
     assert [(m.bit_offset, m.bit_size) for m in types.graph.members(t)] == [(0, 3), (3, 5)]
 
 
-def test_bit_fields_of_old_have_an_integer_of_their_width(builder: BtfBuilder) -> None:
+def test_old_bit_fields_have_an_integer_of_their_width(builder: BtfBuilder) -> None:
     narrow = builder.integer("int", 4, bits=3)
     types, t = types_of_added(builder, builder.struct("flags", 4, ("a", narrow, 0), ("b", narrow, 3)))
     assert [(m.bit_offset, m.bit_size) for m in types.graph.members(t)] == [(0, 3), (3, 3)]
@@ -145,7 +145,9 @@ def test_clones_have_no_arguments(builder: BtfBuilder, name: str) -> None:
 
 
 @pytest.mark.parametrize(("other", "trusted"), [("long", False), ("int", True)])
-def test_functions_of_one_name_that_take_different_things(builder: BtfBuilder, other: str, trusted: bool) -> None:
+def test_functions_of_one_name_with_other_prototypes_are_untrusted(
+    builder: BtfBuilder, other: str, trusted: bool
+) -> None:
     """Static functions of two files; what they call their parameter does not matter."""
     numbers = {"int": builder.integer("int", 4), "long": builder.integer("long", 8)}
     builder.function("show", builder.prototype(numbers["int"], ("a", builder.pointer(numbers["int"]))))
@@ -174,7 +176,7 @@ def test_per_cpu_variables_are_found_by_their_offset(builder: BtfBuilder) -> Non
     assert source.per_cpu_at(80) is None
 
 
-def test_a_split_file_goes_on_from_its_base(builder: BtfBuilder) -> None:
+def test_a_split_file_continues_its_base(builder: BtfBuilder) -> None:
     number, pointer = node(builder)
     base = BtfFile(builder.bytes(), "base")
     more = BtfBuilder(builder.mark, first=1 + len(base), strings_start=len(base.strings))
@@ -192,12 +194,12 @@ def test_a_split_file_goes_on_from_its_base(builder: BtfBuilder) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\x9f\xeb", b"\x7fELF" + bytes(60), struct.pack("<HBBI4I", 0xEB9F, 2, 0, 24, 0, 0, 0, 1)]
 )
-def test_what_is_no_btf_is_said(data: bytes) -> None:
+def test_data_that_is_no_btf_is_an_error(data: bytes) -> None:
     with pytest.raises(UnreadableInput):
         BtfFile(data)
 
 
-def test_a_cut_file_keeps_what_is_whole(builder: BtfBuilder) -> None:
+def test_a_truncated_file_keeps_its_whole_types(builder: BtfBuilder) -> None:
     node(builder)
     data = builder.bytes()
     file = BtfFile(data[: 24 + 16 + 12 + 5])
@@ -263,7 +265,7 @@ def test_the_running_kernel_is_read_whole() -> None:
     assert not len(file.defects)
 
 
-def test_a_type_by_its_name_or_none(builder: BtfBuilder) -> None:
+def test_a_type_is_found_by_its_name(builder: BtfBuilder) -> None:
     number, _pointer = node(builder)
     types = types_of(builder)
     assert types.named("node") == types.number(number)

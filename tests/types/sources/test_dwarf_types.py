@@ -236,13 +236,13 @@ def test_globals_are_found_by_address(c_program: DwarfSource) -> None:
         assert (variable.name, spelt, variable.size, within) == (name, expected, size, offset)
 
 
-def test_variables_of_threads_are_found_by_offset(c_program: DwarfSource) -> None:
+def test_thread_local_variables_are_found_by_offset(c_program: DwarfSource) -> None:
     found = c_program.thread_local_at(2)
     assert found is not None
     assert (found[0].name, found[1]) == ("mine", 2)
 
 
-def test_prototypes_say_what_is_returned(c_program: DwarfSource) -> None:
+def test_prototypes_have_the_return_type(c_program: DwarfSource) -> None:
     graph = c_program.graph
     used = c_program.prototype_at(start_of(c_program, "use"))
     stop = c_program.prototype_at(start_of(c_program, "stop"))
@@ -254,7 +254,7 @@ def test_prototypes_say_what_is_returned(c_program: DwarfSource) -> None:
     assert graph.canonical_name(graph.returns(pick)) == "struct node*"
 
 
-def test_the_first_parameter_has_a_place(c_program: DwarfSource) -> None:
+def test_the_first_parameter_has_a_location(c_program: DwarfSource) -> None:
     low, high = c_program.function_range(start_of(c_program, "walk")) or (0, 0)
     assert low < high
     places = [place for place in c_program.function_places(low, high) if place.name == "n"]
@@ -314,7 +314,7 @@ class TestCxx:
     @pytest.mark.parametrize(
         "name", ["Box<geo::Mixin>", "geo::Box<geo::Mixin>", "geo::Box<geo::Box<geo::Mixin> >", "Mixin", "geo::Mixin"]
     )
-    def test_they_are_found_by_names_with_those_of_others(
+    def test_types_of_all_languages_are_found_by_name(
         self, build: Build, compiler: str, flags: tuple[str, ...], name: str
     ) -> None:
         source = build(compiler, CXX_SOURCE, *flags)
@@ -324,7 +324,7 @@ class TestCxx:
         assert told == {"struct geo::" + name.removeprefix("geo::").replace("> >", ">>")}
         assert not source.type_named(f"other::{name}")
 
-    def test_a_virtual_base_is_nowhere(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
+    def test_a_virtual_base_has_no_fixed_offset(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
         source = build(compiler, CXX_SOURCE, *flags)
         found = source.global_at(source.symbols.variables["late"][0])
         assert found is not None
@@ -336,7 +336,7 @@ class TestCxx:
         expected = {"geo::Shape": "class geo::Shape", "Late": "struct geo::Late", "Inner": "struct geo::Outer::Inner"}
         assert names == expected
 
-    def test_thunks_are_given_a_base_of_their_methods_object(
+    def test_a_thunks_argument_is_a_base_of_its_methods_object(
         self, build: Build, compiler: str, flags: tuple[str, ...]
     ) -> None:
         source = build(compiler, CXX_SOURCE, *flags)
@@ -356,7 +356,7 @@ class TestCxx:
 
 
 @pytest.mark.parametrize("flags", [(), ("-gsimple-template-names",)])
-def test_templates_are_called_as_their_parameters_say(build: Build, flags: tuple[str, ...]) -> None:
+def test_templates_are_named_with_their_arguments(build: Build, flags: tuple[str, ...]) -> None:
     try:
         source = build("clang++", TEMPLATES_SOURCE, "-O0", *flags)
     except subprocess.CalledProcessError:
@@ -379,7 +379,7 @@ def test_templates_are_called_as_their_parameters_say(build: Build, flags: tuple
 
 
 @pytest.mark.timeout(20)
-def test_functions_that_take_functions_are_spelled_once_each(build: Build) -> None:
+def test_function_types_as_parameters_are_named_once_each(build: Build) -> None:
     # All that the last one takes are 8^8 functions, for which the compiler itself takes most of a second.
     takes = "".join(f"typedef void (*F{n})({', '.join([f'F{n - 1}'] * 8)});" for n in range(1, 9))
     text = f"typedef void (*F0)(int); {takes} template <class T> struct S {{ T x; }}; S<F8> one; int main() {{}}"
@@ -394,7 +394,7 @@ def test_functions_that_take_functions_are_spelled_once_each(build: Build) -> No
 
 
 class TestRust:
-    def test_types_are_found_by_names_with_those_of_others(self, build: Build) -> None:
+    def test_types_of_all_languages_are_found_by_name(self, build: Build) -> None:
         source = build("rustc", RUST_SOURCE, "-O")
         # Their own module is called as the file is.
         name = source.graph.canonical_name(source.graph.target(parameter(source, "4walk17h", "n")))
@@ -425,7 +425,7 @@ class TestRust:
         assert graph.kind(next_member.type) == Kind.VARIANT
         assert graph.canonical(graph.target(graph.value_at(node, next_member.offset, 8))) == graph.canonical(node)
 
-    def test_variants_lie_over_each_other(self, build: Build) -> None:
+    def test_variants_overlap(self, build: Build) -> None:
         source = build("rustc", RUST_SOURCE, "-O")
         graph = source.graph
         shape = graph.target(parameter(source, "4area17h", "s"))
@@ -449,7 +449,7 @@ def test_declarations_are_resolved_in_other_units(tmp_path: Path) -> None:
     assert [m.name for m in source.graph.members(source.graph.target(found[0].type))] == ["a", "b"]
 
 
-def test_common_parts_that_dwz_moved_are_found(tmp_path: Path) -> None:
+def test_partial_units_that_dwz_moved_are_found(tmp_path: Path) -> None:
     if shutil.which("gcc") is None or shutil.which("dwz") is None:
         pytest.skip("no gcc or no dwz")
     (tmp_path / "p.c").write_text(C_SOURCE)
@@ -475,7 +475,7 @@ def compiled(place: Path, compiler: str, text: str, *flags: str, suffix: str = "
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_a_type_without_a_name_goes_by_the_typedef_beside_it(tmp_path: Path, compiler: str) -> None:
+def test_an_unnamed_type_has_the_name_of_the_typedef_beside_it(tmp_path: Path, compiler: str) -> None:
     text = """
     namespace n { typedef struct { int x, y; } point_t; }
     template <class T> struct Row { typedef T value_type; value_type *first; value_type last; };
@@ -490,7 +490,7 @@ def test_a_type_without_a_name_goes_by_the_typedef_beside_it(tmp_path: Path, com
     assert graph.canonical_name(first.type) == "n::point_t*"
 
 
-def test_a_variable_in_pieces_is_found_at_each(tmp_path: Path) -> None:
+def test_a_variable_in_pieces_has_a_location_for_each(tmp_path: Path) -> None:
     text = """
     static struct { int a, b; long *p; } pair = {1, 2, 0};
     __attribute__((noinline)) int add(int k) { pair.a += k; return pair.a; }
@@ -505,7 +505,7 @@ def test_a_variable_in_pieces_is_found_at_each(tmp_path: Path) -> None:
     assert {(one[0].name, one[1]) for one in found if one is not None} >= {("pair", 0), ("pair", 8)}
 
 
-def test_a_buffer_of_the_library_holds_an_object(tmp_path: Path) -> None:
+def test_an_aligned_buffer_of_the_library_holds_an_object(tmp_path: Path) -> None:
     text = """
     #include <map>
     struct Order { int id; double price; };
@@ -524,7 +524,7 @@ def test_a_buffer_of_the_library_holds_an_object(tmp_path: Path) -> None:
     assert (graph.name(found.type), found.path.rpartition(".")[2]) == ("double", "price")
 
 
-def test_a_function_speaks_of_what_its_variables_lead_to(tmp_path: Path) -> None:
+def test_a_function_mentions_what_its_variables_point_to(tmp_path: Path) -> None:
     text = """
     struct Inner { int a; }; struct Base { Base *next; }; template <class T> struct Node : Base { T value; };
     template <class T> struct List { typedef Node<T> node_type; Base *head; node_type *at(int); };
@@ -554,7 +554,7 @@ def test_parameters_in_a_pack_are_parameters(tmp_path: Path) -> None:
     assert {place.register for scope in source.places(low) for place in scope if graph.is_pointer(place.type)} == {4, 1}
 
 
-def test_answers_do_not_depend_on_what_may_be_kept(build: Build, tmp_path: Path) -> None:
+def test_answers_do_not_depend_on_the_cache_size(build: Build, tmp_path: Path) -> None:
     small = Limits(dwarf_bytes=1)
     path = build("gcc", C_SOURCE, "-O2").graph.subject
     sources = [DwarfSource.open(ElfFile.open(path), limits=limits) for limits in (small, Limits())]
@@ -575,7 +575,7 @@ def test_answers_do_not_depend_on_what_may_be_kept(build: Build, tmp_path: Path)
     assert (len(sources[0]._functions), len(sources[1]._functions)) == (1, 3)
 
 
-def test_a_closure_goes_before_what_it_captured(tmp_path: Path) -> None:
+def test_a_closure_is_preferred_to_its_captured_variables(tmp_path: Path) -> None:
     text = """
     template <class F> __attribute__((noinline)) long each(long n, F f) { long s = 0; while (n) s += f(n--); return s; }
     int main(int c, char **) { long a = c, b = 2; return each(c, [&a, &b](long k) { return a * k + b; }); }
@@ -592,7 +592,7 @@ def place_of_closure(source: DwarfSource, low: int, high: int) -> int:
 
 
 @pytest.mark.parametrize("flags", ["-gdwarf-5", "-gdwarf-4", "-gdwarf-2"])
-def test_sizes_of_members_are_known_without_records_of_their_types(build: Build, flags: str) -> None:
+def test_member_sizes_are_known_without_their_types_records(build: Build, flags: str) -> None:
     source = build("gcc", SIZES_SOURCE, "-O1", flags)
     graph = source.graph
     whole = source.type_named("all")
@@ -608,7 +608,7 @@ def test_sizes_of_members_are_known_without_records_of_their_types(build: Build,
 
 
 @pytest.mark.parametrize(("compiler", "suffix"), [("gcc", "c"), ("g++", "cc")])
-def test_members_are_read_when_they_are_asked_for(tmp_path: Path, compiler: str, suffix: str) -> None:
+def test_members_are_read_when_they_are_queried(tmp_path: Path, compiler: str, suffix: str) -> None:
     text = "struct in { int x; }; struct t { long a; struct in b; } whole; int main(void) { return whole.b.x; }"
     graph = (source := compiled(tmp_path, compiler, text, suffix=suffix)).graph
     t = source.type_named("t")
@@ -619,7 +619,7 @@ def test_members_are_read_when_they_are_asked_for(tmp_path: Path, compiler: str,
     assert len(graph) == given_out + 2
 
 
-def test_equal_members_in_two_units_have_one_shape_and_others_another(tmp_path: Path) -> None:
+def test_equal_members_of_two_units_have_one_shape(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
     members = (
@@ -668,7 +668,7 @@ def test_frame_bases_and_lists_of_dwarf_2_are_understood(tmp_path: Path, level: 
 
 
 @pytest.mark.parametrize("how", ["Expressions", "Form"])
-def test_functions_may_begin_a_distance_behind_an_indexed_address(tmp_path: Path, how: str) -> None:
+def test_functions_may_start_at_an_offset_from_an_indexed_address(tmp_path: Path, how: str) -> None:
     text = """
     struct pair { long a, b; };
     __attribute__((noinline)) long first(struct pair *p, long n) { return p->a * n; }

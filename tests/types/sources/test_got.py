@@ -63,25 +63,25 @@ def answers(path: Path, function: str) -> set[tuple[str, str]]:
     return {(str(access.type), access.field) for access in found if access.typed}
 
 
-def test_variables_of_this_and_other_files_are_reached(library: Path) -> None:
+def test_variables_of_this_and_other_files_are_found_by_slot(library: Path) -> None:
     assert ("struct node", "key") in answers(library, "global")
     assert ("struct node", "key") in answers(library, "outside")
 
 
-def test_callees_return_what_their_prototypes_say(library: Path) -> None:
+def test_callees_return_their_prototypes_type(library: Path) -> None:
     assert ("struct node", "key") in answers(library, "called")
     assert ("struct node", "key") in answers(library, "imported")
 
 
-def test_callees_whose_address_is_kept_in_a_register_as_well(library: Path) -> None:
+def test_callees_called_through_a_register_are_known(library: Path) -> None:
     assert answers(library, "often") == {("struct node", "key")}
 
 
-def test_what_does_not_return_is_no_way(library: Path) -> None:
+def test_a_noreturn_callee_has_no_successor(library: Path) -> None:
     assert ("struct node", "key") in answers(library, "ends")
 
 
-def test_jumps_go_where_the_dynamic_linker_says(library: Path) -> None:
+def test_jumps_go_to_their_relocations_target(library: Path) -> None:
     elf = ElfFile.open(library)
     source = DwarfSource.open(elf)
     assert source is not None
@@ -105,6 +105,6 @@ def test_slots_have_addresses_or_names(library: Path) -> None:
     assert table.function(1) is None
 
 
-def test_what_is_no_program_has_no_slots() -> None:
+def test_a_file_without_segments_has_no_slots() -> None:
     head = b"\x7fELF\x02\x01\x01" + bytes(9) + (3).to_bytes(2, "little") + (62).to_bytes(2, "little") + bytes(44)
     assert OffsetTable(ElfFile.from_bytes(head)).get(0x1000) is None

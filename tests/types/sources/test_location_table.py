@@ -21,7 +21,7 @@ LOW = 1 << 63
         (7, 0, []),
     ],
 )
-def test_what_is_said_of_a_register(register: int, at: int, types: list[int]) -> None:
+def test_types_by_register_are_those_valid_at_an_address(register: int, at: int, types: list[int]) -> None:
     places = [
         Place("it", 11, PlaceKind.REGISTER, 3, 0, LOW, LOW + 8),
         Place("behind", 12, PlaceKind.VALUE, 3, 16, LOW + 4, LOW + 12),

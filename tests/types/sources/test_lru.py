@@ -3,7 +3,7 @@
 from undwarf.types.sources.lru import Kept
 
 
-def test_what_was_not_used_for_longest_goes_first() -> None:
+def test_the_least_recently_used_entry_is_dropped_first() -> None:
     kept: Kept[str, int] = Kept(10)
     kept.put("a", 1, 4)
     kept.put("b", 2, 4)
@@ -12,13 +12,13 @@ def test_what_was_not_used_for_longest_goes_first() -> None:
     assert (kept.get("a"), kept.get("b"), kept.get("c"), kept.used) == (1, None, 3, 8)
 
 
-def test_the_last_stays_whatever_its_size() -> None:
+def test_the_last_entry_stays_whatever_its_size() -> None:
     kept: Kept[int, str] = Kept(1)
     kept.put(1, "x", 100)
     assert (kept.get(1), len(kept)) == ("x", 1)
 
 
-def test_a_key_that_is_put_again_counts_once() -> None:
+def test_a_replaced_key_counts_once() -> None:
     kept: Kept[int, str] = Kept(100)
     kept.put(1, "x", 10)
     kept.put(1, "y", 20)

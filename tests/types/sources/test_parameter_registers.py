@@ -6,7 +6,7 @@ from tests.support.types.tracked import RDI, RSI
 from undwarf.types.sources.parameter_registers import argument_registers, stack_arguments
 
 
-def test_where_parameters_are_depends_on_what_is_returned(fake: Fake) -> None:
+def test_parameter_registers_depend_on_the_return_type(fake: Fake) -> None:
     graph = fake.graph
     to_node = graph.pointer_to(fake.node)
     parameters = (("n", to_node),)
@@ -17,7 +17,7 @@ def test_where_parameters_are_depends_on_what_is_returned(fake: Fake) -> None:
     assert argument_registers(graph, parameters, fake.int) == ((RDI, to_node, 0),)
 
 
-def test_the_seventh_number_and_what_is_large_are_on_the_stack(fake: Fake) -> None:
+def test_the_seventh_integer_and_large_objects_are_on_the_stack(fake: Fake) -> None:
     graph = fake.graph
     numbers = tuple((f"n{k}", fake.long) for k in range(7))
     assert stack_arguments(graph, numbers, fake.int) == ((0, fake.long),)
