@@ -1,4 +1,4 @@
-"""The program of a module's ``SOURCE``, of which only BTF is there; types and code made by hand."""
+"""Fixtures: types by hand, the data flow of assembled code, and programs with BTF compiled from a module's ``SOURCE``."""
 
 import weakref
 from pathlib import Path

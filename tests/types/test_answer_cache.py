@@ -1,4 +1,4 @@
-"""What instructions touch, kept from run to run."""
+"""Answers that are cached from run to run."""
 
 import json
 import marshal

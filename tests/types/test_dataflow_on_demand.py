@@ -1,4 +1,4 @@
-"""What is followed of functions, and when: not what nothing is asked about that could tell."""
+"""Which functions' data flow is computed, and when: only where an answer needs it."""
 
 import subprocess
 from itertools import pairwise

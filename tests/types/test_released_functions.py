@@ -1,4 +1,4 @@
-"""Of functions of which all that was expected has been asked, only the last ones are kept."""
+"""Data flows of functions whose expected queries are all done are dropped, but for the last few."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Programs of which only BTF is there, and what is told of them."""
+"""Programs with BTF and without DWARF, and the types that are found in them."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What an index says of the address of a memory operand: which array it leads into, which member of an element."""
+"""Indexed memory operands: into which array they are, and which member of an element."""
 
 from pathlib import Path
 

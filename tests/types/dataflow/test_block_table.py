@@ -1,4 +1,4 @@
-"""Blocks of functions as columns: what leads where, against the same said instruction by instruction."""
+"""Basic blocks and their edges, against a walk instruction by instruction; jump tables, noreturn calls."""
 
 import hashlib
 from pathlib import Path

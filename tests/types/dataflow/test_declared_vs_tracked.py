@@ -1,5 +1,4 @@
-"""What variables say of registers and of memory, beside what the data flow knows: where they are, for how long, and of
-which of several types."""
+"""Declared variables beside tracked values: where they are valid, and which of several types they select."""
 
 import pytest
 from tests.support.types.fakes import Fake, in_union

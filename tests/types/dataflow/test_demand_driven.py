@@ -1,4 +1,4 @@
-"""Only what leads to the instructions that are asked about is followed, with what following all of it gives."""
+"""A data flow of the queried instructions only gives what that of the whole function does."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the data flow knows of registers: through loads and calls, at joins and in loops."""
+"""Values of registers: through loads and calls, at joins and in loops."""
 
 import pytest
 from tests.support.types.fakes import Fake, in_union

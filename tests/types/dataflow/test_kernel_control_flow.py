@@ -1,4 +1,4 @@
-"""Ways through code that its instructions do not show, and frames that are not counted from a function's begin."""
+"""Edges that instructions do not show (static branches, fixups), and frames that do not start with the function."""
 
 import shutil
 import subprocess

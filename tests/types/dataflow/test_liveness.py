@@ -1,4 +1,4 @@
-"""Registers that have a use behind a call: against a search of all ways; callees are looked at only for these."""
+"""Registers that are live after calls, against a search of all paths; only callees that matter are analysed."""
 
 import hashlib
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Code of kernels that callers know more of than conventions say: what puts registers back, paravirtual operations;
-questions that are asked outside of a function."""
+"""Kernel code beyond the calling convention: restored registers, paravirtual operations, static branches."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Words of a program that nobody writes to: numbers, where they are no addresses."""
+"""Words in read-only sections are integers unless they are relocated."""
 
 import shutil
 import subprocess

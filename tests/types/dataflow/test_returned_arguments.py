@@ -1,4 +1,4 @@
-"""What functions give back of what they are given, as their code says."""
+"""Functions that return one of their arguments."""
 
 from pathlib import Path
 

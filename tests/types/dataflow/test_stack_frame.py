@@ -1,5 +1,4 @@
-"""What the data flow knows of the stack frame: of what is put aside there, of what others may change who know addresses
-of it, and of room that is made."""
+"""Values in the stack frame: spills, escaped addresses, buffers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Variables that compilers do not follow are said to be in a register in all of their scope, whatever else is in it."""
+"""Unoptimised variables' locations that hold for the whole scope, though the register holds something else by then."""
 
 import shutil
 import subprocess

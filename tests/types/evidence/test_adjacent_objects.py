@@ -1,4 +1,4 @@
-"""What lies beside, behind, before and around an object that an address leads to."""
+"""Accesses before, after and around the object that an address points to."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What allocators return and parameters lead to, where no variable says so: told by whom it is given to, wherever it is
-kept until then."""
+"""Types of allocated memory and of parameters, from the callees and variables that they reach."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Bytes that are accessed several at once, and pointers to bytes where those to something else come to as well."""
+"""Several bytes accessed at once, and byte pointers joined with others."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Nodes of trees of several types: which one it is, is told by variables that are in the node."""
+"""Which node type of a tree a pointer is to, by variables within the node."""
 
 from pathlib import Path
 

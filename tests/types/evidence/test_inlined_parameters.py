@@ -1,5 +1,4 @@
-"""Variables that are gone before anything is run, as an inlined function's parameters that only lead to others: lists
-say where they are for no addresses at all, but which of several views of one."""
+"""Parameters of inlined functions with empty ranges, which are types of addresses all the same."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is touched where a variable is said only further on."""
+"""Accesses through registers whose variable is valid only later."""
 
 from pathlib import Path
 

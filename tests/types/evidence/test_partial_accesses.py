@@ -1,5 +1,4 @@
-"""Pieces of what is there: bytes of a number that another variable goes through, text put into an object, what is
-cleared by stores as wide as they may be."""
+"""Accesses to parts: bytes of an integer, text stored in an object, wide stores that clear memory."""
 
 from pathlib import Path
 

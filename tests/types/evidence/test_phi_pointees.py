@@ -1,4 +1,4 @@
-"""What is touched where different ways bring pointers to different types."""
+"""Accesses through pointers to different types on different paths."""
 
 from pathlib import Path
 

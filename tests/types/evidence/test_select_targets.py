@@ -1,4 +1,4 @@
-"""Pointers that lead to one of several places, each made on a way of its own."""
+"""Pointers to one of several members, each computed on its own path."""
 
 from pathlib import Path
 

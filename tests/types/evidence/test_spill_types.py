@@ -1,4 +1,4 @@
-"""What is kept in places on the stack that are no variables."""
+"""Values in stack slots that are no variables."""
 
 from pathlib import Path
 

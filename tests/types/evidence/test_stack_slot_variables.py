@@ -1,4 +1,4 @@
-"""Which of the variables that share a place in the frame is accessed there."""
+"""Which of the variables that share a stack slot is accessed."""
 
 from pathlib import Path
 

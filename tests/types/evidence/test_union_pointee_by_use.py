@@ -1,4 +1,4 @@
-"""What a pointer leads to that may lead to one of several types, by what else is done with it."""
+"""Which of a union's pointees is meant, by its other uses."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""Memory that is handed out as bytes, and packets of several parts: what a variable was said to lead to is still known
-where the compiler counts from the begin of the bytes."""
+"""Memory pools and packets: a variable's type holds where code counts from the start of the bytes."""
 
 from pathlib import Path
 

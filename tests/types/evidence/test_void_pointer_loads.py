@@ -1,4 +1,4 @@
-"""What is told of accesses through casts: pointers to void, to a part of something, and behind a last array."""
+"""Accesses through casts: of void pointers, of pointers to members, past a last array."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Classes that are only declared: their first word leads to their virtual functions where one of these is called."""
+"""Classes that are only declared: their first word is the vtable if a call goes through it."""
 
 from pathlib import Path
 

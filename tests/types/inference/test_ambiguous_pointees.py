@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there where several things may be meant: what a union's pointers lead
-to, and the object or its first member."""
+"""BTF only: union pointers, and pointers to an object or its first member."""
 
 from pathlib import Path
 

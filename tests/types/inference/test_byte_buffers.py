@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of variables of unoptimised code that are given places in
-bytes."""
+"""BTF only: variables of unoptimised code that point into byte buffers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there: allocations, unions, casts, variables in the frame."""
+"""BTF only: allocations, unions, casts, callbacks, variables in the frame."""
 
 from pathlib import Path
 

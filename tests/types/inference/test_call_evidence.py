@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there: sums, what is allocated at once, members that go together."""
+"""BTF only: sums, arrays of allocated objects, callbacks with a context."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Functions that the C library is given to call, and the `void *` that it calls them with."""
+"""Callbacks of the C library, and the `void *` they are called with."""
 
 from pathlib import Path
 

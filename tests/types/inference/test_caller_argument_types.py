@@ -1,4 +1,4 @@
-"""Parameters that compilers made anew, of which debugging information says nothing: told by all who call."""
+"""Parameters that optimisation changed and DWARF does not describe, from the arguments of all callers."""
 
 from pathlib import Path
 

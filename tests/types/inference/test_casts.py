@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of variables that are made something else by a cast, and of what
-is put into bytes."""
+"""BTF only: variables that are cast, and objects in byte buffers."""
 
 from pathlib import Path
 

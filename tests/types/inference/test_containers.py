@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of links and headers, which are parts of others, and of bytes
-and rows that are taken for something else."""
+"""BTF only: containers of links and headers, byte buffers used as other types."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What nameless variables are, told by what goes into them and what they are used as."""
+"""Types of unnamed stack slots, from what is stored in them and how they are used."""
 
 import gc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What is told of functions that BTF leaves out, and of objects whose addresses they are given."""
+"""Functions that BTF leaves out, and objects whose addresses they take."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What functions are given whose parameters nothing names: told by who calls them."""
+"""Parameters that nothing names, from the arguments of callers."""
 
 import shutil
 import subprocess

@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there of functions in a table that is gone through with something of
-the caller's, of text, and of variants of a union."""
+"""BTF only: functions in a table that a loop calls, text, variants of a union."""
 
 from pathlib import Path
 

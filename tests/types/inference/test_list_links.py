@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there: of list elements that are taken from their links."""
+"""BTF only: list elements that are taken from their links."""
 
 from pathlib import Path
 

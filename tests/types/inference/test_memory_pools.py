@@ -1,4 +1,4 @@
-"""What is told of what is put somewhere into an array of bytes, as programs do that give out memory themselves."""
+"""Objects that a program's own allocator puts into an array of bytes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of variables of unoptimised code: of less than four bytes, of what something begins with, of bytes."""
+"""Variables of unoptimised code: of less than four bytes, of a type's first member, of bytes."""
 
 from pathlib import Path
 

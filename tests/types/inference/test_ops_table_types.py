@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: by functions that stand in one table, of arrays of pointers, of
-variables inside of functions, which nothing describes."""
+"""BTF only: functions of one ops table, arrays of pointers, static locals."""
 
 from pathlib import Path
 

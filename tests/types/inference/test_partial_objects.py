@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there where a part of something is at hand: the first member's address,
-a member that is copied, numbers with a point that are passed by value."""
+"""BTF only: addresses of first members, copied members, floats passed by value."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of what is counted from where something begins, and of numbers
-that are one of several."""
+"""BTF only: offsets from an object's start, and integers with several candidate types."""
 
 from pathlib import Path
 

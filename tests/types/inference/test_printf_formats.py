@@ -1,4 +1,4 @@
-"""What is told of numbers by the formats that they are printed with."""
+"""Signs and sizes of integers from the formats they are printed with."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of a program's functions of which only BTF is there, whichever of them are asked about first."""
+"""BTF only: answers do not depend on the order of queries."""
 
 from itertools import permutations
 from pathlib import Path

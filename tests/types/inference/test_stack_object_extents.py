@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there: where objects in the frame begin and end, and whose they are."""
+"""BTF only: where objects in the frame start and end."""
 
 from pathlib import Path
 

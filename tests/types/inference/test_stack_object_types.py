@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there: objects in the frame, elements of arrays that are sorted."""
+"""BTF only: objects in the frame, elements of sorted arrays."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: text and numbers in the frame of unoptimised code, and objects
-there that are passed as anything, with their sizes."""
+"""BTF only: text, integers and pointers in the frame of unoptimised code, objects passed with their size."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there: objects that optimizers put into one place of the frame."""
+"""BTF only: objects that share a stack slot one after the other."""
 
 from pathlib import Path
 from typing import Any

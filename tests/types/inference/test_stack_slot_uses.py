@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of parameters and pointers that optimised code puts into the
-frame."""
+"""BTF only: parameters and pointers that optimised code spills."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of variables inside of functions, which BTF does not describe, by what is done with them."""
+"""Static locals, which BTF does not describe, from their uses."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of objects that have nothing in common but what they begin with,
-and of what functions return that end in others."""
+"""BTF only: structures with one prefix, and results of tail calls."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: pointers to parts of an array in the frame that change places,
-and numbers whose sums and differences are compared otherwise than they are returned."""
+"""BTF only: swapped pointers into an array, and integers whose sums and differences have another sign."""
 
 from pathlib import Path
 

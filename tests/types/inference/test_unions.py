@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: where a union's members, or arrays, lie side by side, and what
-only one structure of a program can be."""
+"""BTF only: adjacent members and arrays of unions, and unique structures."""
 
 from pathlib import Path
 

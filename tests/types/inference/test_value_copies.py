@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: what a pointer to a part leads into, by where it goes and by all
-that is done with it."""
+"""BTF only: pointees of copied pointers, from where the copies go and how they are used."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of programs of which only BTF is there by where a variable goes, by its sign, by a number's point."""
+"""BTF only: types from a value's uses: where it is passed, its sign, float arithmetic."""
 
 from pathlib import Path
 

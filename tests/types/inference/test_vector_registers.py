@@ -1,4 +1,4 @@
-"""What is told of objects of which vector registers are loaded with several members at once."""
+"""Vector registers that are loaded with several members at once."""
 
 from pathlib import Path
 

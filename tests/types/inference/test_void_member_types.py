@@ -1,5 +1,4 @@
-"""What is told of programs of which only BTF is there: of what a dispatch table's functions keep for themselves in an
-object."""
+"""BTF only: `void *` members that an ops table's functions use for private data."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whether what is done behind a pointer fits a structure, and which one it fits."""
+"""Whether accesses fit a structure, and which one they fit."""
 
 import pytest
 from tests.support.types.fakes import Fake

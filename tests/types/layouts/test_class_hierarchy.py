@@ -1,4 +1,4 @@
-"""Accesses behind a base class, in the class that is meant."""
+"""Accesses past a base class, in the derived class."""
 
 from undwarf.types.layouts.class_hierarchy import Kin
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord

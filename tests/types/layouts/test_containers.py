@@ -1,4 +1,4 @@
-"""What else a part may be in: told by name before anything is asked of layouts."""
+"""Containers of a type, found by name before layouts are compared."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The graph of types: sizes, names, what lies where, and what hostile types cost."""
+"""The type graph: sizes, names, members at offsets, hostile types."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is told of programs with DWARF: arrays of what is also a part of something, parts and their wholes."""
+"""Programs with DWARF: arrays, and containers of their element types."""
 
 from pathlib import Path
 

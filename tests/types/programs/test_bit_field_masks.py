@@ -1,4 +1,4 @@
-"""Which bit field an instruction means whose immediate says which bits."""
+"""Bit fields that an instruction's immediate mask selects."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""What is told of programs with DWARF that keep one thing in the room of another: headers in bytes, blocks in pools,
-objects in arenas; and of pointers to what lies beside, before and behind others of its kind."""
+"""Programs with DWARF that use memory as another type: headers in bytes, pools, arenas, adjacent objects."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is told of programs with DWARF: of parts and headers that are used for what they are a part of."""
+"""Programs with DWARF: members and headers that are used as their container."""
 
 from pathlib import Path
 

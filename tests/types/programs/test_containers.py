@@ -1,4 +1,4 @@
-"""Objects around what a pointer leads to that no variable is there for, and virtual bases of a part of an object."""
+"""Containers of a pointee that no variable names, and virtual bases."""
 
 from pathlib import Path
 

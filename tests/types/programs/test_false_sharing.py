@@ -1,4 +1,4 @@
-"""Members that cpus take from each other, on recordings of what threads of a program compiled here might do."""
+"""False sharing, on recordings of samples put at chosen stores."""
 
 import json
 from collections.abc import Callable

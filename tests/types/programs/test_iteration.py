@@ -1,5 +1,4 @@
-"""What is told of programs with DWARF where several ways lead to an access: members and elements that are chosen,
-walked through and met from both ends."""
+"""Programs with DWARF whose accesses have several paths: selects and iterations."""
 
 from pathlib import Path
 

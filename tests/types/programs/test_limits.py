@@ -1,4 +1,4 @@
-"""Every limit on what following types may cost, hit: what is beyond it is told and counted, never wrong or endless."""
+"""Every limit of the type resolver, hit: what is beyond it is counted, and never wrong or endless."""
 
 import platform
 from collections.abc import Callable

@@ -1,5 +1,4 @@
-"""What samples say of their memory accesses, as PEBS, IBS and SPE record it: shown by type, as sort keys, as script
-fields, and as perf prints the same file."""
+"""Memory accesses that PEBS, IBS and SPE record: by type, as sort keys, as script fields, and as perf prints them."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a program gets: data types of a recording, and of single instructions."""
+"""The API: data types of a recording, and of single instructions."""
 
 from pathlib import Path
 

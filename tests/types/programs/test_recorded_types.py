@@ -1,4 +1,4 @@
-"""`undwarf types` on recordings whose samples are put at chosen instructions of a program compiled here."""
+"""`undwarf types` on recordings with samples at chosen instructions of a compiled program."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Programs of Rust: closures, what may not be initialized, trees' inner nodes."""
+"""Programs of Rust: closures, uninitialized memory, inner nodes of trees, merged functions."""
 
 import json
 import re

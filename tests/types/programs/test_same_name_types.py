@@ -1,4 +1,4 @@
-"""Types of one name and size that are not the same: each has rows of its own."""
+"""Different types of one name and size have rows of their own."""
 
 import json
 from pathlib import Path

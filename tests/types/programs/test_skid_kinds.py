@@ -1,4 +1,4 @@
-"""Recordings of several events whose samples stop at different places: at the access, late, behind it."""
+"""Recordings of several events with different skid: at the access, late, after it."""
 
 import json
 from pathlib import Path

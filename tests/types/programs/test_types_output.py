@@ -1,4 +1,4 @@
-"""How data types are shown: lists, drawings, instructions, pages; what is said where nothing is shown."""
+"""Output of data types: lists, drawings, instructions, pages, and advice where nothing is shown."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What pointers lead to that are read from unions, where all that is done behind them tells it."""
+"""Pointers loaded from unions, by all their uses."""
 
 from pathlib import Path
 

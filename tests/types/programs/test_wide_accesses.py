@@ -1,4 +1,4 @@
-"""Vector registers that hold several members: each of these is touched, and has the weight."""
+"""Vector registers that hold several members: each of these is accessed, and has the weight."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Slots of the global offset table: what is reached and called through them."""
+"""Slots of the global offset table: variables and callees that are reached through them."""
 
 import shutil
 import subprocess

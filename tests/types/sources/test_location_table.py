@@ -1,4 +1,4 @@
-"""The places of a function's variables as rows of numbers."""
+"""Locations of a function's variables as rows of integers."""
 
 import pytest
 

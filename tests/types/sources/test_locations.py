@@ -1,4 +1,4 @@
-"""What location expressions say of places, beyond those that the other tests' compilers write."""
+"""Location expressions, beyond those that the other tests' compilers write."""
 
 from undwarf.types.sources.location_expressions import without_doubles
 from undwarf.types.sources.location_lists import Lists

@@ -1,4 +1,4 @@
-"""What is kept by size."""
+"""A cache that is limited by size."""
 
 from undwarf.types.sources.lru import Kept
 

@@ -1,4 +1,4 @@
-"""Which registers and which places on the stack hold parameters."""
+"""Registers and stack slots of parameters."""
 
 from tests.support.types.fakes import Fake
 from tests.support.types.tracked import RDI, RSI
