@@ -1,4 +1,4 @@
-"""Fixtures: types by hand, the data flow of assembled code, and programs with BTF compiled from a module's ``SOURCE``."""
+"""Fixtures: types by hand, data flow of assembled code, and programs with BTF compiled from a module's ``SOURCE``."""
 
 import weakref
 from pathlib import Path

@@ -182,10 +182,10 @@ def test_another_build_of_undwarf_ignores_the_cache(
 
 def test_the_cache_shows_its_size_and_can_be_emptied(types: Types, sampled: Path, tmp_path: Path) -> None:
     types(sampled)
-    told = json.loads(CliRunner().invoke(undwarf, ["tables", "cache", "--json"]).stdout)["types"]
-    assert told["files"] == 1
-    assert told["directory"] == str(tmp_path / "cache" / "types")
-    assert told["bytes"] == sum(path.stat().st_size for path in (tmp_path / "cache" / "types").iterdir())
+    found = json.loads(CliRunner().invoke(undwarf, ["tables", "cache", "--json"]).stdout)["types"]
+    assert found["files"] == 1
+    assert found["directory"] == str(tmp_path / "cache" / "types")
+    assert found["bytes"] == sum(path.stat().st_size for path in (tmp_path / "cache" / "types").iterdir())
     shown = CliRunner().invoke(undwarf, ["tables", "cache"]).stdout
     assert "data types of 1 file," in shown
     assert CliRunner().invoke(undwarf, ["tables", "cache", "--clear"]).exit_code == 0

@@ -232,14 +232,14 @@ def test_an_index_that_leaves_an_array_is_in_the_first_one(fake: Fake, touched: 
     longs = graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=4))
     members = (fake.member("n", 0, 8, fake.long), fake.member("of", 8, 32, longs), fake.member("m", 40, 8, fake.long))
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "few", 48, keyword="struct", members=members))))
-    for offset, step, told in ((8, 32, "few.of[]"), (32, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?"), (0, 32, "?")):
-        assert touched(loop.format(offset, step)) == [told]
+    for offset, step, found in ((8, 32, "few.of[]"), (32, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?"), (0, 32, "?")):
+        assert touched(loop.format(offset, step)) == [found]
     # Behind the loop, too, where the index is none at all if it was not gone through.
     behind = "xor %ecx,%ecx; test %rsi,%rsi; je 2f; 1: add ${},%rcx; dec %rsi; jne 1b; 2: mov {}(%rdi,%rcx),%rax; ret"
     turned = "1: add ${0},%rcx; dec %rsi; jne 1b; jmp 3f; 2: xor %ecx,%ecx; 3: mov {1}(%rdi,%rcx),%rax; ret"
-    for offset, step, told in ((8, 32, "few.of[]"), (8, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?")):
+    for offset, step, found in ((8, 32, "few.of[]"), (8, 64, "few.of[]"), (40, 64, "?"), (8, 36, "?")):
         for text in (behind, f"mov ${{0}},%ecx; test %rsi,%rsi; je 2f; {turned}"):
-            assert touched(text.format(step, offset)) == [told]
+            assert touched(text.format(step, offset)) == [found]
 
 
 def test_characters_after_an_object_are_indexed_from_its_end(fake: Fake, touched: Touched) -> None:
@@ -248,8 +248,8 @@ def test_characters_after_an_object_are_indexed_from_its_end(fake: Fake, touched
         Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99),
         Place("text", fake.graph.pointer_to(char), PlaceKind.VALUE, RDI, 32, 0, 99),
     ]
-    for offset, told in ((31, "char."), (32, "char."), (34, "char."), (30, "?")):
-        assert touched(f"mov {offset}(%rdi,%rsi),%al; ret") == [told]
+    for offset, found in ((31, "char."), (32, "char."), (34, "char."), (30, "?")):
+        assert touched(f"mov {offset}(%rdi,%rsi),%al; ret") == [found]
     del fake.variables[1]
     assert touched("mov 31(%rdi,%rsi),%al; ret") == ["?"]
 
@@ -265,7 +265,7 @@ def test_an_index_from_below_zero_is_in_the_displacements_array(fake: Fake, touc
 
 
 @pytest.mark.parametrize(
-    ("count", "size", "read", "told"),
+    ("count", "size", "read", "expected"),
     [
         (1, 16, "(%rdi,%rsi),%rax", "record.value"), (1, 16, "8(%rdi,%rsi),%eax", "record.size"),
         # As many as there are, and an array that is one.
@@ -278,7 +278,7 @@ def test_an_index_from_below_zero_is_in_the_displacements_array(fake: Fake, touc
     ],
 )  # fmt: skip  # a table
 def test_objects_with_a_flexible_array_follow_each_other(
-    fake: Fake, touched: Touched, count: int, size: int, read: str, told: str
+    fake: Fake, touched: Touched, count: int, size: int, read: str, expected: str
 ) -> None:
     graph = fake.graph
     byte = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
@@ -289,12 +289,12 @@ def test_objects_with_a_flexible_array_follow_each_other(
         fake.member("name", 12, count, name),
     )
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "record", size, keyword="struct", members=members))))
-    assert touched(f"mov {read}; ret") == [told]
+    assert touched(f"mov {read}; ret") == [expected]
 
 
-@pytest.mark.parametrize(("count", "told"), [(2, "?"), (1, "either.tab[]"), (0, "?")])
+@pytest.mark.parametrize(("count", "expected"), [(2, "?"), (1, "either.tab[]"), (0, "?")])
 def test_strides_in_a_union_are_of_the_only_array_that_explains_them(
-    fake: Fake, touched: Touched, count: int, told: str
+    fake: Fake, touched: Touched, count: int, expected: str
 ) -> None:
     """As several elements at once are copied."""
     graph = fake.graph
@@ -302,7 +302,7 @@ def test_strides_in_a_union_are_of_the_only_array_that_explains_them(
     arrays = [fake.member(name, 0, 16, tab) for name in ("tab", "other")[:count]]
     members = (fake.member("d", 0, 8, fake.double), *arrays)
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 16, keyword="union", members=members))))
-    assert touched("xor %ecx,%ecx; 1: mov %rdx,(%rdi,%rcx); add $8,%rcx; cmp %rsi,%rcx; jne 1b; ret") == [told]
+    assert touched("xor %ecx,%ecx; 1: mov %rdx,(%rdi,%rcx); add $8,%rcx; cmp %rsi,%rcx; jne 1b; ret") == [expected]
 
 
 def test_an_index_may_add_to_a_pointer_of_a_larger_stride(fake: Fake, touched: Touched) -> None:
@@ -367,20 +367,20 @@ def test_a_stride_of_a_variables_size_reaches_no_next_variable(fake: Fake, touch
     assert touched(text.replace("40(%rdi)", "8(%rdi)")) == [f"before.{'abcd'[(start - 0x2000) // 8 + 1]}"]
 
 
-@pytest.mark.parametrize(("way", "told"), [("jne 2f", "item.value"), ("jne 3f", "?")])
+@pytest.mark.parametrize(("way", "expected"), [("jne 2f", "item.value"), ("jne 3f", "?")])
 def test_a_load_by_an_initially_constant_index_is_typed_after_a_branch(
-    fake: Fake, touched: Touched, way: str, told: str
+    fake: Fake, touched: Touched, way: str, expected: str
 ) -> None:
     """What lies behind an object is nothing; where another way leads there as well, something else may be there."""
     fake.takes((RDI, fake.node))
     loop = "mov $1,%ecx; 1: mov %rcx,%rbx; shl $5,%rbx; mov 24(%rdi,%rbx),%rax; test %rdx,%rdx"
     code = f"{loop}; {way}; test %rsi,%rsi; mov $0x2000,%eax; 3: mov 24(%rax),%r8; 2: add $1,%rcx; cmp %r9,%rcx; jne 1b"
     code = code if way == "jne 3f" else code.replace("mov $0x2000,%eax; ", "")
-    assert touched(f"{code}; ret")[-1] == told
+    assert touched(f"{code}; ret")[-1] == expected
 
 
-@pytest.mark.parametrize(("room", "told"), [(16, "range.first[]"), (48, "?")])
-def test_a_stride_is_of_no_array_shorter_than_it(fake: Fake, touched: Touched, room: int, told: str) -> None:
+@pytest.mark.parametrize(("room", "expected"), [(16, "range.first[]"), (48, "?")])
+def test_a_stride_is_of_no_array_shorter_than_it(fake: Fake, touched: Touched, room: int, expected: str) -> None:
     """From one object to the next, a pointer may be behind any member: compilers let it be at the last one used."""
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
@@ -391,7 +391,9 @@ def test_a_stride_is_of_no_array_shorter_than_it(fake: Fake, touched: Touched, r
         fake.member("last", 8 + room, room, chars),
     )
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "range", 8 + 2 * room, keyword="struct", members=members))))
-    assert touched(f"add ${23 + room},%rdi; 1: mov -27(%rdi),%al; add $40,%rdi; cmp %rdi,%rsi; jne 1b; ret") == [told]
+    assert touched(f"add ${23 + room},%rdi; 1: mov -27(%rdi),%al; add $40,%rdi; cmp %rdi,%rsi; jne 1b; ret") == [
+        expected
+    ]
 
 
 def test_strides_of_many_small_elements_are_of_the_array_after_them(fake: Fake) -> None:
@@ -635,7 +637,7 @@ def test_string_stores_advance_their_pointers(fake: Fake, touched: Touched) -> N
 
 
 @pytest.mark.parametrize(
-    ("compared", "told"),
+    ("compared", "expected"),
     [
         ("cmp $24,%rax; jne {}", "box.high[]"),
         ("cmp $24,%eax; jne {}", "box.high[]"),
@@ -645,14 +647,14 @@ def test_string_stores_advance_their_pointers(fake: Fake, touched: Touched) -> N
         ("cmp $24,%rax; jb {}", "box.low[]"),
     ],
 )
-def test_an_index_after_a_loop_is_its_bound(fake: Fake, touched: Touched, compared: str, told: str) -> None:
+def test_an_index_after_a_loop_is_its_bound(fake: Fake, touched: Touched, compared: str, expected: str) -> None:
     graph = fake.graph
     three = graph.array_of(fake.long, 3)
     members = (fake.member("low", 0, 24, three), fake.member("high", 24, 24, three))
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "box", 48, keyword="struct", members=members))))
     loop = "{0}: mov (%rdi,%rax),%rdx; add $8,%rax; {1}"
     code = f"xor %eax,%eax; {loop.format(1, compared.format('1b'))}; {loop.format(2, 'cmp $48,%rax; jne 2b')}; ret"
-    assert touched(code) == ["box.low[]", told]
+    assert touched(code) == ["box.low[]", expected]
 
 
 def test_a_branch_on_a_known_integer_is_not_taken(fake: Fake, touched: Touched) -> None:
@@ -675,7 +677,7 @@ def test_of_a_byte_pointer_and_another_one_is_the_index(fake: Fake, touched: Tou
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         ("and $-2,%rax; shr %rdx; add %rdx,%rax", "row.n"),
         ("shr %rdx; and $-2,%rax; add %rax,%rdx; mov %rdx,%rax", "row.n"),
@@ -685,12 +687,14 @@ def test_of_a_byte_pointer_and_another_one_is_the_index(fake: Fake, touched: Tou
         ("and $-2,%rax; shr %edx; add %rdx,%rax", "?"),
     ],
 )
-def test_half_an_index_plus_that_doubled_is_three_halves(fake: Fake, touched: Touched, code: str, told: str) -> None:
+def test_half_an_index_plus_that_doubled_is_three_halves(
+    fake: Fake, touched: Touched, code: str, expected: str
+) -> None:
     """As a heap's parent is looked for, whose elements are of 24 bytes."""
     members = (fake.member("at", 0, 16, fake.link), fake.member("n", 16, 8, fake.long))
     fake.takes((RDI, fake.graph.add(TypeRecord(Kind.STRUCT, "row", 24, keyword="struct", members=members))))
     text = f"lea -1(%rcx),%rax; mov %rax,%rdx; {code}; mov 16(%rdi,%rax,8),%rbx; ret"
-    assert touched(text)[-1] == told
+    assert touched(text)[-1] == expected
 
 
 def test_a_negative_integer_is_sign_extended(fake: Fake, touched: Touched) -> None:

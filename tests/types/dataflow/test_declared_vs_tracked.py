@@ -24,10 +24,10 @@ def test_a_variable_may_follow_what_another_one_points_to(fake: Fake, touched: T
         Place("a", graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 100),
         Place("b", graph.pointer_to(fake.table), PlaceKind.VALUE, RDI, 40, 0, 100),
     ]
-    told = ["item.value", "table.n", "table.of[]"]
+    found = ["item.value", "table.n", "table.of[]"]
     code = "mov 24(%rdi),%rcx; mov 40(%rdi),%rdx; movsd 48(%rdi,%rsi,8),%xmm0"
-    assert touched(f"{code}; ret") == told
-    assert touched(f"mov %rdi,%rax; {code.replace('rdi', 'rax')}; ret") == [*told[:2], "?"]
+    assert touched(f"{code}; ret") == found
+    assert touched(f"mov %rdi,%rax; {code.replace('rdi', 'rax')}; ret") == [*found[:2], "?"]
 
 
 def test_a_variable_is_preferred_to_a_guessed_container_of_a_link(fake: Fake, touched: Touched) -> None:
@@ -85,10 +85,10 @@ def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: 
 
 
 @pytest.mark.parametrize(
-    ("turned", "astray", "told"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
+    ("turned", "astray", "expected"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
 )
 def test_a_variable_selects_a_unions_member(
-    fake: Fake, touched: Touched, turned: bool, astray: bool, told: str
+    fake: Fake, touched: Touched, turned: bool, astray: bool, expected: str
 ) -> None:
     graph, member = fake.graph, fake.member
     first = graph.add(
@@ -101,7 +101,7 @@ def test_a_variable_selects_a_unions_member(
         Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
     ]
     fake.variables = variables[::-1] if turned else variables
-    assert touched("mov 8(%rdi),%rax; ret")[0].startswith(told)
+    assert touched("mov 8(%rdi),%rax; ret")[0].startswith(expected)
 
 
 def test_a_variable_counts_where_it_is_valid(fake: Fake, touched: Touched) -> None:
@@ -335,7 +335,7 @@ def test_a_variable_does_not_type_an_address_of_another_path(fake: Fake, touched
 
 
 @pytest.mark.parametrize(
-    ("kept", "walk", "read", "told"),
+    ("kept", "walk", "read", "expected"),
     [
         ("node", "", "8(%rbx),%rax", "node.key"),
         ("char", "", "(%rbx),%al", "?"),
@@ -343,7 +343,7 @@ def test_a_variable_does_not_type_an_address_of_another_path(fake: Fake, touched
     ],
 )
 def test_a_possible_void_pointer_has_its_other_type(
-    fake: Fake, touched: Touched, kept: str, walk: str, read: str, told: str
+    fake: Fake, touched: Touched, kept: str, walk: str, read: str, expected: str
 ) -> None:
     """One to bytes may be kept for anything, unless these are gone through."""
     graph = fake.graph
@@ -351,13 +351,13 @@ def test_a_possible_void_pointer_has_its_other_type(
     t = char if kept == "char" else fake.node
     fake.variables = [Place("n", graph.pointer_to(t), PlaceKind.REGISTER, RBX, 0, 0, 1)]
     code = f"nop; {walk}; test %rsi,%rsi; je 1f; call 3f; mov %rax,%rbx; 1: mov {read}; ret; .p2align 6; 3: ret"
-    for returned, known in ((graph.pointer_to(graph.add(TypeRecord(Kind.VOID))), told), (fake.long, "?")):
+    for returned, known in ((graph.pointer_to(graph.add(TypeRecord(Kind.VOID))), expected), (fake.long, "?")):
         fake.prototypes[0x40] = Prototype("make", returned, (), 0x40)
         assert touched(code)[-1] == known
 
 
 @pytest.mark.parametrize(
-    ("known", "behind", "told"),
+    ("known", "behind", "expected"),
     [
         ("either", 32, "node.key"),
         ("either", 40, "item.link.next"),
@@ -367,7 +367,7 @@ def test_a_possible_void_pointer_has_its_other_type(
     ],
 )
 def test_accesses_past_an_object_select_its_type(
-    fake: Fake, touched: Touched, known: str, behind: int, told: str
+    fake: Fake, touched: Touched, known: str, behind: int, expected: str
 ) -> None:
     char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     pointer = fake.graph.pointer_to
@@ -376,7 +376,7 @@ def test_accesses_past_an_object_select_its_type(
         Place("of", pointer(of), PlaceKind.REGISTER, RDI, 0, 0, 3),
         Place("text", pointer(char), PlaceKind.VALUE, RAX, behind, 3, 99),
     ]
-    assert touched("mov (%rdi),%rax; mov 8(%rax),%rcx; ret")[-1] == told
+    assert touched("mov (%rdi),%rax; mov 8(%rax),%rcx; ret")[-1] == expected
 
 
 def test_a_variables_type_holds_for_the_source_of_a_copy(fake: Fake, touched: Touched) -> None:
@@ -397,13 +397,13 @@ def test_a_variables_type_holds_for_the_source_of_a_copy(fake: Fake, touched: To
 def test_a_void_pointer_has_the_type_known_otherwise(fake: Fake, touched: Touched, given: str) -> None:
     graph = fake.graph
     t = graph.pointer_to(graph.add(TypeRecord(Kind.VOID))) if given == "void" else fake.long
-    told = "node.key" if given == "void" else "?"
+    found = "node.key" if given == "void" else "?"
     held = graph.add(TypeRecord(Kind.STRUCT, "held", 8, keyword="struct", members=(fake.member("of", 0, 8, t),)))
     fake.variables = [
         Place("held", graph.pointer_to(held), PlaceKind.REGISTER, RDI, 0, 0, 99),
         Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 0, 1),
     ]
-    assert touched("nop; test %rsi,%rsi; je 1f; mov (%rdi),%rbx; 1: mov 8(%rbx),%rax; ret") == ["held.of", told]
+    assert touched("nop; test %rsi,%rsi; je 1f; mov (%rdi),%rbx; 1: mov 8(%rbx),%rax; ret") == ["held.of", found]
     # An index makes something else of it.
     moved = "nop; test %rsi,%rsi; je 1f; mov (%rdi),%rbx; add %rsi,%rbx; 1: mov 8(%rbx),%rax; ret"
     assert touched(moved) == ["held.of", "?"]
@@ -412,7 +412,7 @@ def test_a_void_pointer_has_the_type_known_otherwise(fake: Fake, touched: Touche
         Place("any", t, PlaceKind.REGISTER, RDI, 0, 0, 99),
         Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 5, 8),
     ]
-    assert touched("test %rsi,%rsi; je 1f; mov (%rdi),%rax; 1: mov 8(%rdi),%rax; ret") == ["node.next", told]
+    assert touched("test %rsi,%rsi; je 1f; mov (%rdi),%rax; 1: mov 8(%rdi),%rax; ret") == ["node.next", found]
     # What is made of it says what it was.
     fake.variables[1] = Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 4, 99)
     assert touched("lea -8(%rdi),%rax; mov (%rdi),%rcx; ret") == ["node.key"]

@@ -39,7 +39,7 @@ def test_null_on_one_path_does_not_matter(fake: Fake, touched: Touched) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "fixed", "told"),
+    ("number", "fixed", "expected"),
     [
         ("mov $-12,%rax", True, "node.key"),
         ("mov $0x404040,%eax", False, "node.key"),
@@ -48,21 +48,21 @@ def test_null_on_one_path_does_not_matter(fake: Fake, touched: Touched) -> None:
     ],
 )
 def test_an_integer_that_is_no_address_does_not_matter_on_one_path(
-    fake: Fake, touched: Touched, number: str, fixed: bool, told: str
+    fake: Fake, touched: Touched, number: str, fixed: bool, expected: str
 ) -> None:
     fake.takes((RDI, fake.node))
     code = f"{number}; test %esi,%esi; je 1f; mov %rdi,%rax; 1: mov 8(%rax),%rax; ret"
-    assert touched(code, fixed=fixed) == [told]
+    assert touched(code, fixed=fixed) == [expected]
 
 
-@pytest.mark.parametrize(("number", "told"), [(-0x0F0E0D0C0B0A0909, "node.key"), (7, "node.key"), (None, "?")])
+@pytest.mark.parametrize(("number", "expected"), [(-0x0F0E0D0C0B0A0909, "node.key"), (7, "node.key"), (None, "?")])
 def test_constants_stored_over_a_pointer_do_not_matter_on_one_path(
-    fake: Fake, touched: Touched, number: int | None, told: str
+    fake: Fake, touched: Touched, number: int | None, expected: str
 ) -> None:
     fake.takes((RDI, fake.node))
     code = "mov %rdi,-24(%rsp); test %esi,%esi; je 1f; movaps 0x1000(%rip),%xmm0; movaps %xmm0,-32(%rsp)"
     code += "; 1: mov -24(%rsp),%rax; mov 8(%rax),%rcx; ret"
-    assert touched(code, constant_at=lambda _address: number)[-1] == told
+    assert touched(code, constant_at=lambda _address: number)[-1] == expected
 
 
 def test_a_half_register_written_is_no_pointer(fake: Fake, touched: Touched) -> None:
@@ -394,9 +394,9 @@ def test_a_checked_pointer_is_known_in_a_loop_that_starts_with_null(fake: Fake, 
 
 
 @pytest.mark.parametrize(
-    ("step", "told"), [("", "long int."), ("lea (%rsi,%rsi,4),%rsi; lea (%rdi,%rsi,8),%rdi;", "long int.")]
+    ("step", "expected"), [("", "long int."), ("lea (%rsi,%rsi,4),%rsi; lea (%rdi,%rsi,8),%rdi;", "long int.")]
 )
-def test_text_in_or_behind_a_union_is_text(fake: Fake, touched: Touched, step: str, told: str) -> None:
+def test_text_in_or_behind_a_union_is_text(fake: Fake, touched: Touched, step: str, expected: str) -> None:
     """One of several types that an object begins with is what both are that one pointer leads to."""
     graph, member = fake.graph, fake.member
     to_long, to_item = graph.pointer_to(fake.long), graph.pointer_to(fake.item)
@@ -407,6 +407,6 @@ def test_text_in_or_behind_a_union_is_text(fake: Fake, touched: Touched, step: s
         member("rest", 8, 32, graph.add(TypeRecord(Kind.ARRAY, target=fake.int, count=8))),
     )
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "value", 40, keyword="struct", members=members))))
-    assert touched(f"{step} test %rcx,%rcx; je 1f; mov (%rdi),%rdi; 1: mov (%rdi),%rax; ret")[-1] == told
+    assert touched(f"{step} test %rcx,%rcx; je 1f; mov (%rdi),%rdi; 1: mov (%rdi),%rax; ret")[-1] == expected
     # An item would be as good where the object begins with one.
     assert touched(f"{step} test %rcx,%rcx; je 1f; mov (%rdi),%rdi; 1: mov 8(%rdi),%rax; ret")[-1] != "item.link.next"

@@ -200,8 +200,8 @@ def test_no_part_of_an_address_is_written_to_a_pointer_on_the_stack(tmp_path: Pa
     assert at is not None
     place = resolver.instruction(at)
     assert place is not None
-    told = [resolver.at(place[0].address_of(k))[0] for k in range(len(place[0]))]
-    assert [one.how for one in told if one.insn.startswith("movl $1")] == ["spill"]
-    assert [one.type for one in told if one.access == "w" and one.size == 8 and one.how == "variable"] == [
+    found = [resolver.at(place[0].address_of(k))[0] for k in range(len(place[0]))]
+    assert [one.how for one in found if one.insn.startswith("movl $1")] == ["spill"]
+    assert [one.type for one in found if one.access == "w" and one.size == 8 and one.how == "variable"] == [
         "struct node*"
     ]

@@ -111,8 +111,8 @@ class Answer:
         resolver = Resolver(self.elf, fake, kernel=True)
         place = resolver.instruction(at)
         assert place is not None
-        told = [resolver.at(place[0].address_of(k))[0] for k in range(len(place[0]))]
-        (found,) = [one for one in told if one.insn.startswith("mov 8(%rdi)")]
+        types = [resolver.at(place[0].address_of(k))[0] for k in range(len(place[0]))]
+        (found,) = [one for one in types if one.insn.startswith("mov 8(%rdi)")]
         return found
 
 

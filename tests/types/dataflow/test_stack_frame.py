@@ -91,14 +91,14 @@ def test_slots_after_a_variable_outlive_its_scope(fake: Fake, touched: Touched) 
     assert touched(code + "mov 8(%rax), %rcx\n ret")[-1] == "?"
 
 
-@pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
+@pytest.mark.parametrize(("room", "expected"), [("node", "node.key"), ("item", "?")])
 def test_a_pointer_to_a_frame_buffer_or_the_heap_keeps_its_type(
-    fake: Fake, touched: Touched, room: str, told: str
+    fake: Fake, touched: Touched, room: str, expected: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
     fake.variables.append(Place("room", getattr(fake, room), PlaceKind.CFA, -1, -64, 0, 100))
     code = "nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n mov (%rdi), %rax\n 1: mov 8(%rax), %rcx\n ret"
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
 
 
 def test_a_store_through_a_possible_frame_pointer_changes_slots(fake: Fake, touched: Touched) -> None:
@@ -110,17 +110,19 @@ def test_a_store_through_a_possible_frame_pointer_changes_slots(fake: Fake, touc
     assert touched(code.format(""))[-1] == "node.key"
 
 
-@pytest.mark.parametrize(("base", "told"), [("lea -56(%rsp), %rsi", "node.key"), ("lea -96(%rsp), %rsi", "?")])
-def test_an_indexed_store_into_a_variable_changes_no_others(fake: Fake, touched: Touched, base: str, told: str) -> None:
+@pytest.mark.parametrize(("base", "expected"), [("lea -56(%rsp), %rsi", "node.key"), ("lea -96(%rsp), %rsi", "?")])
+def test_an_indexed_store_into_a_variable_changes_no_others(
+    fake: Fake, touched: Touched, base: str, expected: str
+) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
     fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 100))
     # As the end of a copy whose size is not known: eight bytes before where that is added.
     code = f"mov %rdi, -16(%rsp)\n {base}\n mov %rdx, -8(%rsi,%rcx,8)\n mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret"
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
 
 
 @pytest.mark.parametrize(
-    ("stored", "told"),
+    ("stored", "expected"),
     [
         ("lea -71(%rsp,%rcx), %rsi\n movups %xmm0, -16(%rsi,%rdx)", "node.key"),
         ("movups %xmm0, -71(%rsp,%rcx)", "node.key"),
@@ -129,12 +131,12 @@ def test_an_indexed_store_into_a_variable_changes_no_others(fake: Fake, touched:
     ],
 )
 def test_a_store_across_a_variables_end_is_indexed_into_it(
-    fake: Fake, touched: Touched, stored: str, told: str
+    fake: Fake, touched: Touched, stored: str, expected: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 5))
     fake.variables.append(Place("room", fake.node, PlaceKind.CFA, -1, -64, 0, 100))
     code = f"mov %rdi, -16(%rsp)\n {stored}\n mov -16(%rsp), %rax\n mov 8(%rax), %rcx\n ret"
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
 
 
 @pytest.mark.parametrize("made", ["sub %rsi,%rsp", "mov %rsp,%rax; sub %rsi,%rax; mov %rax,%rsp"])
@@ -196,9 +198,9 @@ def test_the_return_buffers_address_is_known(fake: Fake, touched: Touched) -> No
 def test_a_callee_changes_only_the_variable_it_has_the_address_of(fake: Fake, touched: Touched) -> None:
     code = "sub $56,%rsp; mov %rdi,48(%rsp); lea 8(%rsp),%rdi; call 1f; mov 48(%rsp),%rax; mov 16(%rax),%ecx; ret"
     node = Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 9)
-    for t, offset, told in ((fake.item, 8, "node.hits"), (fake.table, 8, "?"), (fake.item, 0, "node.hits")):
+    for t, offset, found in ((fake.item, 8, "node.hits"), (fake.table, 8, "?"), (fake.item, 0, "node.hits")):
         fake.variables = [node, Place("i", t, PlaceKind.MEMORY, RSP, offset, 0, 99)]
-        assert touched(code + "; 1: ret")[-1] == told
+        assert touched(code + "; 1: ret")[-1] == found
     fake.variables = [node]
     assert touched(code + "; 1: ret")[-1] == "?"
 
@@ -214,36 +216,36 @@ def test_a_pointer_to_the_frame_points_to_its_slot(fake: Fake, touched: Touched)
     assert touched(code)[-1] == "?"
 
 
-@pytest.mark.parametrize(("room", "told"), [("node", "node.key"), ("item", "?")])
+@pytest.mark.parametrize(("room", "expected"), [("node", "node.key"), ("item", "?")])
 def test_a_select_of_a_frame_buffer_and_another_object_is_known(
-    fake: Fake, touched: Touched, room: str, told: str
+    fake: Fake, touched: Touched, room: str, expected: str
 ) -> None:
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 1))
     fake.variables.append(Place("room", getattr(fake, room), PlaceKind.CFA, -1, -64, 0, 100))
     code = "nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n cmovne %rdi, %rax\n mov 8(%rax), %rcx\n ret"
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
 
 
-@pytest.mark.parametrize(("other", "told"), [("0", "frame-56"), ("1", "?")])
-def test_a_frame_address_or_null_points_to_the_frame(fake: Fake, touched: Touched, other: str, told: str) -> None:
+@pytest.mark.parametrize(("other", "expected"), [("0", "frame-56"), ("1", "?")])
+def test_a_frame_address_or_null_points_to_the_frame(fake: Fake, touched: Touched, other: str, expected: str) -> None:
     code = f"mov ${other}, %eax; test %rsi, %rsi; je 1f; lea -56(%rsp), %rax; 1: nop; jmp 2f; 2: mov 8(%rax), %rcx; ret"
-    assert touched(code) == [told]
+    assert touched(code) == [expected]
 
 
 def test_an_escaped_pointer_in_a_member_may_be_changed(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     code = "sub $24,%rsp; mov %rsi,8(%rsp); lea 8(%rsp),%rax; mov %rax,(%rdi); call .+99; mov 8(%rsp),%rax"
-    for kept, told in ((fake.node, "node.key"), (fake.item, "?")):
+    for kept, found in ((fake.node, "node.key"), (fake.item, "?")):
         holder = graph.add(TypeRecord(Kind.STRUCT, "holder", 8, keyword="struct"))
         to_pointer = graph.pointer_to(graph.pointer_to(kept))
         graph.record(holder).members = (fake.member("indirect", 0, 8, to_pointer),)
         fake.takes((RDI, holder), (RSI, fake.node))
-        assert touched(f"{code}; mov 8(%rax),%rcx; add $24,%rsp; ret")[-1] == told
+        assert touched(f"{code}; mov 8(%rax),%rcx; add $24,%rsp; ret")[-1] == found
 
 
-@pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?"), ("byte", "?")])
+@pytest.mark.parametrize(("taken", "expected"), [("link", "node.key"), ("item", "?"), ("byte", "?")])
 def test_a_callee_changes_as_many_bytes_as_its_parameter_has(
-    fake: Fake, touched: Touched, taken: str, told: str
+    fake: Fake, touched: Touched, taken: str, expected: str
 ) -> None:
     graph = fake.graph
     t = graph.add(TypeRecord(Kind.INT, "char", 1)) if taken == "byte" else getattr(fake, taken)
@@ -251,7 +253,7 @@ def test_a_callee_changes_as_many_bytes_as_its_parameter_has(
     code = "sub $40,%rsp; mov %rsi,24(%rsp); lea 8(%rsp),%rdi; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx"
     code += "; add $40,%rsp; ret; .p2align 6; 1: ret"
     fake.prototypes[0x40] = Prototype("g", 0, (("of", graph.pointer_to(t)),), 0x40)
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
     # What takes more later may have kept the address.
     fake.prototypes[0x80] = Prototype("h", 0, (("of", graph.pointer_to(fake.item)),), 0x80)
     more = code.replace("call 1f", "2: call 1f").replace("add $40", "lea 8(%rsp),%rdi; call 3f; jmp 2b; add $40")
@@ -259,7 +261,7 @@ def test_a_callee_changes_as_many_bytes_as_its_parameter_has(
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "told"),
+    ("name", "code", "expected"),
     [
         ("memcpy", "lea 8(%rsp),%rdi; mov $16,%edx", "node.key"),
         ("memcpy", "lea 8(%rsp),%rdi; mov $24,%edx", "?"),
@@ -270,7 +272,7 @@ def test_a_callee_changes_as_many_bytes_as_its_parameter_has(
     ],
 )
 def test_memcpy_changes_its_size_and_escapes_nothing(
-    fake: Fake, touched: Touched, name: str, code: str, told: str
+    fake: Fake, touched: Touched, name: str, code: str, expected: str
 ) -> None:
     graph = fake.graph
     fake.takes((RSI, fake.node))
@@ -281,11 +283,11 @@ def test_memcpy_changes_its_size_and_escapes_nothing(
     fake.prototypes[0x80] = Prototype("g", 0, (("of", graph.pointer_to(fake.link)),), 0x80)
     text = f"sub $40,%rsp; mov %rsi,24(%rsp); {code}; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx; lea 8(%rsp),%rdi"
     text += "; call 2f; add $40,%rsp; ret; .p2align 6; 1: ret; .p2align 6; 2: ret"
-    assert touched(text)[-1] == told
+    assert touched(text)[-1] == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "own", "told"),
+    ("name", "code", "own", "expected"),
     [
         ("strcmp@plt", "lea 8(%rsp),%rdi", False, "node.key"),
         ("strcmp@plt", "lea 8(%rsp),%rdx", False, "node.key"),
@@ -299,26 +301,28 @@ def test_memcpy_changes_its_size_and_escapes_nothing(
     ],
 )
 def test_the_c_librarys_parameters_are_known_without_a_prototype(
-    fake: Fake, touched: Touched, monkeypatch: pytest.MonkeyPatch, name: str, code: str, own: bool, told: str
+    fake: Fake, touched: Touched, monkeypatch: pytest.MonkeyPatch, name: str, code: str, own: bool, expected: str
 ) -> None:
     fake.takes((RSI, fake.node))
     fake.prototypes[0x40] = Prototype(name, 0, (), 0x40)
     monkeypatch.setattr(fake, "function_range", lambda pc: (pc, pc + 16) if own else None)
     text = f"sub $40,%rsp; mov %rsi,24(%rsp); {code}; call 1f; mov 24(%rsp),%rax; mov 8(%rax),%rcx; add $40,%rsp; ret"
-    assert touched(f"{text}; .p2align 6; 1: ret")[-1] == told
+    assert touched(f"{text}; .p2align 6; 1: ret")[-1] == expected
 
 
 @pytest.mark.parametrize(
-    ("used", "told"), [("mov %esi,(%rdx)", "node.key"), ("mov %rdx,(%rdi)", "?"), ("lea 8(%rdx),%rcx", "?")]
+    ("used", "expected"), [("mov %esi,(%rdx)", "node.key"), ("mov %rdx,(%rdi)", "?"), ("lea 8(%rdx),%rcx", "?")]
 )
-def test_an_address_used_to_store_arguments_does_not_escape(fake: Fake, touched: Touched, used: str, told: str) -> None:
+def test_an_address_used_to_store_arguments_does_not_escape(
+    fake: Fake, touched: Touched, used: str, expected: str
+) -> None:
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rdx; {used}; mov %edi,%edx; call .+99; mov 24(%rsp),%rax"
-    assert touched(f"{code}; mov 8(%rax),%rcx; add $40,%rsp; ret")[-1] == told
+    assert touched(f"{code}; mov 8(%rax),%rcx; add $40,%rsp; ret")[-1] == expected
 
 
 @pytest.mark.parametrize(
-    ("kept", "other", "told"),
+    ("kept", "other", "expected"),
     [
         ("long", "mov %rdi, %rax", "long int."),
         ("node", "lea 8(%rdi), %rax", "long int."),
@@ -328,21 +332,21 @@ def test_an_address_used_to_store_arguments_does_not_escape(fake: Fake, touched:
     ],
 )
 def test_an_unnamed_slot_holds_what_other_pointers_to_it_point_to(
-    fake: Fake, touched: Touched, kept: str, other: str, told: str
+    fake: Fake, touched: Touched, kept: str, other: str, expected: str
 ) -> None:
     """If that is a number or pointer; what an object begins with may be meant for the whole of it."""
     said = fake.graph.pointer_to(getattr(fake, kept))
     fake.variables.append(Place("n", said, PlaceKind.REGISTER, RDI, 0, 0, 1))
     code = f"nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n {other}\n 1: mov (%rax), %rcx\n ret"
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
     # Where a variable is, that says what is there.
     fake.variables.append(Place("room", fake.double, PlaceKind.CFA, -1, -64, 0, 100))
     assert touched(code)[-1] == "?"
 
 
-@pytest.mark.parametrize(("offset", "told"), [(24, "node.key"), (16, "?"), (32, "?")])
+@pytest.mark.parametrize(("offset", "expected"), [(24, "node.key"), (16, "?"), (32, "?")])
 def test_stack_parameters_keep_their_values_until_stored_to(
-    fake: Fake, touched: Touched, offset: int, told: str
+    fake: Fake, touched: Touched, offset: int, expected: str
 ) -> None:
     """A variable that is told to be there at any time says what it is; who knows the frame does not change it."""
     graph = fake.graph
@@ -351,33 +355,37 @@ def test_stack_parameters_keep_their_values_until_stored_to(
         Place("of", graph.pointer_to(fake.node), PlaceKind.MEMORY, RSP, offset, 1, 3),
         Place("n", fake.long, PlaceKind.REGISTER, RDI, 0, 0, 1),
     ]
-    for store, known in (("nop", told), ("mov %rdi,24(%rsp)", "?")):
+    for store, known in (("nop", expected), ("mov %rdi,24(%rsp)", "?")):
         code = f"push %rbx; nop; nop; lea -8(%rsp),%rdi; call *%rbx; {store}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
         assert touched(code, rule=lambda pc: (RSP, 16 if pc else 8))[-1] == known
 
 
-@pytest.mark.parametrize(("taken", "told"), [("link", "node.key"), ("item", "?")])
-def test_a_callee_may_change_its_parameters_on_the_stack(fake: Fake, touched: Touched, taken: str, told: str) -> None:
+@pytest.mark.parametrize(("taken", "expected"), [("link", "node.key"), ("item", "?")])
+def test_a_callee_may_change_its_parameters_on_the_stack(
+    fake: Fake, touched: Touched, taken: str, expected: str
+) -> None:
     graph = fake.graph
     fake.takes((RSI, fake.node))
     parameters = (*(("n", fake.long),) * 6, ("of", graph.pointer_to(getattr(fake, taken))))
     fake.prototypes[0x40] = Prototype("g", 0, parameters, 0x40)
     code = "sub $40,%rsp; mov %rsi,24(%rsp); lea 8(%rsp),%rax; push %rax; call 1f; mov 32(%rsp),%rax; mov 8(%rax),%rcx"
-    assert touched(f"{code}; add $48,%rsp; ret; .p2align 6; 1: ret")[-1] == told
+    assert touched(f"{code}; add $48,%rsp; ret; .p2align 6; 1: ret")[-1] == expected
 
 
-@pytest.mark.parametrize(("added", "told"), [("add $16,%rdx", "node.key"), ("sub $-16,%rdx", "node.key"), ("nop", "?")])
-def test_an_address_may_be_computed_in_two_steps(fake: Fake, touched: Touched, added: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("added", "expected"), [("add $16,%rdx", "node.key"), ("sub $-16,%rdx", "node.key"), ("nop", "?")]
+)
+def test_an_address_may_be_computed_in_two_steps(fake: Fake, touched: Touched, added: str, expected: str) -> None:
     fake.takes((RDI, fake.node))
     code = (
         f"sub $40,%rsp; mov %rdi,8(%rsp); mov %rsp,%rdx; {added}; call *%rbx; mov 8(%rsp),%rax; mov 8(%rax),%rcx; ret"
     )
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
 
 
-@pytest.mark.parametrize(("low", "high", "told"), [(0, 99, "node.key"), (0, 5, "?"), (18, 99, "?")])
+@pytest.mark.parametrize(("low", "high", "expected"), [(0, 99, "node.key"), (0, 5, "?"), (18, 99, "?")])
 def test_an_unnamed_slot_ends_before_the_next_variable(
-    fake: Fake, touched: Touched, low: int, high: int, told: str
+    fake: Fake, touched: Touched, low: int, high: int, expected: str
 ) -> None:
     """Which is there where the address is made: others may have their turn in the same place."""
     fake.variables = [
@@ -385,7 +393,7 @@ def test_an_unnamed_slot_ends_before_the_next_variable(
         Place("i", fake.int, PlaceKind.MEMORY, RSP, 16, low, high),
     ]
     code = "sub $40,%rsp; mov %rdi,24(%rsp); lea 8(%rsp),%rdx; call *%rbx; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
-    assert touched(code)[-1] == told
+    assert touched(code)[-1] == expected
 
 
 @pytest.mark.parametrize(
@@ -406,7 +414,7 @@ def test_the_stack_pointer_at_a_call_is_no_argument(fake: Fake, touched: Touched
 
 
 @pytest.mark.parametrize(
-    ("seen", "told"),
+    ("seen", "expected"),
     [
         # Gone through, compared and counted on from.
         ("lea 4(%rsp),%r8; 1: movzbl (%r8),%eax; add $1,%r8; cmp %r8,%r12; test %eax,%eax; jne 1b", "node.key"),
@@ -421,9 +429,11 @@ def test_the_stack_pointer_at_a_call_is_no_argument(fake: Fake, touched: Touched
         ("lea 4(%rsp),%rcx; xchg %rcx,%r12", "?"),
     ],
 )
-def test_an_address_that_does_not_escape_changes_no_slot(fake: Fake, touched: Touched, seen: str, told: str) -> None:
+def test_an_address_that_does_not_escape_changes_no_slot(
+    fake: Fake, touched: Touched, seen: str, expected: str
+) -> None:
     fake.takes((RDI, fake.node))
     text = f"sub $40,%rsp; mov %rdi,16(%rsp); mov %rdi,%r14; {seen}; mov %r14,%r15; mov $0,%r8d; call .+99"
     again = "mov 8(%rbx),%rcx; ret"
     load = "mov 24(%rsp),%rbx" if "push" in seen else "mov 16(%rsp),%rbx"
-    assert touched(f"{text}; {load}; {again}")[-1] == told
+    assert touched(f"{text}; {load}; {again}")[-1] == expected

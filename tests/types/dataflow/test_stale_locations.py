@@ -52,27 +52,27 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder / "a"
 
 
-def told(program: Path, function: str) -> list[str]:
+def types_in(program: Path, function: str) -> list[str]:
     """What the accesses of a function that are typed touch, by type and offset."""
     return [f"{one.type}+{one.offset}" for one in accesses(program, function) if one.typed and one.countable]
 
 
 def test_a_call_refutes_a_variable_in_a_register_it_clobbers(program: Path) -> None:
-    found = told(program, "over")
+    found = types_in(program, "over")
     assert "struct one+16" in found
     # What is read behind the calls are other objects.
     assert {"struct one+0", "struct one+8", "struct one+24"}.isdisjoint(found)
 
 
 def test_members_of_a_returned_object_are_not_the_stale_variables(program: Path) -> None:
-    found = told(program, "given")
+    found = types_in(program, "given")
     # q->a and q->c, each once; what comes behind a call is told of what that returned, or not at all.
     assert found.count("struct one+0") == 1
     assert found.count("struct one+16") == 1
 
 
 def test_of_two_variables_in_one_register_the_inner_counts_at_stores(program: Path) -> None:
-    found = told(program, "inner")
+    found = types_in(program, "inner")
     assert {"struct one+0", "struct one+16"} <= set(found)
     assert {"struct two+24", "struct two+8"} <= set(found)
     assert "struct one+24" not in found

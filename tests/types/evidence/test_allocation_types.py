@@ -86,7 +86,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocated"))
 
 
-def told(program: Path, function: str) -> set[str]:
+def types_in(program: Path, function: str) -> set[str]:
     """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
     return {
         f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
@@ -96,35 +96,35 @@ def told(program: Path, function: str) -> set[str]:
 
 
 def test_an_allocation_on_one_path_has_the_type_it_is_stored_as(program: Path) -> None:
-    found = told(program, "used")
+    found = types_in(program, "used")
     assert found >= {"struct entry.key", "struct entry.a", "struct entry.next"}
     assert "?" not in found
 
 
 def test_a_spilled_allocation_has_the_parameters_type(program: Path) -> None:
-    assert told(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
+    assert types_in(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
 
 
 def test_an_argument_of_unoptimised_code_has_the_parameters_type(program: Path) -> None:
-    assert told(program, "plain") >= {"struct item.weight", "struct item.kind"}
+    assert types_in(program, "plain") >= {"struct item.weight", "struct item.kind"}
 
 
 def test_parameters_of_a_tail_recursive_loop_are_in_registers(program: Path) -> None:
-    found = told(program, "gather")
+    found = types_in(program, "gather")
     assert found >= {"struct list.n", "struct list.code", "struct tree.left", "struct tree.right"}
     assert "?" not in found
 
 
 def test_memory_after_a_header_has_the_parameters_type(program: Path) -> None:
-    assert told(program, "counted") >= {"struct item.kind"}
+    assert types_in(program, "counted") >= {"struct item.kind"}
 
 
 def test_an_allocation_has_an_inlined_functions_return_type(program: Path) -> None:
-    assert told(program, "boxed") == {"struct item.weight", "struct item.kind"}
+    assert types_in(program, "boxed") == {"struct item.weight", "struct item.kind"}
 
 
 def test_a_copy_of_a_variables_value_points_there_too(program: Path) -> None:
-    assert told(program, "copied") == {"struct item.weight", "struct item.kind"}
+    assert types_in(program, "copied") == {"struct item.weight", "struct item.kind"}
 
 
 @pytest.mark.parametrize("name", ["malloc", "_ZnwmSt11align_val_t", "_ZnamRKSt9nothrow_t@GLIBCXX_3.4"])
@@ -143,17 +143,17 @@ def test_a_variable_in_the_frame_may_start_after_its_store(tmp_path: Path, name:
 
 
 def test_a_callee_may_be_in_a_register(program: Path) -> None:
-    assert told(program, "through") >= {"struct item.weight", "struct item.kind"}
+    assert types_in(program, "through") >= {"struct item.weight", "struct item.kind"}
 
 
 def test_memory_after_the_first_element_is_the_next_one(program: Path) -> None:
-    found = told(program, "rowed")
+    found = types_in(program, "rowed")
     assert found >= {"struct item.weight", "struct item.kind", "struct crate.serial"}
     assert not found & {"struct crate.code", "struct crate.what.kind", "?"}
 
 
 @pytest.mark.parametrize(
-    ("then", "told"),
+    ("then", "expected"),
     [
         ("mov %rsi,(%rbx,%rdx,8); mov (%rbx,%rdx,8),%rax", True),
         ("mov %rsi,8(%rbx,%rdx,8); mov (%rbx,%rdx,8),%rax", True),
@@ -163,7 +163,7 @@ def test_memory_after_the_first_element_is_the_next_one(program: Path) -> None:
         ("mov %rsi,(%rbx,%rdx,8); mov %ecx,4(%rbx)", False),
     ],
 )
-def test_an_array_of_pointers_is_typed_by_what_is_stored(tmp_path: Path, then: str, told: bool) -> None:
+def test_an_array_of_pointers_is_typed_by_what_is_stored(tmp_path: Path, then: str, expected: bool) -> None:
     """Optimizers take the structure apart that leads to it, and no variable does."""
     fake = Fake()
     code = assemble(f"mov $64,%edi; call 1f; mov %rax,%rbx; {then}; ret; 1: ret", tmp_path)
@@ -172,7 +172,7 @@ def test_an_array_of_pointers_is_typed_by_what_is_stored(tmp_path: Path, then: s
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 4, 0, stored, len(code))]
     program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
     found = allocated(Tracker(program, flow, 0, len(code)))
-    assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if told else {})
+    assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if expected else {})
 
 
 def test_an_array_of_pointers_is_typed_by_the_loop_that_fills_it(tmp_path: Path) -> None:

@@ -122,115 +122,115 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("characters"))
 
 
-def told(program: Path, function: str, size: int) -> set[str | None]:
+def types_in(program: Path, function: str, size: int) -> set[str | None]:
     """What the accesses of so many bytes in a function are said to touch."""
     return {one.type for one in accesses(program, function) if one.countable and one.size == size}
 
 
 def test_a_byte_swapped_integer_is_bytes(program: Path) -> None:
     # The value that is put together has a place as a variable of GCC's.
-    assert told(program, "read_four", 4) <= {"unsigned char", "unsigned int"}
-    assert told(program, "write_four", 4) <= {"unsigned char", "unsigned int"}
+    assert types_in(program, "read_four", 4) <= {"unsigned char", "unsigned int"}
+    assert types_in(program, "write_four", 4) <= {"unsigned char", "unsigned int"}
     # It stays where it is while something is called.
-    assert told(program, "write_behind_call", 4) == {"unsigned char"}
+    assert types_in(program, "write_behind_call", 4) == {"unsigned char"}
 
 
 def test_an_integer_of_three_bytes_is_bytes(program: Path) -> None:
-    assert told(program, "write_three", 2) == told(program, "write_three", 1) == {"unsigned char"}
-    assert told(program, "read_three", 2) == told(program, "read_three", 1) == {"unsigned char"}
+    assert types_in(program, "write_three", 2) == types_in(program, "write_three", 1) == {"unsigned char"}
+    assert types_in(program, "read_three", 2) == types_in(program, "read_three", 1) == {"unsigned char"}
 
 
 def test_bytes_compared_with_bytes_in_a_loop_stay_bytes(program: Path) -> None:
-    assert set() < told(program, "repeated", 4) <= {"unsigned char", "char"}
+    assert set() < types_in(program, "repeated", 4) <= {"unsigned char", "char"}
 
 
 def test_text_that_is_copied_to_the_stack_is_characters(program: Path) -> None:
-    assert told(program, "number_in", 4) | told(program, "number_in", 2) <= {"char", "char[]"}
-    assert "char[]" in told(program, "number_in", 1)
+    assert types_in(program, "number_in", 4) | types_in(program, "number_in", 2) <= {"char", "char[]"}
+    assert "char[]" in types_in(program, "number_in", 1)
 
 
 def test_text_that_is_stored_or_compared_is_characters(program: Path) -> None:
-    assert "char" in told(program, "write_text", 8)
-    assert None not in told(program, "write_text", 8) | told(program, "is_text", 8)
+    assert "char" in types_in(program, "write_text", 8)
+    assert None not in types_in(program, "write_text", 8) | types_in(program, "is_text", 8)
 
 
 def test_text_with_parts_that_are_no_letters_is_characters(program: Path) -> None:
-    assert told(program, "write_label", 8) == {"struct page", "unsigned char"}
-    assert told(program, "write_label", 2) == {"unsigned char"}
+    assert types_in(program, "write_label", 8) == {"struct page", "unsigned char"}
+    assert types_in(program, "write_label", 2) == {"unsigned char"}
 
 
 def test_characters_before_a_variables_pointee_are_characters(program: Path) -> None:
-    assert set() < told(program, "trimmed", 1) <= {"struct head", "char"}
+    assert set() < types_in(program, "trimmed", 1) <= {"struct head", "char"}
 
 
 def test_text_after_a_header_is_characters(program: Path) -> None:
-    assert told(program, "write_behind", 4) == {"struct page", "unsigned char"}
+    assert types_in(program, "write_behind", 4) == {"struct page", "unsigned char"}
 
 
 def test_text_of_merged_comparisons_is_characters(program: Path) -> None:
-    assert set() < told(program, "is_header", 4) <= {"unsigned char", "unsigned int"}
+    assert set() < types_in(program, "is_header", 4) <= {"unsigned char", "unsigned int"}
 
 
 def test_integers_at_one_offset_on_different_paths_are_no_members(program: Path) -> None:
     # The numbers have places as variables of GCC's.
-    assert told(program, "chosen", 2) <= {"unsigned char", "short unsigned int"}
-    assert told(program, "chosen", 8) <= {"struct page", "unsigned char", "long unsigned int"}
-    assert None in told(program, "parted", 8)
+    assert types_in(program, "chosen", 2) <= {"unsigned char", "short unsigned int"}
+    assert types_in(program, "chosen", 8) <= {"struct page", "unsigned char", "long unsigned int"}
+    assert None in types_in(program, "parted", 8)
 
 
 def test_floating_point_numbers_are_no_bytes(program: Path) -> None:
-    found = told(program, "pooled", 4)
+    found = types_in(program, "pooled", 4)
     assert "struct page" in found
     assert "unsigned char" not in found
 
 
 def test_bytes_copied_to_bytes_stay_bytes(program: Path) -> None:
-    assert told(program, "copied", 4) == {"unsigned char"}
+    assert types_in(program, "copied", 4) == {"unsigned char"}
 
 
 def test_several_bytes_are_bytes_without_other_evidence(request: pytest.FixtureRequest, program: Path) -> None:
-    assert told(program, "number", 4) == {"unsigned char"}
+    assert types_in(program, "number", 4) == {"unsigned char"}
     # Of which some are read twice, as no members are.
-    assert None not in told(program, "hashed", 8) | told(program, "hashed", 4)
+    assert None not in types_in(program, "hashed", 8) | types_in(program, "hashed", 4)
     if request.node.callspec.params["program"] != ("clang", "-O2"):
         # One turn at a time.
-        assert told(program, "every_fifth", 2) == {"unsigned char"}
+        assert types_in(program, "every_fifth", 2) == {"unsigned char"}
 
 
 def test_scattered_integers_are_bytes(program: Path) -> None:
-    assert told(program, "scattered", 4) == {"unsigned char"}
-    assert told(program, "scattered", 8) == {"unsigned char", "struct page"}
+    assert types_in(program, "scattered", 4) == {"unsigned char"}
+    assert types_in(program, "scattered", 8) == {"unsigned char", "struct page"}
     # That are divided, not.
-    assert "unsigned char" not in told(program, "tenth", 4) | told(program, "tenth", 8)
+    assert "unsigned char" not in types_in(program, "tenth", 4) | types_in(program, "tenth", 8)
 
 
 def test_members_of_an_object_in_a_byte_buffer_are_no_bytes(program: Path) -> None:
     """What is counted, lies before the pointer, leads somewhere or is one of several of other sizes."""
     for function in ("counts", "keeps", "follows", "chained", "header"):
-        assert told(program, function, 8) == {None, "struct page"}, function
-    assert told(program, "before", 4) == told(program, "header", 4) == {None}
+        assert types_in(program, function, 8) == {None, "struct page"}, function
+    assert types_in(program, "before", 4) == types_in(program, "header", 4) == {None}
 
 
 def test_members_after_a_registers_old_value_do_not_type_its_bytes(program: Path) -> None:
-    assert told(program, "cleared", 4) == {"unsigned char", "struct page"}
+    assert types_in(program, "cleared", 4) == {"unsigned char", "struct page"}
 
 
 def test_a_pointer_tested_for_null_is_no_bytes(program: Path) -> None:
-    assert told(program, "kept", 8) == {"struct page", None}
+    assert types_in(program, "kept", 8) == {"struct page", None}
 
 
 def test_a_later_store_of_a_pointer_leaves_bytes_bytes(program: Path) -> None:
-    assert told(program, "answered", 2) == {"unsigned char"}
+    assert types_in(program, "answered", 2) == {"unsigned char"}
 
 
 def test_bytes_compared_with_bytes_stay_bytes(program: Path) -> None:
-    assert set() < told(program, "alike", 4) <= {"unsigned char", "unsigned int"}
-    assert set() < told(program, "counted", 4) <= {"unsigned char", "unsigned int"}
+    assert set() < types_in(program, "alike", 4) <= {"unsigned char", "unsigned int"}
+    assert set() < types_in(program, "counted", 4) <= {"unsigned char", "unsigned int"}
 
 
 def test_an_unsigned_byte_is_distinguished_from_characters(request: pytest.FixtureRequest, program: Path) -> None:
     if request.node.callspec.params["program"][0] == "gcc":
-        assert told(program, "either", 1) == {"unsigned char"}
+        assert types_in(program, "either", 1) == {"unsigned char"}
 
 
 def test_an_object_may_be_stored_in_bytes() -> None:
@@ -288,8 +288,8 @@ def test_a_spilled_integer_compared_with_bytes_is_bytes(tmp_path: Path, named: b
     assert (in_a_row(tracker, 2, 0, where, 8) is None) is named
 
 
-@pytest.mark.parametrize(("named", "told"), [(False, "char"), (True, None)])
-def test_unnamed_constants_stored_in_bytes_are_bytes(tmp_path: Path, named: bool, told: str | None) -> None:
+@pytest.mark.parametrize(("named", "expected"), [(False, "char"), (True, None)])
+def test_unnamed_constants_stored_in_bytes_are_bytes(tmp_path: Path, named: bool, expected: str | None) -> None:
     fake = Fake()
     char = fake.graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     fake.variables = [Place("p", fake.graph.pointer_to(char), PlaceKind.REGISTER, 5, 0, 0, 99)]
@@ -301,7 +301,7 @@ def test_unnamed_constants_stored_in_bytes_are_bytes(tmp_path: Path, named: bool
     made = flow.instructions[1]
     tracker.before(1)
     operands = operands_of(fake)
-    assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == told
+    assert operands.resolve(tracker, 1, made, 0, made.memory[0]).type == expected
 
 
 def test_memory_before_the_start_of_bytes_is_unknown(fake: Fake) -> None:
@@ -315,5 +315,5 @@ def test_words_before_bytes_are_no_bytes_though_copied_as_such(tmp_path: Path) -
     made = compiled(SOURCE, "gcc", "-O1", tmp_path)
     found = [one for one in accesses(made, "swapped_out") if one.countable]
     assert found
-    assert "unsigned char" in told(made, "alike", 4)
+    assert "unsigned char" in types_in(made, "alike", 4)
     assert {one.type for one in found} == {None}

@@ -27,11 +27,11 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_an_inlined_parameter_types_an_address(program: Path) -> None:
-    told = {f"{one.type}.{one.field}" for one in accesses(program, "invoked") if one.typed}
-    assert told == {"struct hold.item", "struct item.weight", "int."}
+    found = {f"{one.type}.{one.field}" for one in accesses(program, "invoked") if one.typed}
+    assert found == {"struct hold.item", "struct item.weight", "int."}
 
 
 def test_inlined_parameters_count_only_as_pointers_to_objects(program: Path) -> None:
     """A helper that reads bytes as a number is no reason to forget that they are bytes."""
-    told = {one.type for one in accesses(program, "bytes") if one.typed}
-    assert told == {"unsigned char"}
+    found = {one.type for one in accesses(program, "bytes") if one.typed}
+    assert found == {"unsigned char"}

@@ -18,7 +18,7 @@ FIRST = "mov 8(%rax),%rcx"
 """Four bytes."""
 
 
-def told(fake: Fake, text: str, where: Path) -> str:
+def types_in(fake: Fake, text: str, where: Path) -> str:
     """What the first instruction touches."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
@@ -57,13 +57,13 @@ def test_a_register_has_a_later_variables_type_until_it_is_overwritten(
     fake: Fake, tmp_path: Path, text: str, register: int, low: int, expected: str
 ) -> None:
     said(fake, register, low)
-    assert told(fake, text, tmp_path) == expected
+    assert types_in(fake, text, tmp_path) == expected
 
 
 def test_a_variable_after_a_join_may_be_of_the_other_path(fake: Fake, tmp_path: Path) -> None:
     said(fake, RAX, 6)
-    assert told(fake, f"{FIRST}; nop; 1: nop; dec %rcx; jne 1b; ret", tmp_path) == "?"
-    assert told(fake, f"{FIRST}; nop; nop; 1: nop; dec %rcx; ret", tmp_path) == "node.key"
+    assert types_in(fake, f"{FIRST}; nop; 1: nop; dec %rcx; jne 1b; ret", tmp_path) == "?"
+    assert types_in(fake, f"{FIRST}; nop; nop; 1: nop; dec %rcx; ret", tmp_path) == "node.key"
 
 
 @pytest.mark.parametrize(("other", "expected"), [("node", "node.key"), ("item", "?")])
@@ -71,20 +71,20 @@ def test_paths_with_different_variables_are_no_evidence(fake: Fake, tmp_path: Pa
     """On one way the variable is said where it begins, on the other one a byte further."""
     said(fake, RAX, 10, 11)
     said(fake, RAX, 12, 99, getattr(fake, other))
-    assert told(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == expected
+    assert types_in(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == expected
 
 
 def test_a_variable_on_one_of_the_paths_is_enough(fake: Fake, tmp_path: Path) -> None:
     said(fake, RAX, 12)
-    assert told(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == "node.key"
+    assert types_in(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == "node.key"
 
 
 def test_a_register_holds_the_same_after_all_paths_join(fake: Fake, tmp_path: Path) -> None:
     text = f"{FIRST}; test %rdx,%rdx; je 1f; test %rsi,%rsi; je 1f; {{}}; nop; 1: nop; ret"
     said(fake, RAX, 17)
-    assert told(fake, text.format("xor %edx,%edx"), tmp_path) == "node.key"
+    assert types_in(fake, text.format("xor %edx,%edx"), tmp_path) == "node.key"
     # Something else is there on one of them.
-    assert told(fake, text.format("xor %eax,%eax"), tmp_path) == "?"
+    assert types_in(fake, text.format("xor %eax,%eax"), tmp_path) == "?"
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_text_extends_a_few_characters_before_a_variable(
     fake: Fake, tmp_path: Path, further: str, low: int, expected: str
 ) -> None:
     said(fake, RBX, low, t=fake.graph.add(TypeRecord(Kind.INT, "char", 1)))
-    assert told(fake, f"movzbl (%rax),%ecx; {further}; nop; ret", tmp_path) == expected
+    assert types_in(fake, f"movzbl (%rax),%ecx; {further}; nop; ret", tmp_path) == expected
 
 
 def test_an_object_is_not_where_a_variable_points_to_the_next(fake: Fake, tmp_path: Path) -> None:
     said(fake, RBX, 8)
-    assert told(fake, f"{FIRST}; lea (%rax),%rbx; nop; nop; ret", tmp_path) == "node.key"
-    assert told(fake, f"{FIRST}; lea 24(%rax),%rbx; nop; ret", tmp_path) == "?"
+    assert types_in(fake, f"{FIRST}; lea (%rax),%rbx; nop; nop; ret", tmp_path) == "node.key"
+    assert types_in(fake, f"{FIRST}; lea 24(%rax),%rbx; nop; ret", tmp_path) == "?"
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_a_variable_a_pointer_is_stored_in_gives_its_pointee(
     fake: Fake, tmp_path: Path, text: str, low: int, expected: str
 ) -> None:
     fake.variables.append(Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, 7, -24, low, 99))
-    assert told(fake, text, tmp_path) == expected
+    assert types_in(fake, text, tmp_path) == expected

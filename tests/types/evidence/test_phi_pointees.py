@@ -17,7 +17,7 @@ from undwarf.types.sources.type_source import Place, PlaceKind
 WAYS = "test %rdx,%rdx; je 1f; {}; jmp 2f; 1: {}; 2: {}; ret"
 
 
-def told(fake: Fake, text: str, where: Path, t: int = 0) -> str:
+def types_in(fake: Fake, text: str, where: Path, t: int = 0) -> str:
     """What the last instruction but the return touches; %rdi leads to a `node`, or to something else."""
     to = fake.graph.pointer_to(t or fake.node)
     fake.variables.append(Place("p", to, PlaceKind.REGISTER, RDI, 0, 0, 1))
@@ -60,7 +60,7 @@ def told(fake: Fake, text: str, where: Path, t: int = 0) -> str:
 def test_of_joined_types_the_only_one_with_the_member_counts(
     fake: Fake, tmp_path: Path, first: str, second: str, access: str, expected: str
 ) -> None:
-    assert told(fake, WAYS.format(first, second, access), tmp_path) == expected
+    assert types_in(fake, WAYS.format(first, second, access), tmp_path) == expected
 
 
 def test_a_load_after_a_join_is_one_of_the_members(fake: Fake, tmp_path: Path) -> None:
@@ -89,6 +89,6 @@ def test_a_load_after_a_join_is_one_of_the_members(fake: Fake, tmp_path: Path) -
     )  # fmt: skip  # rows of fields
     ways = WAYS.format("mov %rdi,%rax", "mov 8(%rdi),%rax", "mov 8(%rax),%rax; {}")
     # `pair.u` leads to a `room` or a `node`, `room.of` to an `item`; `node.key` leads nowhere.
-    assert told(fake, ways.format("mov (%rax),%ecx"), tmp_path, pair) == "item.id"
-    assert told(fake, ways.format("mov 16(%rax),%ecx"), tmp_path, pair) == "node.hits"
-    assert told(fake, ways.format("mov 8(%rax),%rcx"), tmp_path, pair) == "?"
+    assert types_in(fake, ways.format("mov (%rax),%ecx"), tmp_path, pair) == "item.id"
+    assert types_in(fake, ways.format("mov 16(%rax),%ecx"), tmp_path, pair) == "node.hits"
+    assert types_in(fake, ways.format("mov 8(%rax),%rcx"), tmp_path, pair) == "?"

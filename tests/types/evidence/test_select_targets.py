@@ -16,7 +16,7 @@ CHOSEN = "test %esi,%esi; cmove %rdi,%rax; mov (%rax),%rcx; ret"
 LATER = "test %esi,%esi; je 1f; {}; 1: mov (%rax),%rcx; ret"
 
 
-def told(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
+def types_in(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
     """What the last instruction that accesses anything touches, and what else it may be."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
@@ -52,7 +52,7 @@ def test_a_selected_pointer_is_to_one_of_the_members(
     fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
 ) -> None:
     fake.takes((RDI, fake.node))
-    assert told(fake, text, tmp_path) == (expected, others)
+    assert types_in(fake, text, tmp_path) == (expected, others)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_a_selected_frame_address_is_of_one_of_the_members(
     fake: Fake, tmp_path: Path, text: str, expected: str, others: tuple[str, ...]
 ) -> None:
     fake.variables = [Place("n", fake.node, PlaceKind.CFA, -1, -40, 0, 99)]
-    assert told(fake, text, tmp_path) == (expected, others)
+    assert types_in(fake, text, tmp_path) == (expected, others)

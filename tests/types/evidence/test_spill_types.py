@@ -31,7 +31,7 @@ def kept(fake: Fake, text: str, where: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("mov %rdi,8(%rsp); xor %edi,%edi; mov 8(%rsp),%rax; ret", ["struct node*", "struct node*"]),
         # At the end of a block nothing holds behind the load but what variables say.
@@ -43,9 +43,9 @@ def kept(fake: Fake, text: str, where: Path) -> list[str]:
         ("movq $1,8(%rsp); incq 8(%rsp); ret", ["", ""]),
     ],
 )
-def test_a_spilled_pointer_has_its_type(fake: Fake, tmp_path: Path, text: str, told: list[str]) -> None:
+def test_a_spilled_pointer_has_its_type(fake: Fake, tmp_path: Path, text: str, expected: list[str]) -> None:
     fake.takes((RDI, fake.node))
-    assert kept(fake, text, tmp_path) == told
+    assert kept(fake, text, tmp_path) == expected
 
 
 def test_the_variable_in_a_spilled_register_counts_first(fake: Fake, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def fake() -> Fake:
     return made
 
 
-def told(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str]:
+def types_in(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str]:
     """What each access in code behind a pointer to one of two, or to what is only declared, is said to be in.
 
     ``whole``: by all that is done with the same pointer in the whole function.
@@ -81,7 +81,7 @@ def told(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str
     ],
 )
 def test_a_union_pointee_fits_all_uses(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
-    assert told(fake, text, tmp_path) == names
+    assert types_in(fake, text, tmp_path) == names
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_union_pointee_fits_all_uses(fake: Fake, tmp_path: Path, text: str, na
 )
 def test_a_callees_parameter_selects_the_union_pointee(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
     fake.takes((RSI, fake.item), at=64)
-    assert told(fake, text, tmp_path) == names
+    assert types_in(fake, text, tmp_path) == names
 
 
 def test_a_functions_variables_give_its_parameter_registers(fake: Fake, tmp_path: Path) -> None:
@@ -105,16 +105,16 @@ def test_a_functions_variables_give_its_parameter_registers(fake: Fake, tmp_path
     fake.takes((RSI, fake.item), at=64)
     fake.variables.append(Place("it", fake.graph.target(either), PlaceKind.MEMORY, RDI, 0, 0, 9))
     text = "mov (%rdi),%rsi; mov 8(%rsi),%rcx; call .+57; ret"
-    assert told(fake, text, tmp_path) == ["?"]
+    assert types_in(fake, text, tmp_path) == ["?"]
     fake.variables.append(Place("one", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RSI, 0, 64, 65))
-    assert told(fake, text, tmp_path) == ["node"]
+    assert types_in(fake, text, tmp_path) == ["node"]
 
 
 def test_a_parameter_of_bytes_takes_any_object(fake: Fake, tmp_path: Path) -> None:
     fake.takes((RSI, fake.graph.add(TypeRecord(Kind.CHAR, "char", 1))), at=64)
-    assert told(fake, "mov (%rdi),%rsi; mov 16(%rsi),%ecx; call .+57; ret", tmp_path) == ["node"]
+    assert types_in(fake, "mov (%rdi),%rsi; mov 16(%rsi),%ecx; call .+57; ret", tmp_path) == ["node"]
     # But no number.
-    assert told(fake, "mov (%rdi),%rax; mov 8(%rax),%rsi; call .+57; ret", tmp_path) == ["item"]
+    assert types_in(fake, "mov (%rdi),%rax; mov 8(%rax),%rsi; call .+57; ret", tmp_path) == ["item"]
 
 
 @pytest.mark.parametrize(
@@ -133,15 +133,15 @@ def test_a_parameter_of_bytes_takes_any_object(fake: Fake, tmp_path: Path) -> No
 def test_a_stride_selects_the_union_pointee_of_its_size(
     fake: Fake, tmp_path: Path, text: str, names: list[str]
 ) -> None:
-    assert told(fake, text, tmp_path) == names
+    assert types_in(fake, text, tmp_path) == names
 
 
 def test_uses_in_the_first_iteration_count(fake: Fake, tmp_path: Path) -> None:
     text = "mov (%rdi),%rax; mov 8(%rax),%rcx; 1: mov 16(%rax),%edx; dec %esi; jnz 1b; ret"
-    assert told(fake, text, tmp_path)[0] == "node"
+    assert types_in(fake, text, tmp_path)[0] == "node"
     # Where another way joins, something else may be meant.
     text = "mov (%rdi),%rax; mov 8(%rax),%rcx; jmp 1f; xor %eax,%eax; 2: jmp 1f; 1: mov 16(%rax),%edx; ret; jmp 2b"
-    assert told(fake, text, tmp_path)[0] == "?"
+    assert types_in(fake, text, tmp_path)[0] == "?"
 
 
 def test_an_indexs_stride_is_that_of_the_loaded_pointee(fake: Fake, tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_an_indexs_stride_is_that_of_the_loaded_pointee(fake: Fake, tmp_path: Pa
     either = tuple(member(graph.name(t), 0, 8, graph.pointer_to(t)) for t in rows)
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 8, members=either, keyword="union"))))
     text = "lea (%rsi,%rsi,4),%rdx; mov (%rdi),%rax; mov 8(%rax),%rcx; lea (%rcx,%rdx,8),%rdx; ret"
-    assert told(fake, text, tmp_path) == ["of_item"]
-    assert told(fake, text.replace("(%rsi,%rsi,4)", "(,%rsi,4)"), tmp_path) == ["of_node"]
-    assert told(fake, text.replace("(%rsi,%rsi,4)", "(%rsi)"), tmp_path) == ["?"]
+    assert types_in(fake, text, tmp_path) == ["of_item"]
+    assert types_in(fake, text.replace("(%rsi,%rsi,4)", "(,%rsi,4)"), tmp_path) == ["of_node"]
+    assert types_in(fake, text.replace("(%rsi,%rsi,4)", "(%rsi)"), tmp_path) == ["?"]
 
 
 @pytest.mark.parametrize("kind", [Kind.STRUCT, Kind.FORWARD])
@@ -170,12 +170,12 @@ def test_a_later_variable_selects_the_union_pointee(fake: Fake, tmp_path: Path, 
     opaque = fake.graph.add(TypeRecord(kind, "opaque", 0, keyword="struct"))
     fake.variables.append(Place("it", fake.graph.pointer_to(opaque), PlaceKind.REGISTER, RDI, 0, 0, 7))
     text = "mov 8(%rdi),%rcx; mov %rdi,%rbx; xor %edi,%edi; nop; ret"
-    assert told(fake, text, tmp_path) == ["?"]
+    assert types_in(fake, text, tmp_path) == ["?"]
     fake.variables.append(Place("one", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RBX, 0, 9, 10))
-    assert told(fake, text, tmp_path) == ["node"]
+    assert types_in(fake, text, tmp_path) == ["node"]
     # Where two things are said, none is.
     fake.variables.append(Place("two", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RBX, 0, 10, 11))
-    assert told(fake, text, tmp_path) == ["?"]
+    assert types_in(fake, text, tmp_path) == ["?"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_later_variable_selects_the_union_pointee(fake: Fake, tmp_path: Path, 
     ],
 )  # fmt: skip  # a table
 def test_all_uses_in_the_function_select_the_pointee(fake: Fake, tmp_path: Path, text: str, names: list[str]) -> None:
-    assert told(fake, text, tmp_path, whole=True) == names
+    assert types_in(fake, text, tmp_path, whole=True) == names
 
 
 @pytest.mark.parametrize(
@@ -224,23 +224,23 @@ def test_uses_on_one_path_say_nothing_of_a_tagged_other(
     both = fake.member("to", 0, 8, in_union(fake, small, large))
     fake.takes((RDI, graph.add(TypeRecord(Kind.STRUCT, "holder", 16, members=(both, eighth)))), (RSI, fake.node))
     text = f"mov (%rdi),%rax; {asked}; je 1f; mov 24(%rax),%edx; ret; 1: mov 8(%rax),%ecx; ret"
-    assert told(fake, text, tmp_path, whole=True) == names
+    assert types_in(fake, text, tmp_path, whole=True) == names
 
 
 def test_a_typed_pointer_beside_void_pointers_counts_if_it_fits(fake: Fake, tmp_path: Path) -> None:
     graph = fake.graph
     members = (fake.member("n", 0, 8, graph.pointer_to(fake.node)), fake.member("p", 0, 8, graph.pointer_to(0)))
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "one", 8, members=members, keyword="union"))))
-    assert told(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; ret", tmp_path) == ["node"]
+    assert types_in(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; ret", tmp_path) == ["node"]
     # No member of a node.
-    assert told(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; mov 20(%rax),%ecx; ret", tmp_path) == ["?", "?"]
-    assert told(fake, "mov (%rdi),%rax; mov 32(%rax),%rdx; ret", tmp_path) == ["?"]
+    assert types_in(fake, "mov (%rdi),%rax; mov 16(%rax),%edx; mov 20(%rax),%ecx; ret", tmp_path) == ["?", "?"]
+    assert types_in(fake, "mov (%rdi),%rax; mov 32(%rax),%rdx; ret", tmp_path) == ["?"]
     # Text may be anything as well; more than a byte at once is none.
     char = graph.add(TypeRecord(Kind.CHAR, "char", 1))
     text = (fake.member("s", 0, 8, graph.pointer_to(char)), fake.member("p", 0, 8, graph.pointer_to(0)))
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "text", 8, members=text, keyword="union"))))
-    assert told(fake, "mov (%rdi),%rax; movzbl (%rax),%edx; ret", tmp_path) == ["char"]
-    assert told(fake, "mov (%rdi),%rax; mov (%rax),%rdx; ret", tmp_path) == ["?"]
+    assert types_in(fake, "mov (%rdi),%rax; movzbl (%rax),%edx; ret", tmp_path) == ["char"]
+    assert types_in(fake, "mov (%rdi),%rax; mov (%rax),%rdx; ret", tmp_path) == ["?"]
 
 
 def test_a_character_pointer_reaches_only_near_offsets(fake: Fake, tmp_path: Path) -> None:
@@ -250,8 +250,8 @@ def test_a_character_pointer_reaches_only_near_offsets(fake: Fake, tmp_path: Pat
     index = graph.add(TypeRecord(Kind.STRUCT, "index", 48, members=(fake.member("kind", 8, 1, byte), flags)))
     members = tuple(fake.member(n, 0, 8, graph.pointer_to(t)) for n, t in (("i", index), ("text", byte)))
     fake.takes((RDI, graph.add(TypeRecord(Kind.UNION, "either", 8, members=members, keyword="union"))))
-    assert told(fake, "mov (%rdi),%rax; movzbl 40(%rax),%edx; ret", tmp_path) == ["index"]
-    assert told(fake, "mov (%rdi),%rax; movzbl 8(%rax),%edx; ret", tmp_path) == ["?"]
+    assert types_in(fake, "mov (%rdi),%rax; movzbl 40(%rax),%edx; ret", tmp_path) == ["index"]
+    assert types_in(fake, "mov (%rdi),%rax; movzbl 8(%rax),%edx; ret", tmp_path) == ["?"]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_an_address_is_stored_where_no_float_is(fake: Fake, tmp_path: Path, code
     double = graph.add(TypeRecord(Kind.FLOAT, "double", 8))
     shape = graph.add(TypeRecord(Kind.STRUCT, "shape", 16, members=(fake.member("left", 0, 8, double),)))
     fake.takes((RDI, in_union(fake, fake.node, shape)))
-    assert told(fake, f"mov (%rdi),%rax; {code}", tmp_path) == [expected]
+    assert types_in(fake, f"mov (%rdi),%rax; {code}", tmp_path) == [expected]
 
 
 def test_padding_between_members_is_copied_with_them(fake: Fake, tmp_path: Path) -> None:
@@ -279,8 +279,8 @@ def test_padding_between_members_is_copied_with_them(fake: Fake, tmp_path: Path)
     value = graph.add(TypeRecord(Kind.STRUCT, "value", 16, members=tagged))
     fake.takes((RDI, in_union(fake, value, byte)))
     copied = "mov (%rdi),%rax; mov {},%rdx; mov %rdx,16(%rsp); mov {},%rdx; mov %rdx,24(%rsp); ret"
-    assert told(fake, copied.format("(%rax)", "8(%rax)"), tmp_path) == ["value", "value"]
-    assert told(fake, copied.format("1(%rax)", "8(%rax)"), tmp_path) == ["?", "?"]
+    assert types_in(fake, copied.format("(%rax)", "8(%rax)"), tmp_path) == ["value", "value"]
+    assert types_in(fake, copied.format("1(%rax)", "8(%rax)"), tmp_path) == ["?", "?"]
 
 
 def test_integers_of_several_sizes_are_selected_by_size(fake: Fake, tmp_path: Path) -> None:
@@ -290,12 +290,12 @@ def test_integers_of_several_sizes_are_selected_by_size(fake: Fake, tmp_path: Pa
     union = graph.add(TypeRecord(Kind.UNION, "numbers", 8, members=members, keyword="union"))
     fake.takes((RDI, union))
     text = "mov (%rdi),%rax; movzwl (%rax,%rsi,2),%edx; mov (%rdi),%rax; mov (%rax,%rsi,4),%edx; ret"
-    assert told(fake, text, tmp_path) == ["short", "int"]
+    assert types_in(fake, text, tmp_path) == ["short", "int"]
     same = graph.add(
         TypeRecord(Kind.UNION, "other", 8, members=(*members, fake.member("n", 0, 8, graph.pointer_to(fake.long))))
     )
     fake.takes((RDI, same))
-    assert told(fake, text, tmp_path) == []
+    assert types_in(fake, text, tmp_path) == []
 
 
 def test_elements_have_all_accessed_members_and_seldom_links(fake: Fake, tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_elements_have_all_accessed_members_and_seldom_links(fake: Fake, tmp_pat
         ((leading, plain), "mov 15(%rax,%rcx),%sil;", ["p", "p"]),
     ):
         fake.takes((RDI, in_union(fake, *types)))
-        assert told(fake, text.format(more), tmp_path) == names
+        assert types_in(fake, text.format(more), tmp_path) == names
 
 
 @pytest.mark.parametrize(
@@ -385,4 +385,4 @@ def test_every_third_word_is_of_no_array_of_pointers(fake: Fake, tmp_path: Path)
     several = graph.add(TypeRecord(Kind.STRUCT, "list", 8, members=members, keyword="struct"))
     fake.takes((RDI, in_union(fake, several, fake.link)))
     text = "mov (%rdi),%rax; lea (%rcx,%rcx,2),%rcx; mov 8(%rax,%rcx,8),%rdx; mov 16(%rdx),%esi; ret"
-    assert told(fake, text, tmp_path) == ["list"]
+    assert types_in(fake, text, tmp_path) == ["list"]

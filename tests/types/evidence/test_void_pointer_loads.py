@@ -63,27 +63,27 @@ def test_a_load_through_a_void_pointer_has_its_variables_type(program: Path) -> 
 def test_an_integer_through_a_void_pointer_has_its_variables_type(
     request: pytest.FixtureRequest, program: Path
 ) -> None:
-    told = answers(program, "as_number")
+    found = answers(program, "as_number")
     # Compilers that optimise leave the variable out.
-    assert told <= {"long int", "long"} or request.node.callspec.params["program"][1] == "-O2"
+    assert found <= {"long int", "long"} or request.node.callspec.params["program"][1] == "-O2"
 
 
 def test_accesses_through_a_pointer_to_a_member_give_its_container(
     request: pytest.FixtureRequest, program: Path
 ) -> None:
-    told = answers(program, "drained")
+    found = answers(program, "drained")
     if request.node.callspec.params["program"][1] == "-O2":
-        assert told == {"struct link.next", "struct job.prio", "struct job.cost"}
+        assert found == {"struct link.next", "struct job.prio", "struct job.cost"}
     else:
         # There the pointer is read from the frame for each access.
-        assert "struct pool.size" not in told
+        assert "struct pool.size" not in found
 
 
 def test_elements_by_an_index_give_the_container_too(request: pytest.FixtureRequest, program: Path) -> None:
-    told = answers(program, "scanned")
+    found = answers(program, "scanned")
     if request.node.callspec.params["program"][1] == "-O2":
-        assert {"struct chunk.used", "struct chunk.free"} <= told
-    assert not [one for one in told if one.startswith("struct table")]
+        assert {"struct chunk.used", "struct chunk.free"} <= found
+    assert not [one for one in found if one.startswith("struct table")]
 
 
 def test_a_last_array_of_one_element_is_a_flexible_one(program: Path) -> None:

@@ -56,29 +56,29 @@ def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_candidate_with_small_members_is_not_copied_whole(plain: Path) -> None:
-    told = answers(plain, "named", "frame")
-    assert {"struct cell*", "struct machine*"} <= told
-    assert not {one for one in told if one.startswith("struct cell.")}
+    found = answers(plain, "named", "frame")
+    assert {"struct cell*", "struct machine*"} <= found
+    assert not {one for one in found if one.startswith("struct cell.")}
 
 
 def test_a_unions_pointer_is_chosen_by_the_size_of_the_members_read(optimized: Path) -> None:
-    told = answers(optimized, "behind")
-    assert not {one for one in told if one.startswith("struct work")}
-    assert "struct cell.tag" in told
+    found = answers(optimized, "behind")
+    assert not {one for one in found if one.startswith("struct work")}
+    assert "struct cell.tag" in found
 
 
 def test_a_copy_used_for_its_first_member_only_points_to_that(plain: Path) -> None:
-    told = answers(plain, "played", "frame")
-    assert "struct board*" in told
-    assert "struct match*" in told
+    found = answers(plain, "played", "frame")
+    assert "struct board*" in found
+    assert "struct match*" in found
     assert "struct board*" not in answers(plain, "all", "frame") | answers(plain, "turns", "frame")
     assert "struct match*" in answers(plain, "turns", "frame")
 
 
 def test_a_value_stored_more_than_once_is_not_cast_each_time(plain: Path) -> None:
-    told = answers(plain, "walked", "frame")
-    assert "struct pool*" in told
-    assert "struct slab*" not in told
+    found = answers(plain, "walked", "frame")
+    assert "struct pool*" in found
+    assert "struct slab*" not in found
 
 
 def test_bytes_after_an_object_are_of_its_last_array(plain: Path) -> None:

@@ -30,8 +30,8 @@ int main(int argc, char **argv)
 
 
 def test_an_address_in_bytes_used_as_one_structure_points_to_it(plain: Path) -> None:
-    told = answers(plain, "written", "frame")
-    assert {"struct frame*", "struct head*", "struct track*"} <= told
+    found = answers(plain, "written", "frame")
+    assert {"struct frame*", "struct head*", "struct track*"} <= found
     assert {"struct frame.kind", "struct head.inner", "struct track.number"} <= answers(plain, "written")
 
 

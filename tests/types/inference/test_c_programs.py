@@ -154,9 +154,9 @@ def called_back(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 
 def test_allocations_are_typed_by_size_and_members(plain: Path) -> None:
-    told = answers(plain, "by_size")
-    assert {"struct plain.weight", "struct plain.count", "struct plain.kind"} <= told
-    assert "?" not in told
+    found = answers(plain, "by_size")
+    assert {"struct plain.weight", "struct plain.count", "struct plain.kind"} <= found
+    assert "?" not in found
 
 
 def test_consecutive_integers_are_no_structure(plain: Path) -> None:
@@ -176,33 +176,33 @@ def test_memory_before_an_argument_is_unknown(plain: Path, optimized: Path) -> N
 
 def test_a_unions_member_is_what_the_loop_iterates_on(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "length")
-        assert "struct cell.tag" in told
-        assert "?" not in told
+        found = answers(program, "length")
+        assert "struct cell.tag" in found
+        assert "?" not in found
 
 
 def test_an_index_minus_one_is_in_the_accessed_array(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "last")
-        assert {"struct tables.keys[]", "struct tables.values[]"} <= told
+        found = answers(program, "last")
+        assert {"struct tables.keys[]", "struct tables.values[]"} <= found
 
 
 def test_pointers_to_pointers_iterate_over_chains(plain: Path) -> None:
-    told = answers(plain, "find")
-    assert "struct entry.hash" in told
-    assert "struct entry.chain" not in told
+    found = answers(plain, "find")
+    assert "struct entry.hash" in found
+    assert "struct entry.chain" not in found
 
 
 def test_elements_stored_one_by_one_type_the_array(plain: Path) -> None:
-    told = answers(plain, "heads")
-    assert "struct end.head" in told
-    assert not {one for one in told if one.startswith("struct port*")}
+    found = answers(plain, "heads")
+    assert "struct end.head" in found
+    assert not {one for one in found if one.startswith("struct port*")}
 
 
 def test_the_c_librarys_functions_type_arguments_and_results(plain: Path) -> None:
-    told = answers(plain, "lengths")
-    assert "char" in told
-    assert "?" not in told
+    found = answers(plain, "lengths")
+    assert "char" in found
+    assert "?" not in found
 
 
 def test_bytes_used_as_another_type_are_no_characters(plain: Path) -> None:
@@ -210,28 +210,28 @@ def test_bytes_used_as_another_type_are_no_characters(plain: Path) -> None:
 
 
 def test_a_copy_of_several_members_at_once_is_a_structure(plain: Path) -> None:
-    told = answers(plain, "longest")
-    assert {"struct triple.x", "struct triple.y", "struct triple.z"} <= told
-    assert "float" not in told
+    found = answers(plain, "longest")
+    assert {"struct triple.x", "struct triple.y", "struct triple.z"} <= found
+    assert "float" not in found
 
 
 def test_union_pointers_are_to_the_type_that_fits_all_uses(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "found")
-        assert {"struct member.size", "struct member.value", "struct member.next"} <= told
-        assert "?" not in told
+        found = answers(program, "found")
+        assert {"struct member.size", "struct member.value", "struct member.next"} <= found
+        assert "?" not in found
 
 
 def test_a_sum_with_a_possible_address_has_no_type(plain: Path) -> None:
-    told = answers(plain, "summed")
-    assert {"long int", "union room.next"} <= told
-    assert not {one for one in told if one.startswith("double")}
+    found = answers(plain, "summed")
+    assert {"long int", "union room.next"} <= found
+    assert not {one for one in found if one.startswith("double")}
 
 
 def test_integers_joined_with_unsigned_ones_are_unsigned(plain: Path) -> None:
-    told = answers(plain, "kept")
-    assert {"struct bag.last", "struct bag.mask"} <= told
-    assert "int" not in told
+    found = answers(plain, "kept")
+    assert {"struct bag.last", "struct bag.mask"} <= found
+    assert "int" not in found
 
 
 def test_floats_in_the_frame_have_their_type(optimized: Path) -> None:
@@ -239,12 +239,12 @@ def test_floats_in_the_frame_have_their_type(optimized: Path) -> None:
 
 
 def test_callbacks_take_the_context_stored_with_their_address(called_back: Path) -> None:
-    told = answers(called_back, "count")
-    assert {"struct counter.total", "struct counter.calls", "struct counter.mean"} <= told
-    assert "?" not in told
-    told = answers(called_back, "limit")
-    assert {"struct limits.low", "struct limits.high", "struct limits.hits", "struct counter.calls"} <= told
-    assert "?" not in told
+    found = answers(called_back, "count")
+    assert {"struct counter.total", "struct counter.calls", "struct counter.mean"} <= found
+    assert "?" not in found
+    found = answers(called_back, "limit")
+    assert {"struct limits.low", "struct limits.high", "struct limits.hits", "struct counter.calls"} <= found
+    assert "?" not in found
 
 
 def test_callbacks_take_what_passes_through_their_caller(called_back: Path) -> None:
@@ -254,26 +254,26 @@ def test_callbacks_take_what_passes_through_their_caller(called_back: Path) -> N
 def test_functions_of_a_table_take_objects_that_have_it(called_back: Path) -> None:
     for function, member in (("area", "radius"), ("grow", "radius")):
         assert f"struct disk.{member}" in answers(called_back, f"disk_{function}")
-    told = answers(called_back, "slab_area")
-    assert {"struct slab.width", "struct slab.height"} <= told
+    found = answers(called_back, "slab_area")
+    assert {"struct slab.width", "struct slab.height"} <= found
     assert {"struct slab.width", "struct slab.turned"} <= answers(called_back, "slab_grow")
 
 
 def test_stores_and_pointers_distinguish_structures_of_one_size(called_back: Path) -> None:
-    told = answers(called_back, "new_limits")
-    assert {"struct limits.low", "struct limits.counter"} <= told
-    assert not {one for one in told if one.startswith("struct counter")}
+    found = answers(called_back, "new_limits")
+    assert {"struct limits.low", "struct limits.counter"} <= found
+    assert not {one for one in found if one.startswith("struct counter")}
 
 
 def test_an_untyped_pointee_is_the_only_type_with_all_members(called_back: Path) -> None:
-    told = answers(called_back, "word")
-    assert {"struct word.length", "struct word.text", "struct word.kind"} <= told
+    found = answers(called_back, "word")
+    assert {"struct word.length", "struct word.text", "struct word.kind"} <= found
 
 
 def test_integers_used_in_arithmetic_are_one_type(tmp_path: Path) -> None:
-    told = answers(built(tmp_path, "-O2", CALLED_BACK), "tallied")
-    assert {"struct tally.sum", "struct tally.n", "struct tally.most"} <= told
-    assert "?" not in told
+    found = answers(built(tmp_path, "-O2", CALLED_BACK), "tallied")
+    assert {"struct tally.sum", "struct tally.n", "struct tally.most"} <= found
+    assert "?" not in found
 
 
 def test_an_allocation_has_the_type_of_where_it_is_stored(called_back: Path) -> None:

@@ -55,9 +55,9 @@ def test_an_addend_of_a_sign_extended_integer_may_be_unsigned(plain: Path) -> No
 
 def test_objects_allocated_as_an_array_are_all_accessed(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "four")
-        assert {"struct dot.r", "struct dot.g", "struct dot.b"} <= told
-        assert "?" not in told
+        found = answers(program, "four")
+        assert {"struct dot.r", "struct dot.g", "struct dot.b"} <= found
+        assert "?" not in found
 
 
 def test_a_callback_is_called_with_a_member_beside_it(plain: Path, optimized: Path) -> None:
@@ -68,6 +68,6 @@ def test_a_callback_is_called_with_a_member_beside_it(plain: Path, optimized: Pa
 
 
 def test_a_computed_address_may_be_a_sum(plain: Path) -> None:
-    told = answers(plain, "drop_plate")
-    assert {"struct plate.w", "struct tally.bytes"} <= told
-    assert not {one for one in told if one.startswith("struct person")}
+    found = answers(plain, "drop_plate")
+    assert {"struct plate.w", "struct tally.bytes"} <= found
+    assert not {one for one in found if one.startswith("struct person")}

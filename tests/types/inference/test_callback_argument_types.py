@@ -61,7 +61,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("called"))
 
 
-def told(program: Path, function: str) -> set[str | None]:
+def types_in(program: Path, function: str) -> set[str | None]:
     """What a function touches beside its own variables."""
     return {one.type and f"{one.type}.{one.field}" for one in accesses(program, function) if one.how != "variable"}
 
@@ -77,7 +77,7 @@ def told(program: Path, function: str) -> set[str | None]:
     ],
 )
 def test_a_callback_takes_elements_or_its_context(program: Path, function: str, expected: set[str]) -> None:
-    assert {one and one.replace("short int", "short") for one in told(program, function)} - {None} == expected
+    assert {one and one.replace("short int", "short") for one in types_in(program, function)} - {None} == expected
     counted = [one for one in accesses(program, function) if one.countable]
     assert all(one.typed for one in counted)
 
@@ -85,8 +85,8 @@ def test_a_callback_takes_elements_or_its_context(program: Path, function: str, 
 @pytest.mark.parametrize("function", ["by_first", "by_any"])
 def test_a_callback_for_several_types_or_callers_is_unknown(program: Path, function: str) -> None:
     # A number may be told by what it is read as.
-    assert told(program, function) <= {None, "int."}
-    assert "struct item.key" in told(program, "by_key")
+    assert types_in(program, function) <= {None, "int."}
+    assert "struct item.key" in types_in(program, "by_key")
 
 
 def test_a_union_member_passed_alone_is_typed_by_its_use(tmp_path: Path) -> None:

@@ -71,20 +71,20 @@ int main(int argc, char **argv)
 
 def test_an_object_in_bytes_has_its_pointers_parameter_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "named")
-        assert {"struct name.text", "struct name.kind", "struct name.hash", "struct name.alias"} <= told
-        assert "struct chunk.data[]" not in told
+        found = answers(program, "named")
+        assert {"struct name.text", "struct name.kind", "struct name.hash", "struct name.alias"} <= found
+        assert "struct chunk.data[]" not in found
 
 
 def test_indexed_memory_with_members_of_several_sizes_is_no_text(optimized: Path) -> None:
-    told = answers(optimized, "noted")
-    assert {"struct chunk.used", "struct chunk.room"} <= told
-    assert "struct chunk.data[]" not in told
+    found = answers(optimized, "noted")
+    assert {"struct chunk.used", "struct chunk.room"} <= found
+    assert "struct chunk.data[]" not in found
 
 
 def test_a_variable_points_to_what_it_is_returned_as(plain: Path) -> None:
-    told = touched(plain, "picked", "frame")
-    assert told.count("struct task*") > 4
+    found = touched(plain, "picked", "frame")
+    assert found.count("struct task*") > 4
     assert "struct task.ticks" in answers(plain, "picked")
 
 
@@ -100,9 +100,9 @@ def test_the_base_of_a_byte_index_points_to_bytes(plain: Path) -> None:
 
 def test_an_array_element_may_stand_for_its_first_member(plain: Path) -> None:
     assert touched(plain, "lowest", "frame").count("struct ball*") == 2
-    told = touched(plain, "heavy", "frame")
-    assert told.count("struct body*") > 6
-    assert not spilled(plain, "heavy") or "struct spot*" not in told
+    found = touched(plain, "heavy", "frame")
+    assert found.count("struct body*") > 6
+    assert not spilled(plain, "heavy") or "struct spot*" not in found
 
 
 def test_eight_bytes_compared_with_an_unsigned_integer_are_typed(plain: Path) -> None:

@@ -70,15 +70,15 @@ int main(int argc, char **argv)
 
 
 def test_a_lists_first_element_or_a_new_one_is_an_element(optimized: Path) -> None:
-    told = answers(optimized, "taken")
-    assert {"struct room.free", "struct room.inuse", "struct room.total"} <= told
-    assert not {one for one in told if "full" in one or "lock" in one}
+    found = answers(optimized, "taken")
+    assert {"struct room.free", "struct room.inuse", "struct room.total"} <= found
+    assert not {one for one in found if "full" in one or "lock" in one}
 
 
 def test_a_list_iteration_takes_each_element_from_its_link(plain: Path) -> None:
-    told = answers(plain, "began")
-    assert {"struct task*", "struct task.done", "struct task.weight", "struct task.began"} <= told
-    assert "struct link*" not in told
+    found = answers(plain, "began")
+    assert {"struct task*", "struct task.done", "struct task.weight", "struct task.began"} <= found
+    assert "struct link*" not in found
 
 
 def test_a_freed_object_is_no_lone_link(plain: Path) -> None:
@@ -86,23 +86,23 @@ def test_a_freed_object_is_no_lone_link(plain: Path) -> None:
 
 
 def test_an_address_in_one_structure_is_not_of_the_one_used_with_it(plain: Path) -> None:
-    told = touched(plain, "added")
-    assert told.count("struct node**") > told.count("struct root*") > 0
+    found = touched(plain, "added")
+    assert found.count("struct node**") > found.count("struct root*") > 0
 
 
 def test_a_pointer_passed_to_member_accesses_is_no_byte_pointer(plain: Path) -> None:
-    told = answers(plain, "checked")
-    assert {"struct page*", "struct page.data[]"} <= told
-    assert "unsigned char*" not in told
+    found = answers(plain, "checked")
+    assert {"struct page*", "struct page.data[]"} <= found
+    assert "unsigned char*" not in found
 
 
 def test_a_cast_to_a_common_base_is_not_typed_by_what_follows_it(plain: Path) -> None:
-    told = answers(plain, "begun")
-    assert {"struct page*", "struct page.number"} <= told
-    assert not {one for one in told if "leaf" in one}
+    found = answers(plain, "begun")
+    assert {"struct page*", "struct page.number"} <= found
+    assert not {one for one in found if "leaf" in one}
 
 
 def test_an_argument_for_a_pointer_to_rows_is_one(plain: Path) -> None:
-    told = answers(plain, "fitted")
-    assert "double[]*" in told
-    assert "double*" not in told
+    found = answers(plain, "fitted")
+    assert "double[]*" in found
+    assert "double*" not in found

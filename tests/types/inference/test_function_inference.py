@@ -112,7 +112,7 @@ def test_an_object_whose_address_is_passed_has_the_parameters_type(fake: Fake, s
 
 
 @pytest.mark.parametrize(
-    ("begins", "told"),
+    ("begins", "expected"),
     [
         ((-64,), "struct item+8"),
         # Past the return address, and below the stack pointer.
@@ -124,7 +124,7 @@ def test_an_object_whose_address_is_passed_has_the_parameters_type(fake: Fake, s
     ],
 )
 def test_objects_are_within_the_frame_and_do_not_overlap(
-    fake: Fake, slot: Slots, tmp_path: Path, begins: tuple[int, ...], told: str
+    fake: Fake, slot: Slots, tmp_path: Path, begins: tuple[int, ...], expected: str
 ) -> None:
     code = "push %r12\n push %rbx\n sub $64, %rsp\n"
     for begin in begins:
@@ -132,7 +132,7 @@ def test_objects_are_within_the_frame_and_do_not_overlap(
         at = len(assemble(FRAME + before + "call 1f\n 1:", tmp_path)) + 2
         fake.takes((RDI, fake.item), at=at)
         code = before + "call 1f\n jmp 2f\n 1: ret\n 2: nop\n"
-    assert slot(code, begins[0] + 8) == told
+    assert slot(code, begins[0] + 8) == expected
 
 
 def test_arithmetic_types_integers(fake: Fake, slot: Slots) -> None:

@@ -50,32 +50,32 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_uses_in_a_loop_type_its_argument(program: Path) -> None:
-    told = answers(program, "drawn")
-    assert {"struct board.w", "struct board.h", "struct board.bytes", "struct board.depth"} <= told
+    found = answers(program, "drawn")
+    assert {"struct board.w", "struct board.h", "struct board.bytes", "struct board.depth"} <= found
 
 
 def test_a_member_type_named_by_a_typedef_is_a_member(program: Path) -> None:
-    told = answers(program, "drawn", "frame")
-    assert {"way.from.x", "way.from.z", "way.to.z"} <= told
+    found = answers(program, "drawn", "frame")
+    assert {"way.from.x", "way.from.z", "way.to.z"} <= found
 
 
 def test_the_order_of_queried_functions_does_not_matter(program: Path) -> None:
     resolver = open_resolver(ElfFile.open(program))
     assert isinstance(resolver, Resolver)
     symbols = resolver.source.symbols
-    told: set[str] = set()
+    types: set[str] = set()
     for function in ("seen", "drawn"):
         low = next(address for address, name in symbols.functions.items() if name == function)
         flow = resolver.flow_at(low)
         assert flow is not None
         for k in range(len(flow.instructions)):
             found = resolver.at(flow.instructions.address_of(k))
-            told.update(f"{one.type}.{one.field}".rstrip(".") for one in found if function == "drawn" and one.typed)
-    assert {"struct board.w", "way.from.x"} <= answers(program, "drawn") - {"?"} <= told
+            types.update(f"{one.type}.{one.field}".rstrip(".") for one in found if function == "drawn" and one.typed)
+    assert {"struct board.w", "way.from.x"} <= answers(program, "drawn") - {"?"} <= types
 
 
 def test_an_object_copied_to_the_return_buffer_has_the_return_type(program: Path) -> None:
-    told = answers(program, "seen", "tracking")
-    assert {"point.x", "point.z"} <= told
-    assert "double" not in told
+    found = answers(program, "seen", "tracking")
+    assert {"point.x", "point.z"} <= found
+    assert "double" not in found
     assert {"point.x", "point.z"} <= answers(program, "drawn", "frame")

@@ -39,13 +39,13 @@ int main(int argc, char **argv)
 
 def test_a_container_of_a_link_is_typed_by_all_its_uses(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = touched(program, "unmake")
-        assert {"struct step.mover", "struct step.victim", "struct step.key", "struct piece.moves"} <= set(told)
+        found = touched(program, "unmake")
+        assert {"struct step.mover", "struct step.victim", "struct step.key", "struct piece.moves"} <= set(found)
         # What the victim leads to is only known where a variable in the frame says what it is of.
-        assert told.count("?") <= 1
+        assert found.count("?") <= 1
 
 
 def test_an_element_from_its_link_or_new_has_one_type(optimized: Path) -> None:
-    told = touched(optimized, "make")
-    assert {"struct step.key", "struct step.mover", "struct piece.moves"} <= set(told)
-    assert "?" not in told
+    found = touched(optimized, "make")
+    assert {"struct step.key", "struct step.mover", "struct piece.moves"} <= set(found)
+    assert "?" not in found

@@ -58,9 +58,9 @@ def test_a_sum_of_registers_has_the_return_type(program: Path) -> None:
 
 
 def test_memory_that_addresses_are_stored_in_is_no_bytes(program: Path) -> None:
-    told = answers(program, "lent")
-    assert "void*" in told
-    assert not any(one.startswith("struct room.data") for one in told)
+    found = answers(program, "lent")
+    assert "void*" in found
+    assert not any(one.startswith("struct room.data") for one in found)
 
 
 def test_an_array_of_pointers_may_be_a_heap(program: Path) -> None:

@@ -65,9 +65,9 @@ def test_functions_of_one_table_take_one_type(plain: Path, optimized: Path) -> N
 
 
 def test_only_slots_of_one_name_take_one_type(plain: Path) -> None:
-    told = answers(plain, "forget")
-    assert "struct link*" in told
-    assert not {one for one in told if one.startswith(("struct meeting", "struct trip"))}
+    found = answers(plain, "forget")
+    assert "struct link*" in found
+    assert not {one for one in found if one.startswith(("struct meeting", "struct trip"))}
 
 
 def test_memory_that_pointers_are_stored_in_is_an_array_of_them(plain: Path, optimized: Path) -> None:
@@ -79,19 +79,19 @@ def test_memory_that_pointers_are_stored_in_is_an_array_of_them(plain: Path, opt
 
 def test_a_static_local_is_what_its_address_is_passed_as(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "runs")
-        assert {"struct machine.limit", "struct machine.first", "struct machine.depth"} <= told
-        assert "?" not in told
+        found = answers(program, "runs")
+        assert {"struct machine.limit", "struct machine.first", "struct machine.depth"} <= found
+        assert "?" not in found
 
 
 def test_the_order_of_queries_makes_no_difference(optimized: Path) -> None:
-    told = []
+    found = []
     for order in (("anew", "again"), ("again", "anew")):
         resolver = open_resolver(ElfFile.open(optimized))
         assert isinstance(resolver, Resolver)
-        told.append({name: accesses_of(resolver, name) for name in order})
-    assert told[0] == told[1]
-    assert "struct machine" in {one.type for one in told[0]["anew"]}
+        found.append({name: accesses_of(resolver, name) for name in order})
+    assert found[0] == found[1]
+    assert "struct machine" in {one.type for one in found[0]["anew"]}
 
 
 def test_a_member_of_an_element_is_not_the_element(plain: Path, optimized: Path) -> None:

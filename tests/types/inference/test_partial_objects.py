@@ -74,15 +74,15 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_address_of_the_first_member_is_the_structures(optimized: Path) -> None:
-    told = answers(optimized, "added")
-    assert "struct entry.parent" in told
-    assert not {one for one in told if one.startswith("struct node*")}
+    found = answers(optimized, "added")
+    assert "struct entry.parent" in found
+    assert not {one for one in found if one.startswith("struct node*")}
 
 
 def test_an_unnamed_type_has_its_typedefs_name_everywhere(optimized: Path) -> None:
-    told = answers(optimized, "called") | answers(optimized, "fresh")
-    assert {"native.calls", "native.weight"} <= told
-    assert "struct (anonymous).calls" not in told
+    found = answers(optimized, "called") | answers(optimized, "fresh")
+    assert {"native.calls", "native.weight"} <= found
+    assert "struct (anonymous).calls" not in found
 
 
 def test_floats_returned_by_value_are_no_doubles(plain: Path) -> None:
@@ -93,15 +93,15 @@ def test_floats_returned_by_value_are_no_doubles(plain: Path) -> None:
 
 
 def test_a_copied_member_of_a_union_is_not_the_union(plain: Path) -> None:
-    told = answers(plain, "tinted", "frame")
-    assert not {one for one in told if one.startswith("union either")}
-    assert {"colour.r", "colour.a"} <= told
+    found = answers(plain, "tinted", "frame")
+    assert not {one for one in found if one.startswith("union either")}
+    assert {"colour.r", "colour.a"} <= found
 
 
 def test_a_buffer_advanced_by_its_size_is_no_array(plain: Path) -> None:
-    told = answers(plain, "nearest", "frame")
-    assert "cluster*" in told
-    assert "palette*" in told
+    found = answers(plain, "nearest", "frame")
+    assert "cluster*" in found
+    assert "palette*" in found
     assert touched(plain, "nearest", "frame").count("palette*") < touched(plain, "nearest", "frame").count("cluster*")
 
 

@@ -55,7 +55,7 @@ def test_members_of_an_object_in_bytes_are_no_bytes(plain: Path, optimized: Path
 
 
 def test_no_access_starts_in_the_middle_of_a_pointer(optimized: Path) -> None:
-    told = answers(optimized, "begun")
-    assert {"struct store.spare", "struct store.n", "struct spare.next", "struct spare.number"} <= told
+    found = answers(optimized, "begun")
+    assert {"struct store.spare", "struct store.n", "struct spare.next", "struct spare.number"} <= found
     stores = [one for one in accesses(optimized, "begun") if one.access == "w" and one.countable]
     assert not [one for one in stores if one.type == "struct spare"]

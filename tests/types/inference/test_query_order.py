@@ -73,8 +73,8 @@ def test_answers_in_mutual_recursion_do_not_depend_on_the_order(around: Path) ->
     for order in permutations(("inner", "outer", "main")):
         resolver = open_resolver(ElfFile.open(around))
         assert isinstance(resolver, Resolver)
-        told = {(one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name)}
-        answers.add(frozenset(told))
+        found = {(one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name)}
+        answers.add(frozenset(found))
     (same,) = answers
     assert any(name for _address, name, _field in same)
 
@@ -138,5 +138,5 @@ def test_answers_do_not_depend_on_earlier_queries_at_the_limit(passed: Path, aro
             answers.add(
                 frozenset((one.address, one.type, one.field) for name in order for one in accesses_of(resolver, name))
             )
-        (told,) = answers
-        assert any(name for _address, name, _field in told)
+        (found,) = answers
+        assert any(name for _address, name, _field in found)

@@ -57,9 +57,9 @@ def test_arguments_of_several_calls_share_a_slot(plain: Path) -> None:
 
 
 def test_another_call_with_a_slots_address_may_store_another_object(optimized: Path) -> None:
-    told = answers(optimized, "parsed")
-    assert "double" in told
-    assert not any(one.startswith("struct") for one in told)
+    found = answers(optimized, "parsed")
+    assert "double" in found
+    assert not any(one.startswith("struct") for one in found)
 
 
 def test_an_index_from_before_an_object_is_no_array_at_its_start(optimized: Path) -> None:

@@ -153,15 +153,15 @@ int main(int argc, char **argv)
 
 def test_an_object_copied_from_the_frame_has_the_targets_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "made")
-        assert {"struct token.kind", "struct token.line", "struct token.u.number", "struct token.u.sign"} <= told
-        assert "?" not in told
+        found = answers(program, "made")
+        assert {"struct token.kind", "struct token.line", "struct token.u.number", "struct token.u.sign"} <= found
+        assert "?" not in found
 
 
 def test_structures_on_the_stack_are_typed_by_the_callee(optimized: Path) -> None:
-    told = answers(optimized, "scan")
-    assert {"struct token.kind", "struct token.place"} <= told
-    assert "?" not in told
+    found = answers(optimized, "scan")
+    assert {"struct token.kind", "struct token.place"} <= found
+    assert "?" not in found
 
 
 def test_characters_copied_at_once_are_no_structure(plain: Path, optimized: Path) -> None:
@@ -173,9 +173,9 @@ def test_characters_copied_at_once_are_no_structure(plain: Path, optimized: Path
 def test_sorted_elements_have_the_size_that_is_passed(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
         for function in ("by_key", "with_key"):
-            told = answers(program, function)
-            assert "struct row.key" in told
-            assert not {one for one in told if "table" in one}
+            found = answers(program, function)
+            assert "struct row.key" in found
+            assert not {one for one in found if "table" in one}
     assert "struct row.n" in answers(plain, "sorted")
     assert "struct table*" not in answers(plain, "sorted")
 
@@ -187,21 +187,21 @@ def test_an_object_in_the_frame_may_be_passed_as_void_pointer_too(plain: Path, o
 
 
 def test_arrays_in_the_frame_end_where_the_next_one_starts(plain: Path) -> None:
-    told = answers(plain, "two_arrays")
-    assert {"struct owner*", "struct page*"} <= {one.removesuffix("[]") for one in told}
-    assert "?" not in told
+    found = answers(plain, "two_arrays")
+    assert {"struct owner*", "struct page*"} <= {one.removesuffix("[]") for one in found}
+    assert "?" not in found
 
 
 def test_pointers_to_a_part_of_a_union_point_to_what_is_read(plain: Path) -> None:
-    told = answers(plain, "letters")
-    assert not {one for one in told if "anonymous" in one}
-    assert "char*" in told
+    found = answers(plain, "letters")
+    assert not {one for one in found if "anonymous" in one}
+    assert "char*" in found
 
 
 def test_sums_in_signed_comparisons_are_of_signed_integers(plain: Path) -> None:
-    told = answers(plain, "pairs")
-    assert "int" in told
-    assert "?" not in told
+    found = answers(plain, "pairs")
+    assert "int" in found
+    assert "?" not in found
 
 
 def test_each_of_several_callbacks_may_take_the_stored_object(plain: Path, optimized: Path) -> None:
@@ -212,18 +212,18 @@ def test_each_of_several_callbacks_may_take_the_stored_object(plain: Path, optim
 
 def test_an_allocated_array_is_typed_by_its_stride(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "customers")
-        assert {"struct customer.id", "struct customer.rank", "struct customer.arrived"} <= told
-        told = answers(program, "spans")
-        assert {"struct span.low", "struct span.owner"} <= told
+        found = answers(program, "customers")
+        assert {"struct customer.id", "struct customer.rank", "struct customer.arrived"} <= found
+        found = answers(program, "spans")
+        assert {"struct span.low", "struct span.owner"} <= found
         assert not {one for one in answers(program, "a_table") if one.startswith("struct three.")}
 
 
 def test_a_structure_that_starts_with_text_may_have_more(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "session")
-        assert {"struct session.last", "struct session.flags", "struct session.owner", "struct owner.id"} <= told
-        assert "?" not in told
+        found = answers(program, "session")
+        assert {"struct session.last", "struct session.flags", "struct session.owner", "struct owner.id"} <= found
+        assert "?" not in found
 
 
 def test_sorted_elements_are_the_only_structure_of_their_size(plain: Path, optimized: Path) -> None:
@@ -245,28 +245,28 @@ def test_memory_after_an_object_may_be_the_next_element(plain: Path, optimized: 
 
 def test_an_untyped_pointer_has_an_array_at_its_index(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "counted")
-        assert {"struct lengths.by_length[]", "struct lengths.total"} <= told
-        assert "?" not in told
+        found = answers(program, "counted")
+        assert {"struct lengths.by_length[]", "struct lengths.total"} <= found
+        assert "?" not in found
 
 
 def test_an_object_in_the_frame_has_the_callees_parameter_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "lengths")
-        assert {"struct lengths.by_length[]", "struct lengths.total"} <= told
+        found = answers(program, "lengths")
+        assert {"struct lengths.by_length[]", "struct lengths.total"} <= found
 
 
 def test_two_words_copied_together_are_part_of_a_structure(plain: Path) -> None:
-    told = answers(plain, "kept_totals", "frame")
-    assert {"struct totals.first", "struct totals.last"} <= told
-    assert "struct totals.sum" in told
+    found = answers(plain, "kept_totals", "frame")
+    assert {"struct totals.first", "struct totals.last"} <= found
+    assert "struct totals.sum" in found
     assert not {one for one in answers(plain, "two_words", "frame") if one.startswith("struct totals.")}
 
 
 def test_a_list_iterator_compared_with_the_head_has_its_type(plain: Path) -> None:
-    told = answers(plain, "aged")
-    assert {"struct ring*", "struct ring.next"} <= told
-    assert "?" not in told
+    found = answers(plain, "aged")
+    assert {"struct ring*", "struct ring.next"} <= found
+    assert "?" not in found
 
 
 def test_an_array_element_is_not_the_arrays_container(plain: Path, optimized: Path) -> None:
@@ -281,11 +281,11 @@ def test_an_untyped_member_is_the_only_structure_with_all_used_members(plain: Pa
 
 
 def test_objects_in_the_frame_have_no_pointers_at_integer_members(optimized: Path) -> None:
-    told = answers(optimized, "shared", "frame")
-    assert "struct rope_.room" not in told or "struct town.roads.room" in told
+    found = answers(optimized, "shared", "frame")
+    assert "struct rope_.room" not in found or "struct town.roads.room" in found
     assert "struct token.kind" in answers(optimized, "scan", "frame")
 
 
 def test_an_object_passed_by_value_is_loaded_from_its_source(plain: Path) -> None:
-    told = answers(plain, "sends", "frame")
-    assert {"struct order.kind", "struct order.who", "struct order.of.hit.to", "struct order.of.hit.amount"} <= told
+    found = answers(plain, "sends", "frame")
+    assert {"struct order.kind", "struct order.who", "struct order.of.hit.to", "struct order.of.hit.amount"} <= found

@@ -114,16 +114,16 @@ def test_an_object_is_the_only_structure_of_the_size_passed_with_it(plain: Path,
 
 
 def test_a_pointer_may_point_to_several_objects(plain: Path) -> None:
-    told = answers(plain, "behind")
-    assert {"struct corner*", "struct corner.x", "struct corner.y"} <= told
+    found = answers(plain, "behind")
+    assert {"struct corner*", "struct corner.x", "struct corner.y"} <= found
     assert not spilled(plain, "behind")
 
 
 def test_array_elements_behind_a_void_pointer_are_typed_by_members(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "walked")
-        assert {"struct edge.from", "struct edge.to", "struct edge.weight"} <= told
-        assert {"struct town.seen", "struct town.x", "struct town.roads.data", "struct town.roads.n"} <= told
+        found = answers(program, "walked")
+        assert {"struct edge.from", "struct edge.to", "struct edge.weight"} <= found
+        assert {"struct town.seen", "struct town.x", "struct town.roads.data", "struct town.roads.n"} <= found
 
 
 def test_bytes_used_as_another_type_are_no_integers(plain: Path) -> None:
@@ -151,6 +151,6 @@ def test_no_part_of_an_address_is_accessed(plain: Path, optimized: Path) -> None
 
 def test_a_value_stored_into_a_frame_object_has_its_members_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "rooms")
-        assert {"struct lamp.at", "struct lamp.next"} <= told
-        assert "?" not in told
+        found = answers(program, "rooms")
+        assert {"struct lamp.at", "struct lamp.next"} <= found
+        assert "?" not in found

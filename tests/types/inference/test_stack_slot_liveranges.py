@@ -57,13 +57,13 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_objects_in_one_slot_after_each_other_are_distinguished(program: Path) -> None:
-    told = answers(program, "shared", "frame")
-    assert {"struct one.a", "struct one.b", "struct two.x", "struct two.y", "struct two.name[]"} <= told
+    found = answers(program, "shared", "frame")
+    assert {"struct one.a", "struct one.b", "struct two.x", "struct two.y", "struct two.name[]"} <= found
 
 
 def test_an_object_in_the_slot_of_a_larger_one_is_distinguished(program: Path) -> None:
-    told = answers(program, "begins", "frame")
-    assert {"piece.right", "struct pair.first.right"} <= told
+    found = answers(program, "begins", "frame")
+    assert {"piece.right", "struct pair.first.right"} <= found
 
 
 def test_a_callee_with_an_address_has_only_the_object_there(program: Path) -> None:
@@ -78,13 +78,13 @@ def test_no_part_of_a_pointer_is_accessed(program: Path) -> None:
 
 
 def test_a_part_filled_before_the_object_is_passed_is_a_part(program: Path) -> None:
-    told = answers(program, "one_thing", "frame")
-    assert "struct pair.second.middle" in told
+    found = answers(program, "one_thing", "frame")
+    assert "struct pair.second.middle" in found
 
 
 def test_a_returned_object_is_loaded_from_its_slot(program: Path) -> None:
-    told = answers(program, "verdict", "frame")
-    assert {"struct verdict.kept", "struct verdict.bytes", "struct verdict.why"} <= told
+    found = answers(program, "verdict", "frame")
+    assert {"struct verdict.kept", "struct verdict.bytes", "struct verdict.why"} <= found
 
 
 class _Blocks:

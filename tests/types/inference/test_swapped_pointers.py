@@ -47,6 +47,6 @@ def test_a_signed_result_may_be_part_of_an_unsigned_sum(plain: Path) -> None:
 
 
 def test_an_unsigned_difference_may_be_used_as_signed(plain: Path) -> None:
-    told = answers(plain, "late", "frame")
-    assert {"struct stream*", "unsigned int*"} <= told
-    assert "int" not in told
+    found = answers(plain, "late", "frame")
+    assert {"struct stream*", "unsigned int*"} <= found
+    assert "int" not in found

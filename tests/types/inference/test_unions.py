@@ -59,9 +59,9 @@ def test_an_integer_in_a_union_is_no_copy_of_the_union(plain: Path) -> None:
 
 
 def test_a_slot_of_pointer_and_integer_types_no_comparison(plain: Path) -> None:
-    told = answers(plain, "lists", "frame")
-    assert {"long unsigned int", "struct shelf*"} <= told
-    assert "struct pair*" not in told
+    found = answers(plain, "lists", "frame")
+    assert {"long unsigned int", "struct shelf*"} <= found
+    assert "struct pair*" not in found
     assert not spilled(plain, "lists")
 
 
@@ -76,9 +76,9 @@ def test_an_unknown_index_is_still_into_an_array(optimized: Path) -> None:
 
 def test_strides_past_an_array_are_of_the_next_one(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "runs")
-        assert "struct machine.calls[].line" in told or "struct call.line" in told
-        assert not {one for one in told if "stack" in one}
+        found = answers(program, "runs")
+        assert "struct machine.calls[].line" in found or "struct call.line" in found
+        assert not {one for one in found if "stack" in one}
 
 
 def test_memory_after_a_header_is_no_further_header(plain: Path) -> None:
@@ -88,9 +88,9 @@ def test_memory_after_a_header_is_no_further_header(plain: Path) -> None:
 
 
 def test_an_offset_in_two_arrays_of_a_union_is_ambiguous(plain: Path) -> None:
-    told = answers(plain, "rows", "frame")
-    assert {"struct leaf*", "struct worker*"} <= told
-    assert "struct leaf**" not in told
+    found = answers(plain, "rows", "frame")
+    assert {"struct leaf*", "struct worker*"} <= found
+    assert "struct leaf**" not in found
 
 
 def test_an_incremented_value_is_no_pointer_and_no_enumeration(plain: Path, optimized: Path) -> None:
@@ -104,5 +104,5 @@ def test_a_small_structure_is_copied_as_a_whole(plain: Path) -> None:
 
 
 def test_bytes_passed_with_their_size_are_typed_as_the_structure(plain: Path) -> None:
-    told = answers(plain, "packed", "frame")
-    assert {"struct packet.size", "struct packet.kind", "struct packet.flags", "struct packet.stream"} <= told
+    found = answers(plain, "packed", "frame")
+    assert {"struct packet.size", "struct packet.kind", "struct packet.flags", "struct packet.stream"} <= found

@@ -59,14 +59,14 @@ def test_all_uses_of_a_value_type_it(plain: Path, optimized: Path) -> None:
 
 def test_an_ambiguous_pointee_is_the_common_first_member(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "mark")
+        found = answers(program, "mark")
         assert {
             "struct thing.marked",
             "struct thing.kind",
             "struct thing.size",
             "struct row.n",
             "struct row.all",
-        } <= told
+        } <= found
 
 
 def test_the_holders_of_a_copied_value_are_found() -> None:

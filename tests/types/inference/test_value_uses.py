@@ -84,9 +84,9 @@ def test_code_that_saves_registers_and_reloads_is_not_optimized(plain: Path) -> 
 
 def test_a_float_is_in_no_container_of_a_pointer(optimized: Path, plain: Path) -> None:
     for program in (optimized, plain):
-        told = answers(program, "negative")
-        assert "value.as.number" in told
-        assert not {one for one in told if one.startswith("entry")}
+        found = answers(program, "negative")
+        assert "value.as.number" in found
+        assert not {one for one in found if one.startswith("entry")}
 
 
 def test_a_value_tested_for_its_sign_is_signed(plain: Path) -> None:
@@ -103,12 +103,12 @@ def test_a_union_pointers_address_is_typed_by_neither_member(plain: Path) -> Non
 
 
 def test_a_zero_extended_value_is_unsigned(plain: Path) -> None:
-    told = touched(plain, "count", "frame")
-    assert {"char*", "unsigned int"} <= set(told)
-    assert "char" not in told
+    found = touched(plain, "count", "frame")
+    assert {"char*", "unsigned int"} <= set(found)
+    assert "char" not in found
 
 
 def test_a_slot_written_in_parts_is_no_integer(plain: Path) -> None:
-    told = answers(plain, "scan", "frame")
-    assert {"int", "unsigned int"} <= told
-    assert "short unsigned int" not in told
+    found = answers(plain, "scan", "frame")
+    assert {"int", "unsigned int"} <= found
+    assert "short unsigned int" not in found

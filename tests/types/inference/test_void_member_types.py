@@ -50,6 +50,6 @@ def test_a_private_pointer_is_typed_by_its_tables_functions(plain: Path, optimiz
 
 def test_another_tables_private_pointer_has_another_type(plain: Path, optimized: Path) -> None:
     for program in (plain, optimized):
-        told = answers(program, "any_close")
-        assert {"struct line.own", "struct verdict.keep"} <= told
-        assert not {one for one in told if one.startswith(("struct echo", "struct page"))}
+        found = answers(program, "any_close")
+        assert {"struct line.own", "struct verdict.keep"} <= found
+        assert not {one for one in found if one.startswith(("struct echo", "struct page"))}

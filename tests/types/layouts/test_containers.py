@@ -62,10 +62,10 @@ def test_character_access_does_not_exclude_a_container_with_flags(named: bool) -
     flags = Member("flags", 8, 4, 64, 0, number)
     pmu = graph.add(TypeRecord(Kind.STRUCT, "pmu", 16, members=(first, flags)))
     both, one = Embedders(graph, lambda: [task, pmu]), Embedders(graph, lambda: [pmu])
-    told = locate(graph, link, 0, 9, 1, both)
-    assert (told.type if isinstance(told, Located) else 0) == (task if named else 0)
-    told = locate(graph, link, 0, 9, 1, one)
-    assert isinstance(told, Located) and (told.type, told.field.path) == (pmu, "flags")
+    found = locate(graph, link, 0, 9, 1, both)
+    assert (found.type if isinstance(found, Located) else 0) == (task if named else 0)
+    found = locate(graph, link, 0, 9, 1, one)
+    assert isinstance(found, Located) and (found.type, found.field.path) == (pmu, "flags")
 
 
 @pytest.mark.parametrize("embedded", [False, True])

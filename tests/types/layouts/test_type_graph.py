@@ -427,7 +427,7 @@ def test_named_types_are_complete_only_when_all_are_loaded(graph: TypeGraph) -> 
 
 def test_type_numbers_do_not_depend_on_earlier_queries() -> None:
     """Where types are found one by one, a number is one of C, whoever asks first."""
-    told = []
+    types = []
     for before in (0, 1):
         graph = TypeGraph()
         if before:
@@ -435,10 +435,10 @@ def test_type_numbers_do_not_depend_on_earlier_queries() -> None:
             integer(graph, "int", 2)
         found = [named_types.integer(graph, size, signed=True) for size in (2, 4, 8)]
         found += [named_types.integer(graph, 1, signed=False), named_types.floating_number(graph, 8)]
-        told.append([(graph.name(t), graph.size(t)) for t in found])
+        types.append([(graph.name(t), graph.size(t)) for t in found])
         count = len(graph)
         named_types.number_types(TypeGraph())
         assert named_types.integer(graph, 4, signed=True) == found[1] and len(graph) == count
-    assert told[0] == told[1] == [
+    assert types[0] == types[1] == [
         ("short int", 2), ("int", 4), ("long int", 8), ("unsigned char", 1), ("double", 8),
     ]  # fmt: skip  # a table

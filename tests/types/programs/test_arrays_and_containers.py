@@ -105,13 +105,13 @@ def answers(program: Path, function: str) -> set[str]:
 
 
 def test_later_elements_are_no_members_of_a_container(program: Path) -> None:
-    told = answers(program, "third")
-    assert {"struct point.x", "struct mesh.center.x"} <= told
-    assert "struct mesh.radius" not in told
-    told = answers(program, "corners")
-    assert "struct point.x" in told
-    assert "?" not in told
-    assert {one for one in told if one.startswith("struct mesh.")} <= {
+    found = answers(program, "third")
+    assert {"struct point.x", "struct mesh.center.x"} <= found
+    assert "struct mesh.radius" not in found
+    found = answers(program, "corners")
+    assert "struct point.x" in found
+    assert "?" not in found
+    assert {one for one in found if one.startswith("struct mesh.")} <= {
         "struct mesh.box.low.x",
         "struct mesh.box.low.y",
         "struct mesh.box.high.z",
@@ -121,22 +121,22 @@ def test_later_elements_are_no_members_of_a_container(program: Path) -> None:
 
 
 def test_memory_after_an_object_with_links_is_its_container(program: Path) -> None:
-    told = answers(program, "bumped")
-    assert not any(one.startswith("struct cached.lru") for one in told)
-    assert any(one.startswith("struct counter.changed") for one in told)
+    found = answers(program, "bumped")
+    assert not any(one.startswith("struct cached.lru") for one in found)
+    assert any(one.startswith("struct counter.changed") for one in found)
 
 
 def test_an_integer_assembled_from_bytes_is_its_variable(request: pytest.FixtureRequest, program: Path) -> None:
-    told = answers(program, "first")
-    assert {"struct pages.data", "unsigned char"} <= told
+    found = answers(program, "first")
+    assert {"struct pages.data", "unsigned char"} <= found
     if request.node.callspec.params["program"][0] == "gcc":
-        assert "unsigned int" in told
+        assert "unsigned int" in found
 
 
 def test_flexible_arrays_may_share_the_end_of_a_structure(program: Path) -> None:
-    told = answers(program, "at")
-    assert "struct room.each[]" in told
-    assert "struct room.n" not in told
+    found = answers(program, "at")
+    assert "struct room.each[]" in found
+    assert "struct room.n" not in found
 
 
 def test_an_array_of_one_at_a_structures_end_is_flexible(program: Path) -> None:
@@ -145,9 +145,9 @@ def test_an_array_of_one_at_a_structures_end_is_flexible(program: Path) -> None:
 
 
 def test_a_variable_before_an_object_is_not_its_container(program: Path) -> None:
-    told = answers(program, "forgotten")
-    assert {"struct collected.next", "struct collected.previous", "struct row.length"} <= told
-    assert "?" not in told
+    found = answers(program, "forgotten")
+    assert {"struct collected.next", "struct collected.previous", "struct row.length"} <= found
+    assert "?" not in found
 
 
 def test_of_two_structures_with_one_prefix_the_shorter_counts(request: pytest.FixtureRequest, program: Path) -> None:
@@ -159,29 +159,29 @@ def test_of_two_structures_with_one_prefix_the_shorter_counts(request: pytest.Fi
 
 
 def test_a_load_through_a_union_pointer_fits_its_use(program: Path) -> None:
-    told = answers(program, "deep")
-    assert {"struct inner.to.leaf", "struct leaf.length"} <= told
-    assert "?" not in told
+    found = answers(program, "deep")
+    assert {"struct inner.to.leaf", "struct leaf.length"} <= found
+    assert "?" not in found
 
 
 def test_each_path_selects_its_union_pointer(request: pytest.FixtureRequest, program: Path) -> None:
-    told = answers(program, "ends")
-    assert "struct long_head.to.bytes[]" in told
+    found = answers(program, "ends")
+    assert "struct long_head.to.bytes[]" in found
     # Both have such numbers where the short one has its own: nothing may be said of it by the loop.
-    assert not {"struct long_head.from.words[]", "struct long_head.to.words[]"} & told
+    assert not {"struct long_head.from.words[]", "struct long_head.to.words[]"} & found
     # What says that it may be one of several is no type.
-    assert not any("anonymous" in one for one in told)
+    assert not any("anonymous" in one for one in found)
     if request.node.callspec.params["program"][1] == "-O0":
-        assert "?" in told
+        assert "?" in found
 
 
 def test_memory_of_a_programs_allocator_has_its_stored_type(request: pytest.FixtureRequest, program: Path) -> None:
-    told = answers(program, "grown")
-    assert "struct leaf.length" in told
+    found = answers(program, "grown")
+    assert "struct leaf.length" in found
     if request.node.callspec.params["program"][1] != "-O0":
         # What is zeroed before a variable has it, too.
-        assert "struct leaf.kind" in told
-        assert "?" not in told
+        assert "struct leaf.kind" in found
+        assert "?" not in found
 
 
 def test_a_structure_that_starts_with_an_object_is_its_cast(program: Path) -> None:
@@ -189,9 +189,9 @@ def test_a_structure_that_starts_with_an_object_is_its_cast(program: Path) -> No
 
 
 def test_memory_before_an_array_is_its_element_minus_one(program: Path) -> None:
-    told = answers(program, "before")
-    assert "struct tree.values[]" in told
-    assert "struct tree.keys[]" not in told
+    found = answers(program, "before")
+    assert "struct tree.values[]" in found
+    assert "struct tree.keys[]" not in found
 
 
 def test_an_access_across_an_objects_end_is_in_no_array_of_it(program: Path) -> None:
@@ -220,12 +220,12 @@ int main(void) { long out[2]; return work(&first, out, out + 1); }
 
 
 def test_an_inlined_functions_object_ends_with_it(tmp_path: Path) -> None:
-    told = accesses(compiled(ASTRAY, "gcc", "-O2", tmp_path), "work")
-    assert {(one.type, one.field) for one in told if one.typed and one.type != "long int"} >= {
+    found = accesses(compiled(ASTRAY, "gcc", "-O2", tmp_path), "work")
+    assert {(one.type, one.field) for one in found if one.typed and one.type != "long int"} >= {
         ("struct slab", "free"),
         ("struct slab", "used"),
     }
-    assert not {one.field for one in told if one.typed and one.type == "struct page"} & {"index", "counted"}
+    assert not {one.field for one in found if one.typed and one.type == "struct page"} & {"index", "counted"}
 
 
 LINKED = """

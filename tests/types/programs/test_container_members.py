@@ -55,19 +55,19 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def test_an_access_wider_than_a_member_is_no_next_element(program: Path) -> None:
     for function, member in (("gone", "struct device.queue"), ("done", "struct request.bio")):
-        told = {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed}
-        assert member in told
-        assert not {one for one in told if one.startswith("struct count")}
+        found = {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed}
+        assert member in found
+        assert not {one for one in found if one.startswith("struct count")}
 
 
 def test_an_index_after_a_header_is_not_of_further_headers(program: Path) -> None:
-    told = [f"{one.type}.{one.field}" for one in accesses(program, "visit") if one.typed]
-    assert "struct inner.h.parent" in told or "struct head.parent" in told
-    assert sum(one.endswith("parent") for one in told) == 1
+    found = [f"{one.type}.{one.field}" for one in accesses(program, "visit") if one.typed]
+    assert "struct inner.h.parent" in found or "struct head.parent" in found
+    assert sum(one.endswith("parent") for one in found) == 1
 
 
 def test_a_header_has_an_integer_where_a_node_has_a_pointer(program: Path) -> None:
-    told = [f"{one.type}.{one.field}" for one in accesses(program, "front") if one.typed]
-    assert "struct boxed.item" in told
+    found = [f"{one.type}.{one.field}" for one in accesses(program, "front") if one.typed]
+    assert "struct boxed.item" in found
     assert "struct sized.n" not in {f"{one.type}.{one.field}" for one in accesses(program, "in_room")}
     assert {one.type for one in accesses(program, "length") if one.typed} == {"struct boxed"}

@@ -83,27 +83,27 @@ def answers(program: Path, function: str) -> set[str]:
 def test_a_select_of_two_members_is_one_of_them(request: pytest.FixtureRequest, program: Path) -> None:
     if request.node.callspec.params["program"][1] == "-O0":
         pytest.skip("the members are gone through one by one")
-    (told,) = [one for one in accesses(program, "found") if one.candidates]
-    assert (told.type, told.reason) == (None, "ambiguous member")
-    assert told.candidates == ("struct tree.left", "struct tree.right")
+    (found,) = [one for one in accesses(program, "found") if one.candidates]
+    assert (found.type, found.reason) == (None, "ambiguous member")
+    assert found.candidates == ("struct tree.left", "struct tree.right")
 
 
 def test_an_array_in_an_element_is_iterated(program: Path) -> None:
-    told = answers(program, "removed")
-    assert "struct inode.block[]" in told
-    assert "?" not in told
+    found = answers(program, "removed")
+    assert "struct inode.block[]" in found
+    assert "?" not in found
 
 
 def test_strides_do_not_exceed_the_array_of_the_elements(program: Path) -> None:
-    told = answers(program, "opened")
-    assert {"struct mixer.channels[].gain", "struct channel.gain"} & told
-    assert "?" not in told
+    found = answers(program, "opened")
+    assert {"struct mixer.channels[].gain", "struct channel.gain"} & found
+    assert "?" not in found
 
 
 def test_the_second_element_joins_with_later_ones(program: Path) -> None:
-    told = answers(program, "shortest")
-    assert {"struct server.current", "struct simulation.servers[].current"} & told
-    assert "?" not in told
+    found = answers(program, "shortest")
+    assert {"struct server.current", "struct simulation.servers[].current"} & found
+    assert "?" not in found
 
 
 def test_a_call_that_exits_has_no_successor(program: Path) -> None:

@@ -231,9 +231,9 @@ def test_an_index_of_larger_scalars_is_not_into_characters() -> None:
 
 def test_an_allocation_has_its_vectors_element_type(tmp_path: Path) -> None:
     found = [one for one in answers(tmp_path, "3", "four") if one["access"] == "w" and "%rsp" not in one["insn"]]
-    told = {one["type"] for one in found if one["how"] not in ("stack", "spill")}
-    assert any(t and t.endswith("Point") for t in told)
-    assert None not in told
+    types = {one["type"] for one in found if one["how"] not in ("stack", "spill")}
+    assert any(t and t.endswith("Point") for t in types)
+    assert None not in types
 
 
 def test_merged_generic_functions_have_no_type_arguments(tmp_path: Path) -> None:
@@ -269,13 +269,13 @@ def test_a_merged_functions_own_types_are_left_out() -> None:
     members = (Member("inner", 8, 8, 64, 0, inner), Member("held", 0, 8, 0, 0, given))
     whole = graph.add(TypeRecord(Kind.STRUCT, "Vec<Point>", 16, members=members))
 
-    def told(t: int, name: str, offset: int) -> tuple[str | None, int | None, str]:
+    def types_in(t: int, name: str, offset: int) -> tuple[str | None, int | None, str]:
         one = of_any(graph, Access(0, "", "r", name, offset, "", 8, "variable", type_number=t), [given])
         return one.type, one.offset, one.field
 
-    assert told(whole, "Vec<Point>", 8) == ("Inner", 0, "cap")
-    assert told(whole, "Vec<Point>", 0) == (None, None, "")
-    assert told(inner, "Inner", 0) == ("Inner", 0, "")
+    assert types_in(whole, "Vec<Point>", 8) == ("Inner", 0, "cap")
+    assert types_in(whole, "Vec<Point>", 0) == (None, None, "")
+    assert types_in(inner, "Inner", 0) == ("Inner", 0, "")
 
 
 def test_a_function_that_accesses_its_type_argument_depends_on_it() -> None:

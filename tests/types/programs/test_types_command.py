@@ -187,8 +187,8 @@ def test_a_kernel_is_recognised_by_its_per_cpu_variables(tmp_path: Path) -> None
 def test_a_kernels_canary_is_a_member_of_its_per_cpu_variable(tmp_path: Path) -> None:
     kernel = guarded(tmp_path)
     found = answers(kernel, "guard")
-    told = [(one["type"], one["field"], one["offset"]) for one in found if one["how"] == "canary"]
-    assert told == [("struct fixed", "canary", 40)]
+    types = [(one["type"], one["field"], one["offset"]) for one in found if one["how"] == "canary"]
+    assert types == [("struct fixed", "canary", 40)]
     subprocess.run(["strip", "-N", "fixed", kernel], check=True)
     # What else is said to be at address 0 was dropped.
     assert [one["type"] for one in answers(kernel, "guard") if one["how"] == "canary"] == [None]
@@ -298,14 +298,14 @@ long rounds(int n) { board *b = new board{}; keep("board", n); b->rounds += n; k
 def test_an_allocation_has_its_later_variables_type(tmp_path: Path) -> None:
     binary = build(tmp_path, ALLOCATED, "new.cpp", "-O2", "-shared", "-fPIC", compiler="g++")
     written = [one for one in answers(binary, "_Z4manyi") if one["access"] == "w" and "(%rsp)" not in one["insn"]]
-    told = {(one["type"], one["field"]) for one in written if one["how"] != "stack"}
-    assert ("struct disk", "r") in told
-    assert {t for t, _field in told} == {"struct disk"}
+    types = {(one["type"], one["field"]) for one in written if one["how"] != "stack"}
+    assert ("struct disk", "r") in types
+    assert {t for t, _field in types} == {"struct disk"}
     found = [one for one in answers(binary, "_Z6roundsi") if one["how"] not in ("stack", "none")]
-    told = {(one["type"], one["field"]) for one in found}
+    types = {(one["type"], one["field"]) for one in found}
     # Newer compilers call memset for the cells.
     cleared = {("struct board", "cells[]")} if any(one["access"] == "w" for one in found) else set()
-    assert {("struct board", "rounds"), *cleared} == told
+    assert {("struct board", "rounds"), *cleared} == types
 
 
 VIRTUAL_THUNK = """
@@ -320,11 +320,11 @@ node *make() { return new file; }
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_a_thunk_takes_a_virtual_base_of_its_object(tmp_path: Path, compiler: str) -> None:
     binary = build(tmp_path, VIRTUAL_THUNK, "thunk.cpp", "-O2", "-shared", "-fPIC", compiler=compiler)
-    told = [one for one in answers(binary, "_ZTv0_n24_N4file6weightEv") if one["how"] not in ("stack", "table")]
+    found = [one for one in answers(binary, "_ZTv0_n24_N4file6weightEv") if one["how"] not in ("stack", "table")]
     assert {("struct file", "reads"), ("struct file", "uses"), ("struct file", "size"), ("struct node", "id")} <= {
-        (one["type"], one["field"]) for one in told
+        (one["type"], one["field"]) for one in found
     }
-    assert all(one["type"] for one in told)
+    assert all(one["type"] for one in found)
 
 
 ONE_TYPE_A_UNIT = """
@@ -349,16 +349,16 @@ int main(int argc, char **) {
 
 @pytest.mark.parametrize("version", ["-gdwarf-4", "-gdwarf-5"])
 def test_one_types_units_agree(tmp_path: Path, version: str) -> None:
-    told = []
+    found = []
     for flags in ((), ("-fdebug-types-section",)):
         binary = build(tmp_path, ONE_TYPE_A_UNIT, "wolf.cpp", "-O2", version, *flags, compiler="g++")
         names = subprocess.run(["nm", binary], check=True, capture_output=True, text=True).stdout
         grown = [line.split()[2] for line in names.splitlines() if "_M_realloc_" in line]
         functions = ("hunt", "derived", "_ZThn16_N4wolf3eatEi", "_ZN4wolf3eatEi", *grown)
-        told.append(
+        found.append(
             {name: [(one["insn"], one["type"], one["field"]) for one in answers(binary, name)] for name in functions}
         )
-    whole, apart = told
+    whole, apart = found
     assert ("struct wolf", "kills") in {one[1:] for one in whole["_ZThn16_N4wolf3eatEi"]}
     assert ("struct wolf", "legs") in {one[1:] for one in whole["derived"]}
     for name in whole:
@@ -385,9 +385,9 @@ def test_a_thunk_takes_the_virtual_base_of_its_method(tmp_path: Path, compiler: 
         ("_ZTv0_n32_NK3zoo5whole6weightEv", {("struct zoo::whole", "uses"), ("struct zoo::node", "id[]")}),
         ("_ZTv0_n24_NK3zoo5whole4pullEd", {("struct zoo::whole", "reads"), ("struct zoo::cell", "q")}),
     ):
-        told = [one for one in answers(binary, thunk) if one["how"] not in ("stack", "table")]
-        assert expected <= {(one["type"], one["field"]) for one in told}
-        assert all(one["type"] for one in told)
+        found = [one for one in answers(binary, thunk) if one["how"] not in ("stack", "table")]
+        assert expected <= {(one["type"], one["field"]) for one in found}
+        assert all(one["type"] for one in found)
 
 
 @pytest.mark.parametrize(

@@ -62,33 +62,33 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, "gcc", request.param, tmp_path_factory.mktemp("unions"))
 
 
-def told(program: Path, function: str) -> set[str]:
+def types_in(program: Path, function: str) -> set[str]:
     return {f"{one.type}.{one.field}" for one in accesses(program, function) if one.typed and one.type_size > 8}
 
 
 def test_a_copy_past_a_member_is_no_copy_of_two_members(program: Path) -> None:
-    assert "struct pair.head.tag" in told(program, "head")
-    assert "struct pair.tail.tag" in told(program, "tail")
+    assert "struct pair.head.tag" in types_in(program, "head")
+    assert "struct pair.tail.tag" in types_in(program, "tail")
     for function in ("head", "tail"):
-        assert not any(one.startswith("struct text") for one in told(program, function))
+        assert not any(one.startswith("struct text") for one in types_in(program, function))
 
 
 def test_an_address_is_stored_where_no_float_is(program: Path) -> None:
-    assert "struct node.parent" in told(program, "under")
+    assert "struct node.parent" in types_in(program, "under")
 
 
 def test_a_union_in_the_frame_holds_one_of_its_pointers(program: Path) -> None:
-    assert "struct node.count" in told(program, "many")
+    assert "struct node.count" in types_in(program, "many")
 
 
 def test_a_called_pointer_is_a_unions_function_pointer(program: Path) -> None:
     """A `struct array` has a number there."""
-    assert "struct calls.stored" in told(program, "put")
+    assert "struct calls.stored" in types_in(program, "put")
 
 
 def test_a_flexible_array_counts_as_well(program: Path) -> None:
     """Behind a `struct step` are its pointers; at that place of a `struct run` are numbers of that size."""
-    found = told(program, "after")
+    found = types_in(program, "after")
     assert "struct place.at.run" in found
     assert not any(one.startswith("struct run") for one in found)
 
@@ -103,4 +103,4 @@ def test_an_argument_is_a_union_pointee_not_its_member(request: pytest.FixtureRe
 def test_no_arithmetic_on_function_pointers(request: pytest.FixtureRequest, program: Path) -> None:
     # What is not optimized loads, adds and stores.
     counts = request.node.callspec.params["program"] == "-O2"
-    assert ("struct counted.count" in told(program, "referred")) is counts
+    assert ("struct counted.count" in types_in(program, "referred")) is counts

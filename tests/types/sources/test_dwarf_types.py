@@ -320,8 +320,8 @@ class TestCxx:
         source = build(compiler, CXX_SOURCE, *flags)
         # gcc and clang write the names of templates of templates differently.
         found = [source.type_named(one) for one in {name, name.replace("> >", ">>")}]
-        told = {source.graph.canonical_name(t).replace("> >", ">>") for t in found if t}
-        assert told == {"struct geo::" + name.removeprefix("geo::").replace("> >", ">>")}
+        types = {source.graph.canonical_name(t).replace("> >", ">>") for t in found if t}
+        assert types == {"struct geo::" + name.removeprefix("geo::").replace("> >", ">>")}
         assert not source.type_named(f"other::{name}")
 
     def test_a_virtual_base_has_no_fixed_offset(self, build: Build, compiler: str, flags: tuple[str, ...]) -> None:
@@ -558,18 +558,18 @@ def test_answers_do_not_depend_on_the_cache_size(build: Build, tmp_path: Path) -
     small = Limits(dwarf_bytes=1)
     path = build("gcc", C_SOURCE, "-O2").graph.subject
     sources = [DwarfSource.open(ElfFile.open(path), limits=limits) for limits in (small, Limits())]
-    told = []
+    found = []
     for source in sources:
         assert source is not None
         starts = [start_of(source, name) for name in ("walk", "use", "main", "walk")]
-        told.append(
+        found.append(
             [
                 [(place.name, place.kind, source.graph.canonical_name(place.type)) for place in scope]
                 for start in starts
                 for scope in source.places(start)
             ]
         )
-    assert told[0] == told[1]
+    assert found[0] == found[1]
     assert sources[0] is not None and sources[1] is not None
     # Private: a cache is not seen but for its size.
     assert (len(sources[0]._functions), len(sources[1]._functions)) == (1, 3)
@@ -655,16 +655,16 @@ def test_frame_bases_and_lists_of_dwarf_2_are_understood(tmp_path: Path, level: 
     """
     if shutil.which("gcc") is None or platform.machine() != "x86_64":
         pytest.skip("no gcc for x86-64")
-    told = []
+    types = []
     for flags in (("-gdwarf-2", "-gstrict-dwarf"), ("-gdwarf-4",)):
         source = compiled(tmp_path, "gcc", text, level, *flags)
         low = next(address for address, name in source.symbols.functions.items() if name == "both")
         low, high = source.function_range(low) or (0, 0)
         # What is computed cannot be told in DWARF 2.
         found = [one for one in source.function_places(low, high) if one.kind in (PlaceKind.REGISTER, PlaceKind.CFA)]
-        told.append({(place.name, place.kind, place.register, place.offset) for place in found})
-    assert {one[0] for one in told[0]} >= ({"p", "q", "here"} if level == "-O0" else {"p", "q"})
-    assert told[0] <= told[1]
+        types.append({(place.name, place.kind, place.register, place.offset) for place in found})
+    assert {one[0] for one in types[0]} >= ({"p", "q", "here"} if level == "-O0" else {"p", "q"})
+    assert types[0] <= types[1]
 
 
 @pytest.mark.parametrize("how", ["Expressions", "Form"])

@@ -8,39 +8,39 @@ from undwarf.types.sources.type_source import PlaceKind
 RSP = 7
 
 
-def told(*expression: int) -> list[Spot]:
+def types_in(*expression: int) -> list[Spot]:
     base = FrameBase(RSP, 0)
     return spots(bytes(expression), address_size=8, order="little", frame_base=base, indexed=lambda _index: None)
 
 
 def test_a_captured_variable_is_behind_the_closures_address() -> None:
     # DW_OP_fbreg -16, deref, plus_uconst 16
-    (spot,) = told(0x91, 0x70, 0x06, 0x23, 0x10)
+    (spot,) = types_in(0x91, 0x70, 0x06, 0x23, 0x10)
     assert (spot.kind, spot.register, spot.offset) == (PlaceKind.MEMORY, RSP, -16)
     assert (spot.indirect, spot.beyond, spot.further) == (True, 16, False)
 
 
 def test_a_variable_captured_by_reference_is_an_address() -> None:
     # DW_OP_fbreg -16, deref, plus_uconst 8, deref
-    (spot,) = told(0x91, 0x70, 0x06, 0x23, 0x08, 0x06)
+    (spot,) = types_in(0x91, 0x70, 0x06, 0x23, 0x08, 0x06)
     assert (spot.beyond, spot.further) == (8, True)
 
 
 def test_a_value_loaded_and_added_to_has_no_location() -> None:
     # DW_OP_fbreg -16; then deref, plus_uconst 8, stack_value
-    assert told(0x91, 0x70)
-    assert told(0x91, 0x70, 0x06, 0x23, 0x08, 0x9F) == []
+    assert types_in(0x91, 0x70)
+    assert types_in(0x91, 0x70, 0x06, 0x23, 0x08, 0x9F) == []
 
 
 def test_a_thread_local_variable_is_at_an_offset_of_its_block() -> None:
     # DW_OP_const8u 24, DW_OP_GNU_push_tls_address
-    (spot,) = told(0x0E, 24, 0, 0, 0, 0, 0, 0, 0, 0xE0)
+    (spot,) = types_in(0x0E, 24, 0, 0, 0, 0, 0, 0, 0, 0xE0)
     assert (spot.kind, spot.offset, spot.indirect) == (PlaceKind.THREAD, 24, False)
 
 
 def test_constants_keep_their_sign() -> None:
     # DW_OP_const1s -2, DW_OP_const1u 254, DW_OP_const8s -1: what they add to DW_OP_breg7 +0
-    found = [told(0x77, 0x00, *constant, 0x22) for constant in ((0x09, 0xFE), (0x08, 0xFE), (0x0F, *([0xFF] * 8)))]
+    found = [types_in(0x77, 0x00, *constant, 0x22) for constant in ((0x09, 0xFE), (0x08, 0xFE), (0x0F, *([0xFF] * 8)))]
     assert [[spot.offset for spot in one] for one in found] == [[-2], [254], [-1]]
 
 
