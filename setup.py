@@ -4,7 +4,7 @@ All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decode,unwind`` li
 folders, ``none`` leaves all of them out: `make` installs like that and builds in place afterwards, where only what has
 changed is compiled again. Of the time of a build nine tenths are the C compiler's.
 
-Numbers that kernels share are declared once, in Python modules whose first line begins with ``# constants of kernels``.
+Numbers that kernels share are declared once, in Python modules whose first line starts with ``# constants of kernels``.
 Each gets a ``.pxd`` beside it, which makes them constants of C: a kernel that took them from the module would read them
 from memory at each use.
 """

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def compare(source: Path, ways: list[str], options: argparse.Namespace, directory: Path) -> int:
-    """How many answers differ of a source, over all ways."""
+    """How many answers differ for a source, over all encodings."""
     differing = 0
     plain = build(source, "", options, directory / "plain")
     if plain is None:

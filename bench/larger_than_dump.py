@@ -25,7 +25,7 @@ def cut(source: str, target: str, size: int) -> int:
     done = 0
     with undwarf.open(source) as recording, open(target, "r+b") as file:
         samples = recording.records.samples
-        # struct perf_file_header: where the records begin; positions count from there.
+        # struct perf_file_header: where the records start; positions count from there.
         file.seek(40)
         (begin,) = struct.unpack("<Q", file.read(8))
         for position, at in zip(samples.position, samples.stack_at, strict=True):

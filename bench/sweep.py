@@ -76,7 +76,7 @@ def elf_files(roots: list[Path]) -> Iterator[Path]:
 
 
 def addresses_of(path: Path, count: int) -> list[int]:
-    """Addresses in functions of a file, where they start and on the way, chosen by its name."""
+    """Addresses in functions of a file, at their starts and within, chosen by its name."""
     try:
         elf = ElfFile.open(path)
         table = symbols_of_elf(elf)

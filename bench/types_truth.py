@@ -60,7 +60,7 @@ def graded(entry: dict[str, object], name: str, offset: int) -> str:
 
 
 def grade(entry: dict[str, object], answers: list[dict[str, object]]) -> tuple[str, str]:
-    """(right, weak, wrong or miss; what was said)."""
+    """(right, weak, wrong or miss; the answer)."""
     typed = [one for one in answers if one["type"] is not None]
     if not typed:
         return "miss", "; ".join(str(one.get("reason", "")) for one in answers)
