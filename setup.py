@@ -4,7 +4,7 @@ All metadata is in pyproject.toml. ``UNDWARF_KERNELS=perfdata.decode,unwind`` li
 folders, ``none`` leaves all of them out: `make` installs like that and builds in place afterwards, where only what has
 changed is compiled again. Of the time of a build nine tenths are the C compiler's.
 
-Numbers that kernels share are declared once, in Python modules whose first line begins with ``# constants of kernels``.
+Numbers that kernels share are declared once, in Python modules whose first line starts with ``# constants of kernels``.
 Each gets a ``.pxd`` beside it, which makes them constants of C: a kernel that took them from the module would read them
 from memory at each use.
 """
@@ -63,22 +63,22 @@ def declare_constants() -> None:
                 text += f"cdef enum {name}".rstrip() + ":\n"
                 text += "".join(f"    {one} = {number}\n" for one, number in numbers.items() if one not in wide)
             if wide:
-                text += unsigned(path, wide)
+                text += beyond_int(path, wide)
         declaration = path.with_suffix(".pxd")
         if not declaration.exists() or declaration.read_text() != text:
             declaration.write_text(text)
 
 
-def unsigned(path: Path, numbers: dict[str, int]) -> str:
-    """Declarations of numbers that are no ``int`` of C, as Cython takes the names of an enumeration to be."""
+def beyond_int(path: Path, numbers: dict[str, int]) -> str:
+    """Declarations of numbers that are no ``int`` of C, as Cython takes the names of an enumeration to be: those of 32
+    and of 64 bits are unsigned, all between signed."""
     macros = {name: "_".join((*path.relative_to(SOURCE).with_suffix("").parts, name)).upper() for name in numbers}
+    kinds = {32: ("u", "unsigned int"), 64: ("ull", "unsigned long long")}
+    kind = {name: kinds.get(number.bit_length(), ("ll", "long long")) for name, number in numbers.items()}
     text = 'cdef extern from *:\n    """\n'
-    for name, number in numbers.items():
-        text += f"    #define {macros[name]} {number}{'u' if number < 1 << 32 else 'ull'}\n"
+    text += "".join(f"    #define {macros[name]} {number}{kind[name][0]}\n" for name, number in numbers.items())
     text += '    """\n'
-    for name, number in numbers.items():
-        text += f'    const unsigned {"int" if number < 1 << 32 else "long long"} {name} "{macros[name]}"\n'
-    return text
+    return text + "".join(f'    const {kind[name][1]} {name} "{macros[name]}"\n' for name in numbers)
 
 
 def assigned(body: list[ast.stmt]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""How often `undwarf addr2line` says what others say: ``bench/addr2line_agreement.py [--addresses N] [NAME...]``.
+"""How often `undwarf addr2line` agrees with other tools: ``bench/addr2line_agreement.py [--addresses N] [NAME...]``.
 
 The last function of a chain has code of its own and several names: the symbol's, its aliases', the one in DWARF without
 the suffix of a clone. Any of them counts as the same function; how many agree to the letter is told as well.
@@ -114,7 +114,7 @@ def addresses_of(path: Path, count: int, seed: int) -> list[int]:
 
 
 def ask(command: list[str], addresses: list[int]) -> list[Chain]:
-    """The chains that a program tells for addresses."""
+    """The inline chains that a program prints for addresses."""
     text = "".join(f"{address:#x}\n" for address in addresses)
     done = subprocess.run(command, input=text, capture_output=True, text=True, errors="backslashreplace")
     found: list[Chain] = []
@@ -141,7 +141,7 @@ def place_of(line: str) -> tuple[str, int]:
         return "", 0
     file = "" if match[1].startswith("?") else os.path.normpath(match[1])
     number = int(match[2]) if match[2].isdigit() else 0
-    # Where nothing says a line, some tell the file that the symbol table has before the symbol.
+    # Where there is no line, some print the file that the symbol table has before the symbol.
     return (file, number) if number or "/" in file else ("", 0)
 
 

@@ -79,7 +79,7 @@ def compare(truth: dict[str, object], told: dict[str, object]) -> str:
 
 
 def main() -> int:
-    """A row for each way to an answer, and the sum."""
+    """A row for each kind of evidence, and the sum."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("elf", type=Path, metavar="ELF")
     options.add_argument("btf", type=Path, metavar="BTF")

@@ -39,8 +39,8 @@ class Both:
         return self
 
     def begin(self, samples: Any, dumps: Any) -> None:
-        """Let nobody see more of a dump than the cut one."""
-        # The kernel lets nobody write into its buffers.
+        """Show only the innermost bytes of each dump."""
+        # The kernel's buffers are read-only.
         self.shortened = {span[1]: memoryview(bytearray(span[0])) for span in dumps._spans}
         for span in dumps._spans:
             self.shorten(self.shortened[span[1]], *span[1:])
@@ -109,7 +109,7 @@ def main() -> None:
         recorder = Recorder(sampler, io.BytesIO, "bench")
         unwinder: Any = recorder._unwinder
         both = Both(unwinder, options.cut, counts)
-        both.unwinder_walker = unwinder._walker_for  # type: ignore[attr-defined] # set before it is replaced
+        both.unwinder_walker = unwinder._walker_for
         unwinder._walker_for = both
         recorder.run()
     finally:

@@ -22,7 +22,7 @@ _COMMON = [
     "-gdwarf-4 -gsplit-dwarf", "-gdwarf-5 -gsplit-dwarf",
     "-gdwarf-4 -gsplit-dwarf -fdebug-types-section", "-gdwarf-5 -gsplit-dwarf -fdebug-types-section",
     "-gdwarf-5 -gz=zlib",
-]  # fmt: skip
+]  # fmt: skip  # a table
 _CLANG = ["-gsimple-template-names", "-fstandalone-debug", "-gsplit-dwarf=single", "-gembed-source -gdwarf-5"]
 _GCC = ["-gstrict-dwarf", "-gno-variable-location-views", "-g3", "-gz=zlib-gnu", "-gdwarf-5 -gsplit-dwarf -gdwarf64"]
 _TIMEOUT = 300
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def compare(source: Path, ways: list[str], options: argparse.Namespace, directory: Path) -> int:
-    """How many answers differ of a source, over all ways."""
+    """How many answers differ for a source, over all encodings."""
     differing = 0
     plain = build(source, "", options, directory / "plain")
     if plain is None:
@@ -97,8 +97,12 @@ def answers(binary: Path, code: str) -> list[dict[str, object]]:
     command = [sys.executable, "-m", "undwarf", "types", "--no-cache", "--json", "--binary", binary.name]
     run = subprocess.run(
         [*command, "--at", f"@{addresses.name}"],
-        cwd=binary.parent, capture_output=True, text=True, timeout=_TIMEOUT, check=False,
-    )  # fmt: skip
+        cwd=binary.parent,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
     if run.returncode:
         sys.exit(run.stderr)
     found: list[dict[str, object]] = json.loads(run.stdout)

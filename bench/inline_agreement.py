@@ -36,7 +36,7 @@ def samples(command: list[str]) -> Iterator[list[tuple[Place, Functions]]]:
         for line in [*job.stdout, "-- 0 0.0:"]:
             found = FRAME.match(line.rstrip("\n"))
             # Old perf takes a clone for a function that is inlined in nothing, and one that is inlined in itself for
-            # one that calls itself: only the address tells what belongs together.
+            # one that calls itself: only the address shows what belongs together.
             if names and (not found or found[1] != address):
                 frames.append(((file, address[-3:]), tuple(names)))
                 file, names = "", []

@@ -25,7 +25,7 @@ def cut(source: str, target: str, size: int) -> int:
     done = 0
     with undwarf.open(source) as recording, open(target, "r+b") as file:
         samples = recording.records.samples
-        # struct perf_file_header: where the records begin; positions count from there.
+        # struct perf_file_header: where the records start; positions count from there.
         file.seek(40)
         (begin,) = struct.unpack("<Q", file.read(8))
         for position, at in zip(samples.position, samples.stack_at, strict=True):
@@ -67,7 +67,7 @@ def stacks(path: str) -> tuple[list[tuple[int, ...]], list[int], list[bool]]:
     columns = made.samples.columns
     found = [chains[node] if node != 0xFFFFFFFF else () for node in columns.stack]
     guessed = [node != 0xFFFFFFFF and inferred[node] for node in columns.stack]
-    return found, list(columns.stop), guessed  # type: ignore[return-value] # places are compared, whatever they are
+    return found, list(columns.stop), guessed
 
 
 def main() -> None:

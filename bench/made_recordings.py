@@ -20,7 +20,7 @@ EVENT = EventAttr(
     sample_type=SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.PERIOD, read_format=0, flags=0,
     sample_id_all=False, config1=0, config2=0, branch_sample_type=0, sample_regs_user=0, sample_stack_user=0,
     clockid=None, sample_regs_intr=0, sample_max_stack=0, ids=(),
-)  # fmt: skip
+)  # fmt: skip  # a table
 PROGRAM_AT, PROCESS, PAGE = 0x5555_5555_0000, 1, 4096
 
 

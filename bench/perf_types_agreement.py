@@ -28,7 +28,7 @@ HEAD = re.compile(r"Source code & Disassembly of (\S+) for")
 SPELLINGS = (
     (r"\b(struct|class|union|enum|const|volatile)\s+", ""), (r"\blong unsigned int\b", "unsigned long"),
     (r"\blong int\b", "long"), (r"\bshort unsigned int\b", "unsigned short"), (r"\bshort int\b", "short"), (r"\s", ""),
-)  # fmt: skip
+)  # fmt: skip  # a table
 ROW = re.compile(r"^[^|]*\|\[k\] (\S+)\+(0x[0-9a-f]+|0) *\|(.*?) *\|.* \+(0x[0-9a-f]+|0) \((.*)\) *$")
 NO_TYPES = ("(stackoperation)", "(stackcanary)", "(unknowntype)", "(unknown)")
 COUNTS = ("same", "nested", "other", "spill", "perf only", "ours only")

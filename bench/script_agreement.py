@@ -20,7 +20,7 @@ MORE = {
     "trace": "RAW", "iregs": "REGS_INTR", "uregs": "REGS_USER", "brstack": "BRANCH_STACK",
     "brstacksym": "BRANCH_STACK", "brstackinsn": "BRANCH_STACK", "bpf-output": "RAW", "cgroup": "CGROUP",
     "addr": "ADDR", "insn": "IP", "insnlen": "IP", "flags": "IP", "dsoff": "IP", "tod": "TIME",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Fields that are compared one by one with ``--fields``, and what an event must have for them."""
 HEAD = re.compile(rb"^\s*(.*?)\s+(-?\d+)/(-?\d+)\s+(?:\[(\d+)\]\s+)?(?:(\d+\.\d+):\s+)?(?:(\d+) +)?(\S+?): *(.*)$")
 FRAME = re.compile(rb"^\s*([0-9a-f]+) (.*) \((.*)\)( \(inlined\))?$")
@@ -34,6 +34,7 @@ def blocks(command: list[str]) -> Iterator[tuple[Key, bytes]]:
     now = b""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
         assert run.stdout is not None
+        key: Key = (b"", b"", b"", 0)
         lines: list[bytes] = []
         for line in run.stdout:
             if line == b"\n":
@@ -42,7 +43,7 @@ def blocks(command: list[str]) -> Iterator[tuple[Key, bytes]]:
                 lines.append(line)
                 continue
             if lines:
-                yield key, b"".join(lines)  # noqa: F821 - set with the first line
+                yield key, b"".join(lines)
             lines = [line]
             head = HEAD.match(line)
             parts = (head[5] or b"", head[3], head[7]) if head else (b"?", line, b"")
@@ -65,7 +66,7 @@ def pairs(left: list[str], right: list[str]) -> Iterator[tuple[Key, bytes | None
                 continue
             found = next(sides[number], None)
             if found is None:
-                sides[number] = None  # type: ignore[call-overload]
+                sides[number] = None
                 continue
             key, text = found
             other = waiting[1 - number].pop(key, None)

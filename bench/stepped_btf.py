@@ -1,4 +1,4 @@
-"""Writes a program's BTF beside it with pahole, or says why there is none."""
+"""Writes a program's BTF beside it with pahole, or returns why there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FEATURES = "encode_force,var,float,decl_tag,type_tag,enum64,optimized_func,consi
 
 
 def write_btf(program: Path, pahole: str | None) -> str:
-    """Write a program's detached BTF beside it; says why there is none."""
+    """Write a program's detached BTF beside it; returns why there is none, else an empty string."""
     if pahole is None:
         return "there is no pahole"
     written = program.with_name(f"{program.name}.btf")

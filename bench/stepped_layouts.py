@@ -35,7 +35,7 @@ BY_DEFAULT = (",alloc::alloc::Global", ",std::hash::random::RandomState")
 
 @dataclass(eq=False)
 class Type:
-    """A type without its qualifiers: every way to spell it, its size in bytes, and what it is made of."""
+    """A type without its qualifiers: all its names, its size in bytes, and its members."""
 
     names: list[str]
     size: int
@@ -78,14 +78,14 @@ class Function:
 
 
 def only_bytes(kind: Type) -> bool:
-    """Whether a type is an array of characters, or a union or structure that begins with one."""
+    """Whether a type is an array of characters, or a union or structure that starts with one."""
     if kind.element is not None:
         return kind.element.size == 1 and any("char" in name for name in kind.element.names)
     return bool(kind.members) and only_bytes(kind.members[0][3])
 
 
 class Program:
-    """What a binary's DWARF says. Raises nothing of its own: what is not understood is left out."""
+    """The types and variables of a binary's DWARF; what is not understood is left out, without an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -141,7 +141,7 @@ class Program:
                 self._index(child, inner)
 
     def named(self, spelled: str) -> Type | None:
-        """A type as a program says it: `struct node`, `pixel *`, or mangled."""
+        """A type as a program names it: `struct node`, `pixel *`, or mangled."""
         spelled = spelled.strip()
         for word in ("const ", "struct ", "class ", "union ", "enum "):
             spelled = spelled.removeprefix(word)
@@ -187,7 +187,7 @@ class Program:
             return self.type_of(die)
         if die.tag == "DW_TAG_typedef":
             inner = self.type_of(die)
-            # A scalar is told by what it is, everything else by any of its names.
+            # A scalar is known by its kind, everything else by any of its names.
             own = [self._spelled(die)] if inner.members or inner.element or not inner.names else []
             return Type([*inner.names, *own], inner.size, inner.members, inner.element)
         if die.tag in POINTERS:
@@ -220,7 +220,7 @@ class Program:
         return Type(list(dict.fromkeys([*names, *CHARACTERS])) if names and names[0] in CHARACTERS else names, size)
 
     def _held_in_bytes(self, die: DIE, made: Type) -> Type | None:
-        """What a template of one type has room for that is declared as bytes, as nodes of containers have it."""
+        """The type that a template's byte buffer holds, as in nodes of containers."""
         told = [child for child in die.iter_children() if child.tag == "DW_TAG_template_type_param"]
         kinds = [kind for _at, _size, _name, kind in made.members if kind.members or kind.element or kind.size > 1]
         if len(told) != 1 or not kinds or not all(map(only_bytes, kinds)):
@@ -281,7 +281,7 @@ class Program:
                 first = number(child, "DW_AT_data_bit_offset", -1)
                 if first < 0:
                     first = 8 * (offset + kind.size) - number(child, "DW_AT_bit_offset") - bits
-                # What is read for a bit-field may begin anywhere in the unit that has it.
+                # A read of a bit field may start anywhere in its storage unit.
                 offset, size = first // 8, (first % 8 + bits + 7) // 8
                 if kind.size:
                     low = offset // kind.size * kind.size
@@ -290,7 +290,7 @@ class Program:
         return found
 
     def _virtual(self, die: DIE) -> list[tuple[int, Type]]:
-        """Virtual bases: where an object has them is said by a word before its vtable."""
+        """Virtual bases, whose offset is a word before the object's vtable."""
         found = []
         for child in die.iter_children():
             if child.tag != "DW_TAG_inheritance" or not number(child, "DW_AT_virtuality"):
@@ -419,7 +419,7 @@ class Program:
                 continue
             plus = 0 if one.is_absolute else base
             low, high = one.begin_offset + plus, one.end_offset + plus
-            # What is said for code outside of the variable's scope is of something that nobody can name there.
+            # A location for code outside of the variable's scope is of no name that is visible there.
             ranges = [(max(low, begin), min(high, end)) for begin, end in spans if begin < high and low < end]
             found += [(place, ranges) for place in self._in_memory(one.loc_expr) if ranges]
         return found
@@ -462,7 +462,7 @@ SHORTER = (
 
 
 def squeezed(name: str) -> str:
-    """A name without spaces and `const`, integers named in one of the ways there are."""
+    """A name without spaces and `const`, integers by one of their names."""
     name = CONST.sub("", name)
     for long, short in SHORTER:
         name = name.replace(long, short)

@@ -94,7 +94,7 @@ class Tracer:
         return None
 
     def mapped(self, beginning: str) -> Path | None:
-        """A mapped file by how its name begins."""
+        """A mapped file by the start of its name."""
         for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
             fields = line.split(maxsplit=5)
             if len(fields) == 6 and Path(fields[5]).name.startswith(beginning):
@@ -131,7 +131,7 @@ class Tracer:
             os.pwrite(self.memory, was, address)
 
     def _wait(self, how: int) -> None:
-        """Go on; behind it the registers are those at the stop, `rip` at the breakpoint's instruction."""
+        """Continue; afterwards the registers are those at the stop, `rip` at the breakpoint's instruction."""
         passed = 0
         while True:
             self._request(how, passed)
@@ -185,9 +185,14 @@ class Walk:
     """
 
     def __init__(
-        self, tracer: Tracer, own: Callable[[int], int], entries: list[int], seen: Callable[[int], None],
-        always: dict[int, Callable[[], None]], seconds: float,
-    ) -> None:  # fmt: skip
+        self,
+        tracer: Tracer,
+        own: Callable[[int], int],
+        entries: list[int],
+        seen: Callable[[int], None],
+        always: dict[int, Callable[[], None]],
+        seconds: float,
+    ) -> None:
         self.tracer, self.own, self.seen, self.always = tracer, own, seen, always
         self.left = dict.fromkeys(entries, OFTEN)
         self.calls = 0

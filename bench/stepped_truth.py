@@ -37,7 +37,7 @@ COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 SCALARS = (
     "char", "short", "int", "long", "float", "double", "bool", "_Bool", "unsigned", "signed", "__int128",
     *(f"{kind}{bits}" for kind in "iu" for bits in (8, 16, 32, 64, 128, "size")), "f32", "f64",
-)  # fmt: skip
+)  # fmt: skip  # a table
 LEFT_OUT = ("stepped_here", "stepped_gone")
 
 
@@ -117,7 +117,7 @@ class Truth:
         self._decoder.detail = True
 
     def run(self, seconds: float) -> str:
-        """Step through it; says how it ended."""
+        """Step through it; returns how it ended."""
         tracer = self.tracer
         elf = self.program.elf
         symbols = self._symbols = {
@@ -185,7 +185,7 @@ class Truth:
             self.heap.put(where, where + stride * count, kind.names[0] if kind.names else name, kind, count, stride)
 
     def _named(self, name: str) -> Type | None:
-        """A type as the program says it, with the virtual bases that an object of just this type has."""
+        """A type as the program names it, with the virtual bases that an object of just this type has."""
         if name not in self._kinds:
             kind = self.program.named(name)
             self._kinds[name] = self._whole(kind, name) if kind is not None else None
@@ -199,7 +199,7 @@ class Truth:
         words = [self.tracer.word(self.bias + table + 8 * n) for n in range(64)]
         if self.bias + info not in words:
             return kind
-        # What vtable pointers lead to is behind the word with the type's information.
+        # A vtable pointer points after the word with the type's information.
         begins = words.index(self.bias + info) + 1
         members = list(kind.members)
         for before, base in told:
@@ -322,12 +322,12 @@ class Truth:
         also = tuple((one.type, offset) for one, offset in others if shared or one.listed or best.listed)
         return Seen("stackvar", f"{function.name}:{best.name}", best.type, offset, 1, best.type.size, also)
 
-    # What is told
+    # Results
 
     def entries(self) -> list[dict[str, object]]:
         """One for each operand that was executed."""
         told = []
-        # Bytes that are read as something wider are a place for what the source lays over them; nothing says what.
+        # Bytes read as a wider type are a buffer for an object that nothing names.
         self.laid_over = {
             one.object
             for address, operands in self.seen.items()
@@ -404,7 +404,7 @@ def is_bytes(kind: Type) -> bool:
 
 
 def virtual_bases(kind: Type) -> Iterator[tuple[int, Type]]:
-    """Those of a class, and of the ones it begins with."""
+    """Those of a class, and of its first members."""
     yield from kind.virtual
     for at, _size, name, member in kind.members:
         if not at and not name:
@@ -417,7 +417,7 @@ def is_pointer(kind: Type) -> bool:
 
 
 def build(source: Path, variant: str, folder: Path, flags: list[str]) -> Path:
-    """Compile one program one way."""
+    """Compile one program with one set of options."""
     compiler, level = variant.rsplit("-", 1)
     program = folder / folder.name
     helper = folder / "stepped.o"
@@ -451,7 +451,7 @@ def build(source: Path, variant: str, folder: Path, flags: list[str]) -> Path:
 
 
 def build_rust(source: Path, level: str, program: Path, helper: Path, flags: list[str]) -> None:
-    """The same for Rust; what says what is allocated is a crate without debugging information."""
+    """The same for Rust; allocations are reported by a crate without debugging information."""
     crate = helper.with_name("libstepped.rlib")
     run = ["rustc", "--edition", "2021", "-A", "warnings"]
     subprocess.run([*run, "-O", "--crate-type", "rlib", str(HERE / "stepped.rs"), "-o", str(crate)], check=True)
@@ -462,7 +462,7 @@ def build_rust(source: Path, level: str, program: Path, helper: Path, flags: lis
 
 
 def make(source: Path, variant: str, options: argparse.Namespace) -> bool:
-    """Build, step through, write down; says whether there is the BTF there should be."""
+    """Build, step, write the result; returns whether the BTF that was asked for is there."""
     folder = options.out / f"{source.stem}-{variant}"
     folder.mkdir(parents=True, exist_ok=True)
     program = build(source, variant, folder, options.flags.split())

@@ -76,7 +76,7 @@ def elf_files(roots: list[Path]) -> Iterator[Path]:
 
 
 def addresses_of(path: Path, count: int) -> list[int]:
-    """Addresses in functions of a file, where they start and on the way, chosen by its name."""
+    """Addresses in functions of a file, at their starts and within, chosen by its name."""
     try:
         elf = ElfFile.open(path)
         table = symbols_of_elf(elf)
@@ -105,7 +105,7 @@ def write_recording(target: Path, path: Path, addresses: list[int]) -> None:
                     (segment.file_size + segment.offset % 4096 + 4095) // 4096 * 4096, segment.offset // 4096 * 4096)
         + name
         for segment in loads
-    ]  # fmt: skip
+    ]  # fmt: skip  # rows of fields
 
     def runtime(address: int) -> int:
         for segment in loads:
@@ -118,8 +118,13 @@ def write_recording(target: Path, path: Path, addresses: list[int]) -> None:
     for number, address in enumerate(addresses):
         registers = [STACK_TOP + 8 * k for k in range(17)]
         registers[6:9] = STACK_TOP + 64, STACK_TOP, runtime(address) & (1 << 64) - 1
-        body = struct.pack("<QIIQQ17QQ", runtime(address) & (1 << 64) - 1, PID, PID, 1000 + number, 2, *registers,
-                           len(stack)) + stack + struct.pack("<Q", len(stack))  # fmt: skip
+        body = (
+            struct.pack(
+                "<QIIQQ17QQ", runtime(address) & (1 << 64) - 1, PID, PID, 1000 + number, 2, *registers, len(stack)
+            )
+            + stack
+            + struct.pack("<Q", len(stack))
+        )
         records.append(struct.pack("<IHH", 9, 2, 8 + len(body)) + body)
     data = b"".join(records)
     # cpu-clock; ip, tid, time, user registers and stack; mmap, comm, sample_id_all is off.

@@ -31,7 +31,7 @@ def timed(rounds: int, what: "object", *arguments: object) -> tuple[float, objec
     spent, made = [], None
     for _ in range(rounds):
         start = time.process_time()
-        made = what(*arguments)  # type: ignore[operator]
+        made = what(*arguments)
         spent.append(time.process_time() - start)
     return statistics.median(spent), made
 
@@ -62,7 +62,7 @@ def main() -> int:
         if made is None or not base:
             print(f"{Path(name).name:<22} cannot be kept, or has no .eh_frame")
             continue
-        read_time, _ = timed(ROUNDS, lambda made=made, key=key: read(memoryview(made), RuleSet(), key).rows.unpack())  # type: ignore[union-attr,misc]
+        read_time, _ = timed(ROUNDS, lambda made=made, key=key: read(memoryview(made), RuleSet(), key).rows.unpack())
         stored = read(memoryview(made), RuleSet(), key)
         assert stored is not None
         # Random addresses all over the code: neither the processor's caches nor its guesses help.

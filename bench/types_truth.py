@@ -30,7 +30,7 @@ SCALARS = (
     "float", "double", "long double", "_Bool", "bool", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64",
     "isize", "f32", "f64", "__int128", "u128", "i128", "size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t",
     *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 PLAIN_SCALARS = frozenset(map(plain, SCALARS))
 
 
@@ -46,7 +46,7 @@ def fits(accept: dict[str, object], name: str, offset: int) -> bool:
     span = accept.get("range")
     if isinstance(span, list):
         return bool(span[0] <= offset < span[1])
-    return bool(accept["offset"] <= offset <= accept.get("max_offset", accept["offset"]))  # type: ignore[operator]
+    return bool(accept["offset"] <= offset <= accept.get("max_offset", accept["offset"]))
 
 
 def graded(entry: dict[str, object], name: str, offset: int) -> str:
@@ -60,7 +60,7 @@ def graded(entry: dict[str, object], name: str, offset: int) -> str:
 
 
 def grade(entry: dict[str, object], answers: list[dict[str, object]]) -> tuple[str, str]:
-    """(right, weak, wrong or miss; what was said)."""
+    """(right, weak, wrong or miss; the answer)."""
     typed = [one for one in answers if one["type"] is not None]
     if not typed:
         return "miss", "; ".join(str(one.get("reason", "")) for one in answers)

@@ -64,7 +64,7 @@ def one_input(data: bytes) -> None:
 
 
 def check_kept(data: bytes) -> None:
-    """Rows that one run learnt and kept tell the next one the same, which reads nothing for it."""
+    """Rows that one run cached are the same in the next one, which reads nothing for them."""
     elf = ElfFile.from_bytes(data, limits=LIMITS)
     cold = UnwindTable.from_elf(elf, limits=LIMITS, quick=True)
     places = [0, 0x1234, (1 << 64) - 1]
@@ -113,7 +113,7 @@ def check(
 
 
 def seeds() -> list[bytes]:
-    """Inputs to start from: sections of real binaries, cut to what is quick, also behind a search table of their own;
+    """Inputs to start from: sections of real binaries, cut to what is quick, also after a search table of their own;
     small binaries."""
     found = []
     for name in SEED_FILES:
@@ -130,8 +130,8 @@ def seeds() -> list[bytes]:
 
 
 def with_table(section: bytes) -> bytes:
-    """A section behind a table of its functions, as :func:`one_input` reads one."""
-    # One byte says how many functions the table has; the section stays aligned.
+    """A section after a table of its functions, as :func:`one_input` reads one."""
+    # One byte is the number of functions in the table; the section stays aligned.
     data = bytes(len(section) + 4) + section
     entries = Entries(memoryview(data), 0x1000, debug=False, word=8, code=[(0, 1 << 64)], max_entries=1000)
     entries.scan(True)

@@ -84,7 +84,7 @@ OF_SYMBOLS = (("report", "--kallsyms", "IN", "EXAMPLE"), ("info", "--kallsyms", 
 
 @cache
 def place() -> Path:
-    """Where the input, the example with a program to be damaged, and output lie. What crashed us stays there."""
+    """Where the input, the example with a program to be damaged, and output are. What crashed us stays there."""
     faulthandler.enable()
     top = Path(tempfile.mkdtemp(prefix="undwarf-commands-"))
     os.environ["HOME"] = str(top)
@@ -125,7 +125,7 @@ def one_input(data: bytes) -> None:
 
 
 def silent(action: Callable[[], object], top: Path) -> None:
-    """Do something whose output nobody sees but where it fails; faults of the process still say where."""
+    """Run something whose output is shown only if it fails; faults of the process still show where."""
     out, error = sys.stdout, sys.stderr
     with (top / "said").open("wb") as said:
         sys.stdout = sys.stderr = io.TextIOWrapper(said, "utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Types that refer to themselves: references in the DWARF and BTF of small programs lead to any other type.
+"""Types that refer to themselves: references in the DWARF and BTF of small programs point to any other type.
 
 Bytes changed at random hardly ever make one, and a type inside of itself is what recursion on types must end at.
 """
@@ -99,8 +99,8 @@ def graph_of(program: bytes, listed: str) -> tuple[bytes, list[Place], list[int]
 
 
 def one_input(data: bytes) -> None:
-    """The first byte says which program; then two bytes each which reference, and to what. Only our own errors may
-    leave."""
+    """The first byte selects the program; then two bytes each select a reference and its target. Only our own errors
+    may leave."""
     if not data:
         return
     changes = list(struct.iter_unpack("<HH", data[1 : 1 + (len(data) - 1) // 4 * 4]))
@@ -120,7 +120,7 @@ def one_input(data: bytes) -> None:
 
 
 def changed_btf(changes: list[tuple[int, int]]) -> bytes:
-    """The BTF that :mod:`fuzz_btf` begins with, words of its types replaced by numbers of types."""
+    """The BTF that :mod:`fuzz_btf` starts from, words of its types replaced by numbers of types."""
     (seed,) = fuzz_btf.seeds()
     data = bytearray(seed)
     head, size = 24, struct.unpack_from("<I", seed, 12)[0]

@@ -29,7 +29,7 @@ BUILDS = ("gcc -O2 -g", "gcc -O2 -gdwarf-4 -fdebug-types-section", "gcc -O2 -gdw
 
 
 def one_input(data: bytes) -> None:
-    """The first byte says: 0 a program, 1 big-endian, 2 a split file; then sizes (H) of the sections, then these."""
+    """The first byte is the kind: 0 a program, 1 big-endian, 2 a split file; then the sizes (H) and the sections."""
     shape = data[0] if data else 0
     head = data[1 : 1 + 2 * len(NAMES)].ljust(2 * len(NAMES), b"\0")
     sizes = struct.unpack(f"<{len(NAMES)}H", head)

@@ -1,4 +1,4 @@
-"""Expressions and lists of locations from any bytes: places that can be, or none."""
+"""Expressions and lists of locations from any bytes: locations that are possible, or none."""
 
 from typing import Literal
 
@@ -36,7 +36,7 @@ def one_input(data: bytes) -> None:
 
 
 def check(expression: "memoryview | bytes", size: int, order: Literal["little", "big"]) -> None:
-    """What an expression tells is a place of bounded numbers."""
+    """The location that an expression gives has bounded numbers."""
     for spot in spots(expression, address_size=size, order=order, frame_base=None, indexed=ADDRESSES.get):
         assert -(1 << 64) <= spot.offset < 1 << 65, "offsets are of 64 bits"
 

@@ -1,4 +1,4 @@
-"""Files of the store from any bytes, with a checksum that fits: refused, or columns that keep their word."""
+"""Cached unwind tables from any bytes with a valid checksum: refused, or columns that keep their promises."""
 
 import sys
 from array import array
@@ -19,7 +19,7 @@ SEED_FILES = ("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib64/libc.so.6", sys.exe
 
 
 def one_input(data: bytes) -> None:
-    """A file whose size and checksum are made to fit; the binary it is about is the one it says."""
+    """A file whose size and checksum are made to fit; its binary is the one it names."""
     body = data[HEADER:]
     data = data[:8] + len(data).to_bytes(4, "little") + data[12:24]
     data += blake2b(body, digest_size=16).digest() + body

@@ -43,7 +43,7 @@ def one_input(data: bytes) -> None:
 
 
 def written(table: UnwindTable, data: bytes, elf: ElfFile) -> None:
-    """What was written says what the table says, wherever it says anything."""
+    """Where the written table has a rule, the table that was read has the same."""
     rules = table.rules
     defects = Defects()
     source = source_of_section(

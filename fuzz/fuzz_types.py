@@ -75,7 +75,7 @@ def contents(program: bytes) -> list[tuple[int, int]]:
 
 
 def one_input(data: bytes) -> None:
-    """The first byte says which program, the rest is in place of its sections. Only our own errors may leave."""
+    """The first byte selects the program, the rest replaces its sections. Only our own errors may leave."""
     if not data or not programs():
         return
     program = bytearray(programs()[data[0] % len(programs())])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# What nobody foresaw in a file is to end a run of a fuzzer, not to be counted.
+# An unforeseen error ends a run of a fuzzer instead of being counted as a defect.
 os.environ["UNDWARF_TRACEBACK"] = "1"
 
 

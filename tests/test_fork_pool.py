@@ -37,8 +37,8 @@ def waits(work: Callable[[int], object]) -> Callable[[int], object]:
 
 def test_answers_are_in_order_whoever_made_them() -> None:
     found = forked_map(COUNT, waits(lambda k: (k, os.getpid())))
-    assert [one[0] for one in found] == list(range(COUNT))  # type: ignore[index]
-    pids = [one[1] for one in found]  # type: ignore[index]
+    assert [one[0] for one in found] == list(range(COUNT))
+    pids = [one[1] for one in found]
     assert len(set(pids)) == 2
     assert pids[0] == os.getpid() != pids[-1]
 

@@ -45,7 +45,7 @@ def test_samples_say_by_name_why_they_end(profile: undwarf.Profile) -> None:
 @pytest.mark.parametrize("source", [b"perf.data", 5, None])
 def test_what_is_neither_path_nor_stream_is_a_type_error(source: object) -> None:
     with pytest.raises(TypeError, match="a recording is opened by its path"):
-        undwarf.open(source)  # type: ignore[arg-type]
+        undwarf.open(source)
 
 
 def test_the_example_in_the_readme(

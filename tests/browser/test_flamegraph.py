@@ -80,14 +80,18 @@ def profile_of(
         ),
         StackColumns(column("I", [parent for parent, _ in nodes]), column("I", [frame for _, frame in nodes])),
         FrameColumns(
-            column("I", [0] * f), column("Q", range(f)), column("B", [1] * f), column("I", range(f)), None,
+            column("I", [0] * f),
+            column("Q", range(f)),
+            column("B", [1] * f),
+            column("I", range(f)),
+            None,
             column("B", [0] * f),
         ),
         FunctionTable(list(names), column("I", [0] * f), column("Q", range(f)), column("B", [0] * f)),
         [ImageInfo("/usr/bin/worker", "/usr/bin/worker", "", "file")],
         known,
         [EventInfo(name) for name in events],
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

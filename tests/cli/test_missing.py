@@ -4,7 +4,7 @@ import http.server
 import json
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.support.commands import KERNEL, USER, Run
@@ -123,7 +123,7 @@ def test_nothing_is_missing(undwarf: Run, tmp_path: Path) -> None:
 class Server(http.server.BaseHTTPRequestHandler):
     """Has the binary, but no debug file."""
 
-    asked: "list[str]" = []  # noqa: RUF012 - one list for all requests is what is wanted
+    asked: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
         self.asked.append(self.path)

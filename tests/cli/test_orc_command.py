@@ -12,7 +12,7 @@ from tests.support.tables.orc_builder import TEXT, file_of, linked, module, valu
 ROWS = [
     (TEXT, value(0x205, 8)), (TEXT + 4, value(0x215, 16, -16)), (TEXT + 16, 0), (TEXT + 32, value(0xB05)),
     (TEXT + 48, value(0x100)), (TEXT + 64, 0),
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 
 def dumped(undwarf: Run, *arguments: object) -> list[dict[str, object]]:
@@ -48,9 +48,11 @@ def test_the_image_that_boots_has_the_same_rows(undwarf: Run, tmp_path: Path) ->
 
 def test_functions_of_a_packed_module_by_name(undwarf: Run, tmp_path: Path) -> None:
     rows = [
-        (".text", 0, value(0x205, 8)), (".text", 0x20, 0),
-        (".init.text", 0, value(0x215, 16, -16)), (".init.text", 0x10, 0),
-    ]  # fmt: skip
+        (".text", 0, value(0x205, 8)),
+        (".text", 0x20, 0),
+        (".init.text", 0, value(0x215, 16, -16)),
+        (".init.text", 0x10, 0),
+    ]
     (tmp_path / "m.ko.gz").write_bytes(gzip.compress(module(rows, {".text": 0x20, ".init.text": 0x10})))
     (row,) = dumped(undwarf, tmp_path / "m.ko.gz", "in_init_text")
     assert (row["pc"], row["end"], row["cfa"]) == (0x1000, 0x1010, "rsp+16")

@@ -96,7 +96,7 @@ def progress(monkeypatch: pytest.MonkeyPatch, sink: io.StringIO, moments: list[f
     now = [0.0]
     monkeypatch.setattr("sys.stderr", sink)
     one = Progress(options.get("quiet", False), options.get("shared", False), lambda: now[0], 100)
-    one.recorder = Recorder()  # type: ignore[assignment]
+    one.recorder = Recorder()
     for moment in moments:
         now[0] = moment
         one.tick()

@@ -36,7 +36,7 @@ UNUSED = {
     "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.unwind_tables"),
     "report": ("undwarf.types.resolver", "undwarf.unwind.aarch64"),
     "fold": ("undwarf.types", "undwarf.unwind.aarch64"),
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 @pytest.mark.parametrize("command", UNUSED)

@@ -49,7 +49,7 @@ def screen() -> Screen:
 
 @pytest.fixture
 def view(screen: Screen) -> View:
-    made = View(("sym",), None, None, screen)  # type: ignore[arg-type]
+    made = View(("sym",), None, None, screen)
     assert made.show(picture())
     return made
 
@@ -110,7 +110,7 @@ def test_enter_shows_the_callers_of_the_chosen_function(view: View, screen: Scre
 
 
 def test_a_function_that_calls_itself_is_one_line_of_callers(screen: Screen):
-    view = View(("sym",), None, None, screen)  # type: ignore[arg-type]
+    view = View(("sym",), None, None, screen)
     view.show(picture([S("main@app f@app f@app f@app leaf@app", period=3), S("main@app")]))
     press(view, screen, "\r")
     assert [line.split() for line in screen.shown[3:5]] == [
@@ -132,7 +132,7 @@ def test_r_makes_rows_of_other_things(view: View, screen: Screen):
 
 
 def test_weights_of_two_events_are_not_added(screen: Screen):
-    view = View(("sym",), None, None, screen)  # type: ignore[arg-type]
+    view = View(("sym",), None, None, screen)
     view.show(picture([S("a@app", period=1_000_000), S("b@app", period=1, event=1)], ("cpu-clock", "page-faults")))
     assert symbols(screen) == ["a"]
     press(view, screen, "e")
@@ -163,4 +163,4 @@ def test_q_quits(view: View, screen: Screen, key: str):
 def test_keys_that_a_terminal_sends_as_sequences_have_names():
     assert keys_in("a\x1b[A\x1bOB\x1b[6~\x1b[15~\r\x7f\x1b") == [
         "a", "up", "down", "page down", "enter", "delete", "escape",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table

@@ -80,11 +80,11 @@ def expected(made: Instruction) -> tuple[object, ...]:
 
 OF_INSTRUCTIONS = (
     "address", "size", "flow", "target", "action", "destination", "left", "right", "immediate", "width", "signed",
-)  # fmt: skip
+)  # fmt: skip  # a table
 OF_OPERANDS = (
     "base", "index", "scale", "displacement", "segment", "size", "access", "implicit", "element", "absolute",
     "floating", "writeback", "pre",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def whole(made: Instruction) -> tuple[object, ...]:

@@ -18,7 +18,7 @@ CODE = bytes.fromhex(
     "62f17c48287000" "c5fc28c1" "c4e27d18c0"  # AVX-512, AVX
     "ff2500000000" "ff1500000000" "c3" "1e00"  # by memory; not an instruction
     "f00fc70f" "f390" "e8"  # the last one is cut off
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def described(code: bytes, address: int) -> list[tuple[int, int, int]]:

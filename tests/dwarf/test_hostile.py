@@ -237,6 +237,7 @@ def test_unit_used_least_recently_is_given_up_first(three: Path) -> None:
     full = DebugLines.open(ElfFile.open(three))
     assert full is not None
     sizes = {}
+    # Private: which units a cache holds is not seen in what it answers.
     for name, start in starts.items():
         before = set(full._kept)
         full.inline_chains(column([start]))

@@ -149,9 +149,8 @@ def test_separate_debug_file_is_read_with_the_program_s_addresses(tmp_path: Path
     assert lines is not None
     apart = lines.inline_chains(column(addresses))
     assert [[entry[:3] for entry in apart.chain(i)] for i in range(len(addresses))] == [
-        [(name, file, line) for name, file, line, _ in chain]
-        for chain in _raw(elf, addresses)
-    ]  # fmt: skip
+        [(name, file, line) for name, file, line, _ in chain] for chain in _raw(elf, addresses)
+    ]
 
 
 def _raw(elf: ElfFile, addresses: list[int]) -> list[list[tuple[str, str, int, int]]]:
@@ -169,7 +168,7 @@ def test_little_memory_gives_the_same_answers(build: Callable[[str], Path]) -> N
     assert small is not None
     found = small.inline_chains(column(addresses))
     assert [found.chain(i) for i in range(len(addresses))] == _raw(elf, addresses)
-    assert len(small._kept) == 1
+    assert len(small._kept) == 1  # private: a cache is not seen but for its size
 
 
 @pytest.mark.parametrize("seed", range(4))

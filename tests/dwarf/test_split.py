@@ -4,6 +4,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -184,9 +185,13 @@ def test_damaged_package_is_no_error(folder: Path, tmp_path: Path) -> None:
         for _ in range(draw.choice((1, 4))):
             section = index if number % 2 else draw.choice(parts)
             broken[section.offset + draw.randrange(section.size)] = draw.choice((0, 1, 0x80, 0xFF))
-        lines = DebugLines.open(program, find_split=lambda *_: [ElfFile.from_bytes(bytes(broken), "x.dwp")])  # noqa: B023 - called at once
+        lines = DebugLines.open(program, find_split=partial(_package, bytes(broken)))
         assert lines is not None
         assert len(lines.inline_chains(addresses).first) == len(addresses) + 1
+
+
+def _package(data: bytes, *_asked: object) -> list[ElfFile]:
+    return [ElfFile.from_bytes(data, "x.dwp")]
 
 
 def _index(version: int, rows: dict[int, list[tuple[int, int]]], columns: list[int], slots: int) -> bytes:
@@ -220,7 +225,7 @@ def test_index_finds_every_unit_among_those_that_collide() -> None:
     draw = random.Random(3)
     rows = {draw.getrandbits(60) << 4 | 5: [(10 * n, n), (7 * n, 2 * n)] for n in range(100)}
     for version, second in ((2, "debug_loc"), (5, "debug_loclists")):
-        package = Package(_Bytes(_index(version, rows, [1, 5], 128)))  # type: ignore[arg-type]
+        package = Package(_Bytes(_index(version, rows, [1, 5], 128)))
         for n, identity in enumerate(rows):
             assert package.parts(identity) == {"debug_info": (10 * n, n), second: (7 * n, 2 * n)}
         assert package.parts(1) is None
@@ -228,7 +233,7 @@ def test_index_finds_every_unit_among_those_that_collide() -> None:
 
 def test_full_index_without_the_unit_ends_the_search() -> None:
     rows = {8 * n + 1: [(n, n)] for n in range(16)}
-    package = Package(_Bytes(_index(5, rows, [1], 16)))  # type: ignore[arg-type]
+    package = Package(_Bytes(_index(5, rows, [1], 16)))
     assert package.parts(3) is None
 
 
@@ -236,4 +241,4 @@ def test_full_index_without_the_unit_ends_the_search() -> None:
 def test_index_that_cannot_be_is_empty(change: tuple[int, int]) -> None:
     data = bytearray(_index(5, {1: [(0, 4)]}, [1], 2))
     data[change[0] : change[0] + 4] = change[1].to_bytes(4, "little")
-    assert Package(_Bytes(bytes(data))).parts(1) is None  # type: ignore[arg-type]
+    assert Package(_Bytes(bytes(data))).parts(1) is None

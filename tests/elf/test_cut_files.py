@@ -70,7 +70,7 @@ def test_places_of_closed_mappings_are_used_again(file: Path) -> None:
     numbers = set()
     for _ in range(100):
         with mapped(file) as one:
-            numbers.add(one._number)
+            numbers.add(one._number)  # private: the slot of the mapping is not seen from outside
     assert len(numbers) < 3
 
 

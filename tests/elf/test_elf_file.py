@@ -149,6 +149,7 @@ def test_section_that_a_thread_unpacks(monkeypatch: pytest.MonkeyPatch) -> None:
     interval = sys.getswitchinterval()
     prefetch_all([deferred])()
     assert sys.getswitchinterval() == interval
+    # Private: nothing is decompressed any more.
     monkeypatch.setattr(ElfFile, "_unpacked", None)
     assert bytes(file.section_data(".debug_info") or b"") == b"unwinding " * 100
     assert file.defer(".debug_info") is None

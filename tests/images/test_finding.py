@@ -17,7 +17,7 @@ OTHER_ID = b"\xee" * 20
 
 
 def finder(tmp_path: Path, **options: object) -> Finder:
-    return Finder(debug_dirs=(str(tmp_path / "debug"),), buildid_dir=str(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+    return Finder(debug_dirs=(str(tmp_path / "debug"),), buildid_dir=str(tmp_path / "cache"), **options)
 
 
 def put(path: Path, data: bytes) -> Path:

@@ -22,7 +22,7 @@ OTHER_ID = b"\xee" * 20
 
 
 def finder(tmp_path: Path, **options: object) -> Finder:
-    return Finder(debug_dirs=(str(tmp_path / "debug"),), buildid_dir=str(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+    return Finder(debug_dirs=(str(tmp_path / "debug"),), buildid_dir=str(tmp_path / "cache"), **options)
 
 
 def image_at(path: "Path | str", build_id: bytes, use: Finder) -> Image:
@@ -392,6 +392,7 @@ def test_debugging_information_is_unpacked_ahead_up_to_a_limit(
     if asks:
         monkeypatch.setattr(use, "debuginfod", SimpleNamespace())
     unpacked: list[str] = []
+    # Private: which sections are decompressed early is not seen in what they hold.
     unpack = ElfFile._unpacked
     monkeypatch.setattr(ElfFile, "_unpacked", lambda self, one: unpacked.append(one.name) or unpack(self, one))
     unpack_ahead(store, numbers, ((".debug_info",), (".debug_abbrev",)), most)()

@@ -21,7 +21,7 @@ from undwarf.tables.rule_set import RuleSet
 
 
 def read(dump: Dump, **more: object) -> JitDump:
-    return JitDump(dump.build(), "jit-7.dump", **more)  # type: ignore[arg-type]
+    return JitDump(dump.build(), "jit-7.dump", **more)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

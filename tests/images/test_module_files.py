@@ -33,7 +33,7 @@ def machine(root: Path, suffix: str = "", build_id: bytes = BUILD_ID) -> Path:
 
 
 def finder(tmp_path: Path, **options: object) -> Finder:
-    return Finder(symfs=str(tmp_path), debug_dirs=(), buildid_dir=str(tmp_path / "cache"), **options)  # type: ignore[arg-type]
+    return Finder(symfs=str(tmp_path), debug_dirs=(), buildid_dir=str(tmp_path / "cache"), **options)
 
 
 @pytest.mark.parametrize(

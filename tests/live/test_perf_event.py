@@ -100,9 +100,12 @@ def test_patterns_are_tracepoints(monkeypatch: pytest.MonkeyPatch, tmp_path):
 def test_units_of_the_machine_have_events_by_terms(monkeypatch: pytest.MonkeyPatch, tmp_path):
     unit = tmp_path / "cpu"
     for name, content in [
-        ("type", "4"), ("format/event", "config:0-7,32-35"), ("format/edge", "config:18"),
-        ("format/ldlat", "config1:0-15"), ("events/cpu-cycles", "event=0x3c,edge"),
-    ]:  # fmt: skip
+        ("type", "4"),
+        ("format/event", "config:0-7,32-35"),
+        ("format/edge", "config:18"),
+        ("format/ldlat", "config1:0-15"),
+        ("events/cpu-cycles", "event=0x3c,edge"),
+    ]:
         (unit / name).parent.mkdir(parents=True, exist_ok=True)
         (unit / name).write_text(content + "\n")
     monkeypatch.setattr(pe.pmu, "DEVICES", str(tmp_path))

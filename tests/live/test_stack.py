@@ -82,7 +82,7 @@ def shown(target: object, *options: str) -> list[dict[str, object]]:
 
 
 def functions(thread: dict[str, object]) -> list[str]:
-    return [frame["function"] for frame in thread["frames"]]  # type: ignore[attr-defined]
+    return [frame["function"] for frame in thread["frames"]]
 
 
 def test_all_threads_are_whole(process: subprocess.Popen[bytes]):
@@ -208,7 +208,7 @@ def test_a_call_of_a_bad_pointer_is_unwound_from_the_signal_stack(tmp_path: Path
     at = names.index("calls")
     assert names[at : at + 5] == ["calls"] * 4 + ["main"]
     assert names[at - 1] == "[unknown]"
-    assert thread["frames"][at - 1]["address"] == "0x0"  # type: ignore[index]
+    assert thread["frames"][at - 1]["address"] == "0x0"
     assert thread["incomplete"] is None
 
 

@@ -28,7 +28,7 @@ def script(profile: Profile, fields: str | None = None, event: Event | None = No
     events = [event] * len(profile.events)
     sink = io.BytesIO()
     chosen = [fields_of_event(one, fields)[0] for one in events]
-    write(profile, sink, ScriptOptions(chosen, [has_chain(one) for one in events], **options))  # type: ignore[arg-type]
+    write(profile, sink, ScriptOptions(chosen, [has_chain(one) for one in events], **options))
     return sink.getvalue().decode()
 
 

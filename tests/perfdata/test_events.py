@@ -15,7 +15,7 @@ def test_fields_of_an_attribute(opened, order):
     attr = Attr(
         type=0, config=1, sample_type=b.PLAIN | b.CALLCHAIN, period=999, read_format=4, flags=flags, branch=0x20008,
         regs=0xFF0FFF, stack=8192, intr=0xF, ids=[2**40, 3],
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
     event = opened(Build(order).file([attr], [])).events[0]
     assert (event.type, event.config, event.sample_period, event.freq) == (0, 1, 999, True)
     assert (event.sample_type, event.read_format, event.flags) == (attr.sample_type, 4, flags)

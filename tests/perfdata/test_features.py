@@ -96,7 +96,7 @@ def test_build_id_records_of_a_pipe(opened, make):
         (12, b"\xff\xff\xff\x7f\x90\0\0\0" + bytes(200)), (12, b"\1\0\0\0\0\0\0\0"), (2, b"\0" * 12),
         (16, b"\xff\xff\xff\x0f" + bytes(8)), (20, b"\1\0\0\0\xff\xff\xff\xff"), (21, bytes(15)), (27, bytes(4)),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_damaged_sections_are_defects(opened, number, payload):
     data = opened(Build().file([Attr()], [Build().sample(Attr())], {number: payload}))
     kinds = [defect.kind for defect in data.defects]

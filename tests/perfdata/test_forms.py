@@ -23,7 +23,7 @@ def picture(records: Records) -> list[object]:
     samples, side = records.samples, records.sideband
     columns = (
         "time", "pid", "tid", "cpu", "event", "misc", "ip", "period", "callchain_at", "regs_at", "stack_at", "id"
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     found: list[object] = [list(getattr(samples, name)) for name in columns]
     found.append([getattr(samples, name) is None for name in ("addr", "weight", "regs_intr_at")])
     found.append(list(records.sample_order))
@@ -194,7 +194,7 @@ def test_columns_have_their_length_behind_a_first_glance(opened, monkeypatch):
         lengths.append(capacity)
         return before(column, columns, used, capacity, wanted)
 
-    before = columns_module._longer
+    before = columns_module._longer  # private: columns do not show how often they were copied
     monkeypatch.setattr(columns_module, "_longer", longer)
     count = 60_000
     samples = opened(make.file([attr], [make.sample(attr, ip=k, time=k + 1) for k in range(count)])).records().samples

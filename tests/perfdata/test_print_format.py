@@ -57,9 +57,9 @@ def made(shown: str, limits: Limits = DEFAULT) -> PrintFormat:
         ('"%s", __get_cpumask(list)', {"items": (0b10111, 0)}, "0-2,4"),
         ('"a\\tb\\n"', {}, "a\tb\n"),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_a_record_is_printed_as_perf_prints_it(shown: str, values: dict[str, int], text: str) -> None:
-    assert made(shown)(raw(**values)) == text.encode()  # type: ignore[arg-type]
+    assert made(shown)(raw(**values)) == text.encode()
 
 
 def test_operators_of_one_priority_go_from_left_to_right() -> None:

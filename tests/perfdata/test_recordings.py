@@ -76,7 +76,7 @@ def dumped(perf: str, path: Path) -> Counter[tuple[object, ...]]:
         elif kind in ("FORK", "EXIT") and (match := TASK.match(rest)):
             found[kind, time, *(int(number) for number in match.groups())] += 1
         else:
-            found[kind] += 1  # type: ignore[index]
+            found[kind] += 1
     return found
 
 
@@ -114,7 +114,7 @@ def ours(data: PerfData) -> Counter[tuple[object, ...]]:
         times[kind.name] += 1
     for name, count in records.counts.items():
         if name not in ("SAMPLE", "MMAP", "MMAP2", "COMM", "FORK", "EXIT"):
-            found[name] += count  # type: ignore[index]
+            found[name] += count
     return found
 
 

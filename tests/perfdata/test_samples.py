@@ -32,12 +32,12 @@ def test_every_field_at_once(opened, order):
             "ip", "pid", "tid", "time", "addr", "cpu", "period", "weight", "data_src", "transaction", "phys_addr",
             "cgroup", "data_page_size", "code_page_size", "id", "stream_id",
         )
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     assert found == {
         "ip": 0xFFFF, "pid": 12, "tid": 13, "time": 5000, "addr": 0xADD0, "cpu": 3, "period": 2,
         "weight": 0xDEADBEEF, "data_src": 0x1234567890, "transaction": 0x77, "phys_addr": 0x9000, "cgroup": 0xC6,
         "data_page_size": 4096, "code_page_size": 8192, "id": 9, "stream_id": 0x57,
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     at = samples.position[1]
     assert [word(data, at, samples.read_at[1] + 8 * n) for n in range(4)] == [3, 2, 3, 9]
     assert [word(data, at, samples.callchain_at[1] + 8 * n) for n in range(4)] == [3, 2**64 - 512, 5, 6]
@@ -243,7 +243,7 @@ def group_samples(opened, *reads, attrs=(GROUP, MEMBER), tids=(11,) * 9):
 def test_counters_read_together_are_samples_with_what_they_counted(opened):
     assert group_samples(opened, (100, 1, 7, 3), (250, 1, 9, 3), (260, 1, 9, 3)) == [
         (0, 1, 100, 1), (1, 3, 7, 1), (0, 1, 150, 2), (1, 3, 2, 2), (0, 1, 10, 3),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
 
 
 def test_a_counter_goes_on_for_each_id_of_its_event(opened):

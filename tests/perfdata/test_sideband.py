@@ -36,7 +36,7 @@ def test_mmap(opened, make):
     assert found == {
         "kind": SidebandKind.MMAP, "misc": 2, "time": 44, "position": 0, "pid": 5, "tid": 5, "first": 0x7000,
         "second": 0x3000, "third": 0x2000, "fourth": 4, "name": b"//anon",
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     assert records.sideband.identity[0] == 0
 
 
@@ -91,7 +91,7 @@ def test_fork_and_exit(opened, make, number, kind):
     found, _ = one(opened, make, make.task(ATTR, number, pid=20, ppid=10, tid=21, ptid=11, time=8))
     assert {name: found[name] for name in ("kind", "pid", "tid", "first", "second", "time")} == {
         "kind": kind, "pid": 20, "tid": 21, "first": 10, "second": 11, "time": 8
-    }  # fmt: skip
+    }  # fmt: skip  # a table
 
 
 def test_fork_without_trailer_has_its_own_time(opened, make):
@@ -216,7 +216,7 @@ def test_name_without_end_is_skipped(opened, number, head):
     [
         (16, (0, 1 << 60)), (16, (0, 2)), (22, (1, 1 << 61)), (22, (1, 2)), (20, (0, 0xFFFFFFFF)),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_counts_larger_than_the_record(opened, number, body):
     make = Build()
     data = opened(make.file([ATTR], [make.plain(ATTR, number, make.words(*body) + bytes(8))]))

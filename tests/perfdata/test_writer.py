@@ -86,7 +86,7 @@ class Sparse(io.RawIOBase):
         return self.at
 
     def write(self, data: object) -> int:
-        view = memoryview(data)  # type: ignore[arg-type]
+        view = memoryview(data)
         if len(view) < 1 << 16:
             self.kept[self.at] = bytes(view)
         self.at += len(view)
@@ -97,7 +97,7 @@ class Sparse(io.RawIOBase):
 def test_what_lies_beyond_4_gb_has_its_place():
     sink = Sparse()
     event = writing.event()
-    with PerfWriter(sink, [event], features=writing.features([event])) as writer:  # type: ignore[arg-type]
+    with PerfWriter(sink, [event], features=writing.features([event])) as writer:
         block = record(RecordType.FINISHED_ROUND) * (8 << 20)
         for _ in range(72):
             writer.write(block)
@@ -147,7 +147,7 @@ def test_an_attribute_reads_back():
     event = writing.event(
         "mem:0x10:rw", (), type=5, bp_type=3, config1=16, config2=8, clockid=1, flags=1 << 25, freq=False,
         sample_id_all=False, sample_regs_user=0xFF0FFF, sample_stack_user=8192, sample_max_stack=33, config3=9,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
     raw = encode_attr(event)
     assert struct.unpack_from("=I", raw, 4)[0] == len(raw) == 136
     again = parse_attr(raw, "little")

@@ -68,7 +68,7 @@ def mappings(draw: st.DrawFn) -> Case:
         ),
         {"kind": SidebandKind.MMAP, "pid": pid, "tid": tid, "first": start, "second": length, "third": offset,
          "fourth": prot, "name": name, "identity": identity, "misc": misc | (1 << 14 if build_id else 0)},
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
 
 
 @st.composite
@@ -94,9 +94,14 @@ def tasks(draw: st.DrawFn) -> Case:
     return Case(
         lambda encoder, time: (encoder.fork if begins else encoder.exit)(pid, tid, parent, parent_tid, time=time),
         expected,
-        {"kind": SidebandKind.FORK if begins else SidebandKind.EXIT, "pid": pid, "tid": tid, "first": parent,
-         "second": parent_tid},
-    )  # fmt: skip
+        {
+            "kind": SidebandKind.FORK if begins else SidebandKind.EXIT,
+            "pid": pid,
+            "tid": tid,
+            "first": parent,
+            "second": parent_tid,
+        },
+    )
 
 
 @st.composite
@@ -171,9 +176,15 @@ def test_every_kind_of_record(cases: list[Case], fields: int, form: Literal["fil
 def test_every_attribute(kind: int, config: int, freq: bool, stack: int, clockid: int, regs: int, period: int) -> None:
     flags = b.SAMPLE_ID_ALL | (b.FREQ if freq else 0) | 1 << 25
     event = writing.event(
-        config=config, freq=freq, sample_stack_user=stack, clockid=clockid & 0x7FFFFFFF, sample_regs_user=regs,
-        sample_period=period, sample_type=kind, flags=flags,
-    )  # fmt: skip
+        config=config,
+        freq=freq,
+        sample_stack_user=stack,
+        clockid=clockid & 0x7FFFFFFF,
+        sample_regs_user=regs,
+        sample_period=period,
+        sample_type=kind,
+        flags=flags,
+    )
     again = parse_attr(encode_attr(event), "little")
     for name in event.__slots__:
         if name not in ("name", "ids"):
@@ -182,7 +193,7 @@ def test_every_attribute(kind: int, config: int, freq: bool, stack: int, clockid
 
 FIELDS = (b.IDENTIFIER, b.IP, b.TID, b.ADDR, b.ID, b.STREAM_ID, b.CPU, b.PERIOD, b.CALLCHAIN, b.WEIGHT, b.DATA_SRC)
 COLUMNS = {"ip": "ip", "addr": "addr", "stream": "stream_id", "period": "period", "weight": "weight",
-           "data_src": "data_src", "phys": "phys_addr"}  # fmt: skip
+           "data_src": "data_src", "phys": "phys_addr"}  # fmt: skip  # a table
 
 
 @st.composite

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from undwarf.profile.moved_code import _samples_with
+from undwarf.profile.moved_code import _samples_with  # private: which samples prove nothing is not shown
 
 MAPPING = (0x1000, 0x2000, 0, 5)
 

@@ -131,7 +131,7 @@ class Elf:
                 len(self.segments) if self.extended else 0,
                 0, 0,
             )
-        ]  # fmt: skip
+        ]  # fmt: skip  # a table
         for i, section in enumerate(all_sections):
             link = section.link if isinstance(section.link, int) else numbers[section.link]
             size = len(section.data) if section.size is None else section.size
@@ -140,7 +140,7 @@ class Elf:
                     name_at[i], section.type, section.flags, section.address, placed[i], size, link,
                     section.info, section.align, section.entry_size,
                 )
-            )  # fmt: skip
+            )  # fmt: skip  # rows of fields
         word = "Q" if is_64 else "I"
         table = b"".join(struct.pack(f"{mark}II{word * 4}II{word * 2}", *row) for row in rows)
         segments = b""
@@ -159,7 +159,7 @@ class Elf:
             header_size if self.segments else 0, sections_at, 0, header_size, segment_size,
             0xFFFF if self.extended else len(self.segments), section_size,
             0 if self.extended else count, 0xFFFF if self.extended else count - 1,
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
         return ident + head + segments + body + table
 
 
@@ -168,7 +168,7 @@ BUILD_ID = bytes(range(20))
 
 def program(build_id: bytes = BUILD_ID, symbols: "list[Symbol] | None" = None, **options: object) -> Elf:
     """A file with code at 0x1000, read-only data at 0x2000, a build-id, and maybe symbols."""
-    elf = Elf(**options)  # type: ignore[arg-type]
+    elf = Elf(**options)
     elf.sections = [
         Section(".text", bytes(range(256)), 1, 6, 0x1000, align=16),
         Section(".rodata", b"read-only data!!", 1, 2, 0x2000, align=16),

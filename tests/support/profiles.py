@@ -51,7 +51,7 @@ BIAS = 0x7F00_0000_0000
 
 def column(typecode: str, values: Sequence[int]) -> memoryview:
     """A column with these values."""
-    made = zeros(typecode, len(values))  # type: ignore[arg-type]
+    made = zeros(typecode, len(values))
     for index, value in enumerate(values):
         made[index] = value
     return made

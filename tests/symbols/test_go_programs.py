@@ -34,7 +34,7 @@ OTHERS = [Function("runtime.goexit", top=True), MAIN, Function("main.leaf", dept
 
 
 def program(version: int = GO_1_20, **more: object) -> ElfFile:
-    return ElfFile.from_bytes(Program(OTHERS, version, **more).build(), "p")  # type: ignore[arg-type]
+    return ElfFile.from_bytes(Program(OTHERS, version, **more).build(), "p")
 
 
 def functions(version: int = GO_1_20, **more: object) -> GoFunctions:
@@ -49,8 +49,10 @@ def functions(version: int = GO_1_20, **more: object) -> GoFunctions:
 def test_each_format(version: int, word: int, big: bool) -> None:
     found = functions(version, word=word, big=big)
     assert [(start - TEXT, end - TEXT) for start, end in zip(found.starts, found.ends, strict=True)] == [
-        (0, 64), (64, 128), (128, 192),
-    ]  # fmt: skip
+        (0, 64),
+        (64, 128),
+        (128, 192),
+    ]
     assert [found.name(number) for number in range(3)] == ["runtime.goexit", "main.main", "main.leaf"]
     assert [(at - TEXT, depth) for at, depth in found.depths(1)] == [(64, 0), (68, 24), (124, 0)]
     assert [found.is_outermost(number) for number in range(3)] == [True, False, False]
@@ -110,7 +112,7 @@ def test_rules() -> None:
 
 
 def rule_of(name: str, code: bytes, at: int, **more: object) -> Rule:
-    made = Program([Function("main.main"), Function(name, code=code, **more)])  # type: ignore[arg-type]
+    made = Program([Function("main.main"), Function(name, code=code, **more)])
     found = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab").rule_at(TEXT + 64 + at)
     assert found is not None
     return found
@@ -170,9 +172,13 @@ def thread_of(
 
     code = elf.segments[0]
     snapshot = Snapshot(
-        1, b"p", X86_64, [Thread(1, b"p", tuple(words), stack)],
-        lambda encoder: encoder.mmap2(os.fsencode(path), 1, 1, code.address, 4096, code.offset), read,
-    )  # fmt: skip
+        1,
+        b"p",
+        X86_64,
+        [Thread(1, b"p", tuple(words), stack)],
+        lambda encoder: encoder.mmap2(os.fsencode(path), 1, 1, code.address, 4096, code.offset),
+        read,
+    )
     profile, _defects = snapshot.profile(cache=False)
     (sample,) = profile.samples
     return [frame.name for frame in sample.stack], StopReason(sample.stop)
@@ -260,7 +266,7 @@ WORKER = "runtime.gcBgMarkWorker"
          StopReason.ROOT),
         ("", 2, [], StopReason.OTHER_STACK),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_the_collectors_worker_is_known_by_what_it_calls(
     tmp_path: Path, starter: str, calls: int, stack: list[str], stop: StopReason
 ) -> None:
@@ -363,8 +369,10 @@ def test_signal_handlers_return_to_what_was_interrupted(at: int) -> None:
     rule = rule_of("runtime.sigreturn__sigaction", signals_x86_64.RETURN, at, depths=[(0, 64)])
     assert (rule.signal, rule.cfa) == (True, "*(rsp+160)")
     assert (rule.registers["ra"], rule.registers["rbp"], rule.registers["r15"]) == (
-        "*(rsp+168)", "*(rsp+120)", "*(rsp+96)",
-    )  # fmt: skip
+        "*(rsp+168)",
+        "*(rsp+120)",
+        "*(rsp+96)",
+    )
 
 
 def test_rules_of_aarch64() -> None:
@@ -438,8 +446,11 @@ def test_as_go_itself_reads_it() -> None:
     addresses = [start + (end - start) // 2 for start, end in zip(found.starts, found.ends, strict=True)][::7]
     done = subprocess.run(
         ["go", "tool", "addr2line", str(path)],
-        input="".join(f"{address:#x}\n" for address in addresses), capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        input="".join(f"{address:#x}\n" for address in addresses),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     theirs = done.stdout.split("\n")
     for number, address in enumerate(addresses):
         function = found.at(address)

@@ -62,7 +62,7 @@ OF_C = [
     "main", "camlot", "caml_call_gc", "camlFoo", "my__name", "zend_hash", "fib__n_1", "_Dtest", "_D", "_DYNAMIC", "_Tx",
     "_ada_amain", "GHC_info", "Main_fib_info", "base_GHCziBase_map_info", "pack__sub__fib", "a$b", "$x", "$d", "$s",
     "_$s", "P$", "A_$$_", "x$_$y", "_D4",
-]  # fmt: skip
+]  # fmt: skip  # a table
 FOREIGN = [
     (Language.ADA, ["__gnat_malloc", "adainit", "packB", "pack_E", "GC__foo", "memcpy"]),
     (Language.HASKELL, ["hs_main", "stg_MUT_VAR_CLEAN_info", "stg_ap_v_info", "get_info", "r1Ab_info", "X_zk_info"]),

@@ -18,7 +18,7 @@ LOCAL, GLOBAL, WEAK = 0, 1, 2
 
 
 def table(*symbols: Symbol, **options: object) -> SymbolTable:
-    found = symbols_of_elf(ElfFile.from_bytes(program(symbols=list(symbols), **options).build()))  # type: ignore[arg-type]
+    found = symbols_of_elf(ElfFile.from_bytes(program(symbols=list(symbols), **options).build()))
     assert found is not None
     return found
 

@@ -26,7 +26,7 @@ def test_a_missing_library_is_bad(monkeypatch: pytest.MonkeyPatch) -> None:
     ("level", "root", "state"), [("2", True, "good"), ("-1", False, "good"), ("2", False, "note"), ("", False, "bad")]
 )
 def test_whether_perf_events_may_be_used(monkeypatch: pytest.MonkeyPatch, level: str, root: bool, state: str) -> None:
-    monkeypatch.setattr(doctor, "_read", lambda _path: level)
+    monkeypatch.setattr(doctor, "_read", lambda _path: level)  # private: the level is this machine's else
     monkeypatch.setattr("os.geteuid", lambda: 0 if root else 1000)
     assert next(finding for finding in doctor.examine() if finding.what == "perf events").state == state
 

@@ -204,7 +204,7 @@ def test_lookup_takes_the_last_entry_at_or_below():
     assert wrong == []
     assert [at(table, TEXT + offset).cfa for offset in (0, 1, 0x1F, 0x30, 0x3F)] == [
         "rsp+8", "rsp+16", "rsp+16", "rsp+8", "rsp+8",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     assert [table.rule_at(TEXT + offset) for offset in (-1, 0x20, 0x2F, 0x40, 0x1000)] == [None] * 5
     assert list(table.starts) == [TEXT, TEXT + 0x30]
     assert list(table.ends) == [TEXT + 0x20, TEXT + 0x40]
@@ -241,7 +241,7 @@ def test_a_call_forgets_what_orc_does_not_follow():
         **unknown,
         "ra": "cfa-8", "rbp": "cfa-16", "rbx": "undefined",
         "r12": "undefined", "r13": "undefined", "r14": "undefined", "r15": "undefined",
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     assert (rule.signal, rule.outermost, rule.source) == (False, False, "orc")
 
 
@@ -282,7 +282,7 @@ def test_a_module_is_relocated_and_sorted():
         (".exit.text", 0, PUSHED_3), (".exit.text", 0x20, 0),
         (".text", 0, PLAIN_3), (".text", 0x10, PUSHED_3), (".text", 0x40, 0),
         (".init.text", 0, PLAIN_3), (".init.text", 0x10, 0),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     data = module(rows, {".text": 0x40, ".init.text": 0x10, ".exit.text": 0x20})
     table, wrong = table_of(data)
     elf = file_of(data)
@@ -291,7 +291,7 @@ def test_a_module_is_relocated_and_sorted():
     # The end of .text is the start of .exit.text: an entry that only ends code goes first.
     assert [at(table, one).cfa for one in (0, 0x3F, 0x40, 0x5F, 0x1000)] == [
         "rsp+8", "rsp+16", "rsp+16", "rsp+16", "rsp+8",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     assert table.rule_at(0x60) is None
     assert len(read_orc(elf, DEFAULT, Defects())) == 7
 

@@ -20,7 +20,7 @@ def advance(by: int) -> bytes:
 
 def rows(program: bytes, **more: object) -> Rows:
     """The rows of one function of 256 bytes."""
-    return rules_of(compiled(program, **more).rows())  # type: ignore[arg-type]
+    return rules_of(compiled(program, **more).rows())
 
 
 AT_START = (0, "rsp+8", {})

@@ -11,8 +11,9 @@ from undwarf.tables.rule_set import RuleSet
 
 
 def add(rules: RuleSet, offset: int, **more: int) -> int:
-    return rules.add((1, 7, offset, 0), {16: (2, -8, 0), **{int(k[1:]): (2, v, 0) for k, v in more.items()}},
-                     column=16, source=5)  # fmt: skip
+    return rules.add(
+        (1, 7, offset, 0), {16: (2, -8, 0), **{int(k[1:]): (2, v, 0) for k, v in more.items()}}, column=16, source=5
+    )
 
 
 def test_equal_rules_have_one_number() -> None:

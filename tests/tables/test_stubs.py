@@ -31,7 +31,7 @@ JUMP, PUSH, BACK = "ff25e29f1c00", "6800000000", "e9e0ffffff"
         (f"{JUMP}66904889e5{JUMP}", [(0, 8), (8, 0)]),
         ("", [(0, 8)]),
     ],
-)  # fmt: skip
+)
 def test_what_lies_on_the_stack(code: str, expected: list[tuple[int, int]]) -> None:
     assert x86_64.depths(bytes.fromhex(code)) == expected
 

@@ -50,7 +50,8 @@ def program(tmp_path: Path, *options: str) -> Path:
 
 
 def rules_of(rules: RuleSet, columns: tuple[memoryview, memoryview]) -> list[tuple[int, str]]:
-    return [(at, str(describe(rules, rule, 62)) if rule < UNKNOWN else hex(rule)) for at, rule in zip(*columns)]  # noqa: B905 - the columns end together
+    rows = zip(*columns, strict=True)
+    return [(at, str(describe(rules, rule, 62)) if rule < UNKNOWN else hex(rule)) for at, rule in rows]
 
 
 def test_what_was_kept_comes_back(tmp_path: Path) -> None:
@@ -147,8 +148,13 @@ def test_a_file_about_another_binary_is_refused(field: str) -> None:
     data = write(some_columns(), some_rules(), KEY)
     assert data is not None
     other = {"build_id": b"\xab\xce", "mark": b"n" * 16}
-    key = Key(KEY.name, other.get("build_id", KEY.build_id) if field == "build_id" else KEY.build_id,
-              other["mark"] if field == "mark" else KEY.mark, 17, "")  # fmt: skip
+    key = Key(
+        KEY.name,
+        other.get("build_id", KEY.build_id) if field == "build_id" else KEY.build_id,
+        other["mark"] if field == "mark" else KEY.mark,
+        17,
+        "",
+    )
     assert read(memoryview(data), RuleSet(), key) is None
 
 
@@ -160,7 +166,7 @@ def test_rules_that_the_machine_has_no_registers_for_are_refused() -> None:
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.touch])
 def test_what_is_no_file_is_a_miss(tmp_path: Path, make: "object") -> None:
-    make(tmp_path / KEY.name)  # type: ignore[operator]
+    make(tmp_path / KEY.name)
     store = Store(tmp_path)
     assert store.load(KEY, RuleSet()) is None
 
@@ -321,7 +327,9 @@ def test_kept_rows_answer_without_reading_the_file(tmp_path: Path) -> None:
     assert cold.built == 1
     warm = learnt(path, (at["leaf"], at["main"] + 1), tmp_path / "store")
     assert warm.built == 0
-    assert warm.rule_at(at["main"] + 1) == cold.rule_at(at["main"] + 1) != None  # noqa: E711 - a chain of comparisons
+    rule = warm.rule_at(at["main"] + 1)
+    assert rule is not None
+    assert rule == cold.rule_at(at["main"] + 1)
 
 
 @needs_gcc

@@ -26,7 +26,7 @@ ROWS = [
     (TEXT + 9, value(0x205, 8)), (TEXT + 9, value(0x205, 8)), (TEXT + 12, 0), (TEXT + 12, 0),
     (TEXT + 16, value(0xB05)), (TEXT + 20, value(0xC05, -8)), (TEXT + 24, value(0x248, -8)), (TEXT + 28, value(0x206)),
     (TEXT + 32, value(0x20F)), (TEXT + 40, value(0x100)), (TEXT + 48, value(0x1000)), (TEXT + 56, 0),
-] + [(TEXT + 64 + i, value(0x205, 8)) for i in range(60)]  # fmt: skip
+] + [(TEXT + 64 + i, value(0x205, 8)) for i in range(60)]  # fmt: skip  # a table
 """All kinds of entries, some that add nothing, and some that mean nothing."""
 
 

@@ -94,8 +94,10 @@ def test_lines_in_stacks(build: Build, record: Record, tmp_path: Path) -> None:
     target = record([program, "100"], "-k", "mono")
     done = subprocess.run(
         [sys.executable, "-m", "undwarf", "script", "-F", "ip,sym,srcline", str(target)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     lines = done.stdout.splitlines()
     # Leaf first, two lines for each frame: what called a burning function is in its call.
     below = {

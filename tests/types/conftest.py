@@ -1,11 +1,16 @@
-"""The program of a module's ``SOURCE``, of which only BTF is there; types and code made by hand."""
+"""Fixtures: types by hand, data flow of assembled code, and programs with BTF compiled from a module's ``SOURCE``."""
 
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.types.btf_programs import built
 from tests.support.types.fakes import Fake
 from tests.support.types.tracked import Touched, touches
+
+from undwarf.types import resolver
+from undwarf.types.dataflow.function_dataflow import Tracker
 
 
 @pytest.fixture
@@ -17,6 +22,20 @@ def fake() -> Fake:
 def touched(fake: Fake, tmp_path: Path) -> Touched:
     """The operands of a piece of code in order: `node.key`, `frame-16`, or `?`."""
     return touches(fake, tmp_path)
+
+
+@pytest.fixture
+def followed(monkeypatch: pytest.MonkeyPatch) -> "list[weakref.ref[Tracker]]":
+    """The data flows that resolvers compute during a test, in order; one whose function was dropped is dead."""
+    computed: list[weakref.ref[Tracker]] = []
+
+    class Counted(Tracker):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            computed.append(weakref.ref(self))
+
+    monkeypatch.setattr(resolver, "Tracker", Counted)
+    return computed
 
 
 @pytest.fixture(scope="module")

@@ -75,26 +75,38 @@ def test_the_kernel_part_stays_in_front(tmp_path):
 
 def test_threads_may_have_the_same_cookie(tmp_path):
     stacks, _profile = unwound(
-        tmp_path, *start(11), sample(100, 7), sample(110, 7, tid=11),
-        RECORDS.deferred(7, [0x400300], 10, 11, time=120), RECORDS.deferred(7, [0x400100], 10, 10, time=130),
-    )  # fmt: skip
+        tmp_path,
+        *start(11),
+        sample(100, 7),
+        sample(110, 7, tid=11),
+        RECORDS.deferred(7, [0x400300], 10, 11, time=120),
+        RECORDS.deferred(7, [0x400100], 10, 10, time=130),
+    )
     assert stacks == [[("/bin/one", 0x400100)], [("/bin/one", 0x400300)]]
 
 
 def test_of_two_chains_the_first_is_taken(tmp_path):
     stacks, profile = unwound(
-        tmp_path, *start(), sample(100, 7),
-        RECORDS.deferred(7, [0x400100], 10, 10, time=120), RECORDS.deferred(7, [0x400900], 10, 10, time=121),
-    )  # fmt: skip
+        tmp_path,
+        *start(),
+        sample(100, 7),
+        RECORDS.deferred(7, [0x400100], 10, 10, time=120),
+        RECORDS.deferred(7, [0x400900], 10, 10, time=121),
+    )
     assert stacks == [[("/bin/one", 0x400100)]]
     assert profile.later["duplicate"] == 1
 
 
 def test_another_cookie_means_that_the_chain_was_lost(tmp_path):
     stacks, profile = unwound(
-        tmp_path, *start(), sample(100, 7), RECORDS.lost(3, time=105), sample(110, 9),
-        RECORDS.deferred(9, [0x400100], 10, 10, time=120), RECORDS.deferred(7, [0x400900], 10, 10, time=130),
-    )  # fmt: skip
+        tmp_path,
+        *start(),
+        sample(100, 7),
+        RECORDS.lost(3, time=105),
+        sample(110, 9),
+        RECORDS.deferred(9, [0x400100], 10, 10, time=120),
+        RECORDS.deferred(7, [0x400900], 10, 10, time=130),
+    )
     assert stacks == [[], [("/bin/one", 0x400100)]]
     assert profile.samples[0].stop == undwarf.StopReason.DEFERRED
     assert (profile.later["superseded"], profile.later["unclaimed"], profile.deferred) == (1, 1, 1)
@@ -135,20 +147,26 @@ def test_a_chain_that_stands_before_its_sample_in_the_file(tmp_path):
 
 def test_addresses_mean_what_they_meant_when_the_sample_was_taken(tmp_path):
     stacks, _profile = unwound(
-        tmp_path, *start(), sample(100, 7),
-        RECORDS.mmap2(b"/bin/two", 10, 10, 0x400000, 0x10000, time=110), sample(115, 7),
+        tmp_path,
+        *start(),
+        sample(100, 7),
+        RECORDS.mmap2(b"/bin/two", 10, 10, 0x400000, 0x10000, time=110),
+        sample(115, 7),
         RECORDS.deferred(7, [0x400100, 0x400200], 10, 10, time=120),
-    )  # fmt: skip
+    )
     two = [(name.replace("one", "two"), address) for name, address in ONE]
     assert stacks == [ONE, two]
 
 
 def test_an_exec_in_between_does_not_matter(tmp_path):
     stacks, _profile = unwound(
-        tmp_path, *start(), sample(100, 7), RECORDS.comm(b"next", 10, 10, exec_=True, time=110),
+        tmp_path,
+        *start(),
+        sample(100, 7),
+        RECORDS.comm(b"next", 10, 10, exec_=True, time=110),
         RECORDS.mmap2(b"/bin/two", 10, 10, 0x500000, 0x10000, time=111),
         RECORDS.deferred(7, [0x400100], 10, 10, time=120),
-    )  # fmt: skip
+    )
     assert stacks == [[("/bin/one", 0x400100)]]
 
 
@@ -267,7 +285,7 @@ CASES = {
         [sample(100, 7), RECORDS.deferred(7, [0x400100 + i for i in range(510)], 10, 10, time=120)],
         [[0x400100 + i for i in range(510)]],
     ),
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -267,8 +267,11 @@ def test_scheduler_that_was_called_from_several_places_has_no_caller(program: Pa
 
 def test_scheduler_is_looked_for_in_so_many_samples(program: Path, at: dict[str, int]) -> None:
     samples = [(at["_start"], TOP + 32, {}), collecting(at), (at["Main_work_info"], TOP - FRAME, {})]
-    assert walked(program, samples)[2].stop is StopReason.INFERRED_ROOT
-    assert walked(program, samples, limits=Limits(scheduler_samples=1))[2].stop is StopReason.HASKELL_STACK
+    found = walked(program, samples)[2]
+    assert (names(found)[-3:], found.stop) == (SCHEDULED, StopReason.INFERRED_ROOT)
+    found = walked(program, samples, limits=Limits(scheduler_samples=1))[2]
+    assert found.stop is StopReason.HASKELL_STACK
+    assert names(found) and not set(names(found)) & set(SCHEDULED)
 
 
 def test_haskell_code_called_back_has_both_schedulers(program: Path, at: dict[str, int]) -> None:

@@ -23,7 +23,7 @@ REGS = 21 * 8
 IN_REGS = {
     "r15": 0, "r14": 1, "r13": 2, "r12": 3, "bp": 4, "bx": 5, "r11": 6, "r10": 7, "r9": 8, "r8": 9, "ax": 10, "cx": 11,
     "dx": 12, "si": 13, "di": 14, "ip": 16, "cs": 17, "sp": 19,
-}  # fmt: skip
+}  # fmt: skip  # a table
 BUILD = build.Build()
 
 CALL = Entry(Kind.CALL, Base.SP, 8)
@@ -209,7 +209,9 @@ def test_a_stack_that_goes_down_ends(tmp_path):
 def test_a_truncated_frame_ends_the_stack(tmp_path):
     machine = Machine(Entry(Kind.REGS, Base.SP, 0, signal=True), LAST)
     machine.words[STACK + 64] = 1
-    assert machine.walk(tmp_path)[1] in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY)
+    found, stop = machine.walk(tmp_path)
+    assert found == [0]
+    assert stop in (StopReason.TRUNCATED, StopReason.UNREADABLE_MEMORY)
 
 
 def test_orc_is_used_where_it_is_asked_for(tmp_path):

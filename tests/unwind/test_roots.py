@@ -264,7 +264,9 @@ def test_code_that_does_not_halt_is_no_root_of_a_fiber(program: Path, at: dict[s
 def test_dump_that_ends_early_at_a_page_was_not_too_small(
     program: Path, at: dict[str, int], valid: int, stop: StopReason
 ) -> None:
-    assert walked(program, at["leaf"], [at["in_main"]] * 1024, valid=valid)[1] is stop
+    names, found = walked(program, at["leaf"], [at["in_main"]] * 1024, valid=valid)
+    assert names[:2] == ["leaf", "main"]
+    assert found is stop
 
 
 def test_return_address_of_zero_is_the_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:
@@ -291,7 +293,7 @@ def test_subroutine_inside_of_a_function_has_a_caller_there(program: Path, at: d
 
 def test_function_that_calls_itself_has_a_frame(program: Path, at: dict[str, int]) -> None:
     words = [at["in_recursion"], *([0x1234] * 5), at["in_main"], at["in_start"]]
-    assert walked(program, at["at_subroutine"], words)[1] is StopReason.UNMAPPED
+    assert walked(program, at["at_subroutine"], words) == (["interpreter"], StopReason.UNMAPPED)
 
 
 def test_what_returns_from_a_signal_is_no_root_of_a_fiber(program: Path, at: dict[str, int]) -> None:

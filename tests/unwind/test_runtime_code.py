@@ -290,8 +290,8 @@ def test_samples_at_many_distances_prove_no_entry() -> None:
         def window(self, _position: int, _length: int) -> nullcontext[memoryview]:
             return nullcontext(memoryview(b""))
 
-    assert not find_entries(Data(), [(0, 0, 0, 100)], Found(), range(100), 100)  # type: ignore[arg-type]
-    found = find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 400, 4), 100)  # type: ignore[arg-type]
+    assert not find_entries(Data(), [(0, 0, 0, 100)], Found(), range(100), 100)
+    found = find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 400, 4), 100)
     assert found == [(1, 0)]
     # Every second one is looked at, and those are too few.
     assert not find_entries(Data(), [(0, 0, 0, 400)], Found(), range(0, 60, 4), PIECES - 1)  # type: ignore[arg-type]
@@ -365,6 +365,7 @@ def test_entries_of_made_code_are_learnt_while_recording(program: Path, at: dict
     for places in (range(PIECES - 1), range(PIECES - 1, PIECES + 1)):
         done = unwinder.unwind([memoryview(maps + b"".join(sample(IMAGE + BLOCK * n) for n in places))])
         stops.append(set(done.stop))
+        assert 0xFFFFFFFF not in done.stack.tolist()  # without a frame
         maps = b""
     unwinder.close()
     assert stops == [{StopReason.NO_RULE}, {StopReason.ROOT}]

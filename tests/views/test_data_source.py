@@ -57,7 +57,7 @@ def test_how_the_address_was_translated() -> None:
     assert tlb((4 | 0x20) << 26) == "Walker miss"
     assert [tlb_missed(mask << 26) for mask in (2 | 8, 2 | 8 | 0x10, 2 | 0x10, 4 | 0x20, 0x40, 1)] == [
         False, False, True, True, True, False,
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
 
 
 def test_locks_and_waits() -> None:

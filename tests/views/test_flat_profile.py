@@ -14,7 +14,7 @@ SAMPLES = [
 
 
 def rows(*keys: str, samples: list[S] = SAMPLES, events: tuple[str, ...] = ("cycles",), **options: object) -> list[Row]:
-    return flat_profile(make_profile(samples, events), keys, **options).rows  # type: ignore[arg-type]
+    return flat_profile(make_profile(samples, events), keys, **options).rows
 
 
 def test_own_and_passing_weight_of_functions() -> None:

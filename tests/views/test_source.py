@@ -9,6 +9,8 @@ import pytest
 from tests.support.profiles import S, make_profile
 
 from undwarf.errors import NothingUsable
+
+# Private: a profile of a program with just these line tables is more than any of these tests is about.
 from undwarf.views.source import Line, Listing, _add_source, find_function, plain_name, without_parameters
 
 

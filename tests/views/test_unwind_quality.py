@@ -83,6 +83,7 @@ def test_haskell_code_wants_a_dump_that_reaches_its_scheduler(dump: int, said: s
 
 
 def test_no_larger_dump_is_advised_than_perf_takes() -> None:
+    assert "dwarf," in advice(R.TRUNCATED, None, LARGEST_DUMP // 2)
     assert "dwarf," not in advice(R.TRUNCATED, None, LARGEST_DUMP)
 
 
@@ -154,6 +155,7 @@ def test_nothing_is_missing() -> None:
 
 
 def test_without_dumps_nobody_is_advised_to_record_larger_ones() -> None:
+    assert advice(R.TRUNCATED, None, 8192) != ""
     assert advice(R.TRUNCATED, None, 0) == ""
 
 

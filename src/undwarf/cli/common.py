@@ -206,7 +206,7 @@ SKID = click.option(
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "spans", "pids", "tids", "cpus",
     "comms", "events", "max_stack", "no_cache", "stats", "no_other_dumps", "no_inline", "unwind_order", "jobs",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def take_shared(options: dict[str, Any]) -> dict[str, Any]:

@@ -166,7 +166,7 @@ SAMPLING = (
                  help="Size of the ring buffer per CPU, as in 8M; numbers below 65536 count pages, as in perf."),
     click.option("--duration", "seconds", metavar="SECONDS", type=Number(0, min_open=True), default=None,
                  help="Stop after this time; a command that still runs is terminated."),
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Options of all commands that sample."""
 
 
@@ -244,7 +244,7 @@ _OPTIONAL_VALUES = {"-z": "-z1", "--compression-level": "-z1", "--switch-output"
 _ALWAYS = (
     ("-T", "--timestamp"), ("-P", "--period"), ("-R", "--raw-samples"), ("-N", "--no-buildid-cache"), ("--sample-cpu",),
     ("--sample-identifier",), ("--buildid-all",), ("--buildid-mmap",), ("--no-buffering",),
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Options of perf's for what is always so here."""
 
 
@@ -254,9 +254,11 @@ class RecordCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give options without their value the one that they then mean."""
         valued = {
-            name for option in self.params if isinstance(option, click.Option) and not option.is_flag
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
             for name in option.opts
-        }  # fmt: skip
+        }
         at = 0
         while at < len(args) and args[at].startswith("-") and args[at] not in ("-", "--"):
             if args[at] in _OPTIONAL_VALUES:
@@ -293,11 +295,21 @@ An existing output file is renamed to FILE.old.""",
 @sampling_options
 @always
 @click.option("-g", "graph", is_flag=True, hidden=True, help="As in perf; call chains are always recorded.")
-@click.option("--call-graph", metavar="HOW", default=None,
-              help="As in perf: dwarf[,BYTES] is --unwind live --stack-size BYTES; fp is --unwind fp.")  # fmt: skip
+@click.option(
+    "--call-graph",
+    metavar="HOW",
+    default=None,
+    help="As in perf: dwarf[,BYTES] is --unwind live --stack-size BYTES; fp is --unwind fp.",
+)
 @click.option("-b", "--branch-any", "any_branches", is_flag=True, help="Also record the last taken branches.")
-@click.option("-j", "--branch-filter", "branches", metavar="KINDS", multiple=True,
-              help="Also record branches of these kinds, as in any_call,u, if the CPU can.")  # fmt: skip
+@click.option(
+    "-j",
+    "--branch-filter",
+    "branches",
+    metavar="KINDS",
+    multiple=True,
+    help="Also record branches of these kinds, as in any_call,u, if the CPU can.",
+)
 @click.option(
     "-d", "--data", "addresses", is_flag=True, help="Record data addresses and data sources, if the event has them."
 )
@@ -309,22 +321,38 @@ An existing output file is renamed to FILE.old.""",
     "-k", "--clockid", metavar="CLOCK", default=None, hidden=True, help="As in perf; the clock is always monotonic."
 )
 @click.option("-o", "--output", metavar="FILE", default="perf.data", show_default=True, help="- for standard output.")
-@click.option("--max-size", "most_bytes", metavar="BYTES", callback=_size, default=None,
-              help="Stop when the file reaches this size, as in 500M.")  # fmt: skip
-@click.option("--switch-output", "switch", metavar="[=WHEN]", callback=_switch, default=None,
-              help="Start a new file on SIGUSR2, at a size (=100M) or after a time (=30s, =5m); file names end with "
-              "the time.")  # fmt: skip
-@click.option("--switch-max-files", "most_files", metavar="N", type=click.IntRange(1), default=None,
-              help="Keep only the last N of these files.")  # fmt: skip
+@click.option(
+    "--max-size",
+    "most_bytes",
+    metavar="BYTES",
+    callback=_size,
+    default=None,
+    help="Stop when the file reaches this size, as in 500M.",
+)
+@click.option(
+    "--switch-output",
+    "switch",
+    metavar="[=WHEN]",
+    callback=_switch,
+    default=None,
+    help="Start a new file on SIGUSR2, at a size (=100M) or after a time (=30s, =5m); file names end with the time.",
+)
+@click.option(
+    "--switch-max-files",
+    "most_files",
+    metavar="N",
+    type=click.IntRange(1),
+    default=None,
+    help="Keep only the last N of these files.",
+)
 @click.option("--timestamp-filename", "with_time", is_flag=True, help="Append the time to the file name.")
 @click.option(
     "--off-cpu", is_flag=True, help="Also record where and how long threads wait, as event offcpu-time in ns."
 )
-@click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0,
-              help="Ignore shorter waits.")  # fmt: skip
+@click.option("--off-cpu-thresh", "least", metavar="MS", type=Number(0), default=0, help="Ignore shorter waits.")
 @click.option("--zstd/--no-zstd", default=True, show_default=True, help=ZSTD)
 @click.option("-z", "--compression-level", "level", metavar="[LEVEL]", type=click.IntRange(0, 22), default=None,
-              help="Level of zstd compression, 1 (default) to 22; 0: none.")  # fmt: skip
+              help="Level of zstd compression, 1 (default) to 22; 0: none.")  # fmt: skip  # rows of fields
 @click.option("--dry-run", is_flag=True, help="Only check whether recording with these options works.")
 @click.option("-v", "--verbose", count=True, help="Print how events and buffers were opened, and what was read.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")

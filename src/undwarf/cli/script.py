@@ -11,7 +11,7 @@ _NAMES = (
     "dso", "dsoff", "srcline", "srccode", "iregs", "uregs", "brstack", "brstacksym", "brstackoff", "brstackinsn",
     "brstackdisasm", "insn", "insnlen", "bpf-output", "cgroup", "data_src", "weight", "ins_lat", "retire_lat",
     "phys_addr", "data_page_size", "code_page_size", "callindent", "ipc", "machine_pid", "synth", "vcpu",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Those of undwarf.outputs.script, which help and completion do not load."""
 
 

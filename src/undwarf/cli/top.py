@@ -59,8 +59,9 @@ callers, p pauses, h shows all keys. Idle CPUs are left out; i shows them.""",
 )
 @sampling_options
 @click.option("-s", "--sort", "keys", metavar="KEYS", default=SORT, show_default=True, help="Keys that make a row.")
-@click.option("--interval", metavar="SECONDS", type=Number(0.2), default=2.0, show_default=True,
-              help="Time between updates.")  # fmt: skip
+@click.option(
+    "--interval", metavar="SECONDS", type=Number(0.2), default=2.0, show_default=True, help="Time between updates."
+)
 @click.option("--iterations", metavar="N", type=click.IntRange(1), default=None, help="Stop after N updates.")
 @click.option(
     "--rows", metavar="N", type=click.IntRange(1), default=None, help="Maximum number of rows.  [default: all that fit]"

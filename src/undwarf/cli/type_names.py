@@ -39,9 +39,12 @@ def _touched(path: str, *, skid: bool) -> list[str]:
     with open_recording(path) as recording:
         profile = recording.profile(callers=False, names=False, inline=False)
         touched = resolve_accesses(
-            profile, lambda _image, _address: "not asked", skid=skid, stops=recording.event_stops,
+            profile,
+            lambda _image, _address: "not asked",
+            skid=skid,
+            stops=recording.event_stops,
             answers_of=recording.types.answers,
-        )  # fmt: skip
+        )
         # Numbers of samples of several events have a sum.
         rows = data_types(touched.profile, touched, "samples", instructions=False).types
     return list(dict.fromkeys(name for row in rows if " " not in (name := plain_name(row.name))))

@@ -85,8 +85,14 @@ class Listing:
         self.address = address
         self.table = table
         (
-            self.offsets, self.lengths, self.templates, self.displacements, self.immediates, self.targets, self.flows,
-        ) = columns  # fmt: skip
+            self.offsets,
+            self.lengths,
+            self.templates,
+            self.displacements,
+            self.immediates,
+            self.targets,
+            self.flows,
+        ) = columns
         self.begins, self.numbers = self.offsets, self.templates
         self.registers = table.registers
         self.seen: Any = None
@@ -109,7 +115,7 @@ class Listing:
     @cython.locals(
         k=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, rule=cython.longlong, rows="const long long[::1]",
         made=Instruction, number=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _describe(self, k: int) -> Instruction:
         if self.seen is not self.table.rows:
             # The table has grown and moved.
@@ -125,8 +131,10 @@ class Listing:
         made.target = self.targets[k] & 0xFFFFFFFFFFFFFFFF if flow & TARGETED else None
         made.action = _ACTIONS[rows[at + ROW_ACTION]]
         made.destination, made.left, made.right = (
-            rows[at + ROW_DESTINATION], rows[at + ROW_LEFT], rows[at + ROW_RIGHT],
-        )  # fmt: skip
+            rows[at + ROW_DESTINATION],
+            rows[at + ROW_LEFT],
+            rows[at + ROW_RIGHT],
+        )
         rule, number = rows[at + ROW_RULE], rows[at + ROW_IMMEDIATE]
         made.immediate = _number(rule, self.immediates[k]) if rule else number
         made.width = rows[at + ROW_WIDTH]
@@ -148,7 +156,7 @@ class Listing:
     @cython.locals(
         k=cython.Py_ssize_t, first=cython.Py_ssize_t, count=cython.Py_ssize_t, number=cython.Py_ssize_t,
         m=cython.Py_ssize_t, words="const long long[::1]", made=Memory, displacement=cython.ulonglong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _operands(self, k: int, first: int, count: int) -> tuple[Memory, ...]:
         """The memory operands of instruction ``k``, from their first index in the table and their count."""
         found: tuple[Memory, ...] = ()
@@ -309,7 +317,7 @@ class Listing:
 @cython.returns(tuple)
 @cython.locals(
     low=cython.ulonglong, high=cython.ulonglong, first=cython.longlong, register=cython.longlong, registers=list,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def _registers(low: int, high: int, first: int) -> tuple[int, ...]:
     """The registers of a template's bit set, with ``first`` (or NONE) before the others."""
     registers = [first] if first != NONE else []
@@ -347,7 +355,7 @@ def listing_of(instructions: list[Instruction], address: int) -> Listing:
     columns = (
         zeros("I", count), zeros("B", count), zeros("I", count), zeros("q", count), zeros("q", count),
         zeros("q", count), zeros("B", count),
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     for k, made in enumerate(instructions):
         columns[0][k] = made.address - address
         columns[1][k] = made.size

@@ -116,7 +116,7 @@ def writing(templates: Any, rows: Any, register: cython.Py_ssize_t) -> list[int]
     to="const int[::1]", first_jump="int[::1]", next_jump="int[::1]", visited="unsigned char[::1]", stack="int[::1]",
     size=cython.Py_ssize_t, depth=cython.Py_ssize_t, k=cython.Py_ssize_t,
     before=cython.Py_ssize_t, taken=cython.Py_ssize_t, word=cython.Py_ssize_t, bit=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def writers(
     flows: Any, templates: Any, rows: Any, jumps: Any, at: cython.Py_ssize_t, register: cython.Py_ssize_t
 ) -> list[int]:
@@ -234,7 +234,7 @@ def _has(registers: cython.ulonglong, register: cython.longlong) -> cython.bint:
 @cython.locals(
     flow_of="const unsigned char[::1]", template_of="const unsigned int[::1]", words="const long long[::1]",
     k=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def may_push(flows: Any, templates: Any, rows: Any, registers: cython.ulonglong) -> bool:
     """Whether code pushes one of ``registers`` (bits) before it branches or returns; also if it jumps, or ends."""
     flow_of, template_of, words = flows, templates, rows

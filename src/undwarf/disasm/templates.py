@@ -60,7 +60,7 @@ class Templates:
         row = (
             made.flow, action, made.destination, made.left, made.right, made.width, immediate, immediate_rule,
             *_bits(writes), first, len(operands), flags, reads[0] if reads else NONE, *_bits(reads),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         _put(self.rows, number * ROW_WORDS, row)
         for operand in operands:
             rest = operand.displacement
@@ -72,7 +72,7 @@ class Templates:
                 operand.base, operand.index, operand.scale, _signed(rest), displaced, SEGMENTS.index(operand.segment),
                 operand.size, ACCESSES.index(operand.access), operand.implicit, operand.writeback,
                 operand.element, operand.floating,
-            )  # fmt: skip
+            )  # fmt: skip  # a table
             _put(self.operands, first * OPERAND_WORDS, words)
             first += 1
         return number

@@ -78,7 +78,7 @@ FIRST_VECTOR = 17
 PREFIXES = {
     0x66: OPERAND_SIZE, 0xF2: REPNE, 0xF3: REP, 0xF0: LOCK, 0x64: FS, 0x65: GS, 0x26: OTHER_SEGMENT,
     0x2E: OTHER_SEGMENT, 0x36: OTHER_SEGMENT, 0x3E: OTHER_SEGMENT, 0x67: ADDRESS_SIZE,
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def immediate_kinds() -> list[int]:

@@ -147,7 +147,11 @@ class Forms:
         self.operands = self.operands_seen = self.table.operands
 
     def template(
-        self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
+        self,
+        key: cython.ulonglong,
+        code: bytes,
+        begin: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
         parts: cython.longlong,
     ) -> Any:  # fmt: skip
         """The index of the template for an instruction's bytes and key; -1: each must be decoded on its own."""
@@ -159,7 +163,11 @@ class Forms:
     @cython.cfunc
     @cython.exceptval(-2)
     def _of_form(
-        self, key: cython.ulonglong, code: bytes, begin: cython.Py_ssize_t, end: cython.Py_ssize_t,
+        self,
+        key: cython.ulonglong,
+        code: bytes,
+        begin: cython.Py_ssize_t,
+        end: cython.Py_ssize_t,
         parts: cython.longlong,
     ) -> cython.longlong:  # fmt: skip
         """As :meth:`template`, from the instruction's form; NONE if that does not apply."""

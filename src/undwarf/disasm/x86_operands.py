@@ -10,7 +10,7 @@ from undwarf.disasm.instruction_semantics import Action
 __all__ = [
     "IMMEDIATES", "NUMBER", "RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RIP", "RSI", "RSP", "SHIFTS", "VECTORS",
     "VECTOR_MOVES", "WIDTH", "XMM0", "as_signed", "element_size", "immediate_at", "register_at", "size_of",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
 RIP = 16

@@ -341,9 +341,14 @@ class DebugLines:
         # Units with unreadable roots are never read, so their damage is counted here.
         self._count_damage(self._file)
         return InlineChains(
-            made["first"], made["name"], made["file"], made["line"], made["column"],
-            list(self._names), list(self._file_numbers),
-        )  # fmt: skip
+            made["first"],
+            made["name"],
+            made["file"],
+            made["line"],
+            made["column"],
+            list(self._names),
+            list(self._file_numbers),
+        )
 
     def _claim(self, unsure: list[int], addresses: memoryview, which: memoryview, missing: memoryview) -> memoryview:
         """``which``, with the ``unsure`` units of the ``missing`` addresses filled in."""

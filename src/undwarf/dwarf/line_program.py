@@ -507,9 +507,11 @@ class LineProgram:
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(
-        addresses="unsigned long long[::1]", files="unsigned int[::1]", lines="unsigned int[::1]",
+        addresses="unsigned long long[::1]",
+        files="unsigned int[::1]",
+        lines="unsigned int[::1]",
         columns="unsigned int[::1]",
-    )  # fmt: skip
+    )
     def _sort(self) -> cython.int:
         """Sort sequences by address; one that overlaps an earlier one begins where that ends."""
         k: cython.Py_ssize_t

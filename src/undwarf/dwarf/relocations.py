@@ -69,7 +69,7 @@ _OPERATIONS: dict[int, dict[int, tuple[int, int]]] = {
         52: (SUBTRACT, 1), 53: (SUBTRACT, 2), 55: (SUBTRACT, 4), 56: (SUBTRACT, 8), 99: (RELATIVE, 4),
         107: (SET_LEB, 1), 108: (SUBTRACT_LEB, 1),
     },
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Operation and bytes by machine (EM_*) and type of relocation."""
 
 

@@ -25,9 +25,9 @@ MAX_FILES = 1024
 
 # DW_SECT_* (DWARF 5, table 7.1), and what they were before.
 _PARTS = {1: "debug_info", 3: "debug_abbrev", 4: "debug_line", 5: "debug_loclists", 6: "debug_str_offsets",
-          7: "debug_macro", 8: "debug_rnglists"}  # fmt: skip
+          7: "debug_macro", 8: "debug_rnglists"}  # fmt: skip  # a table
 _OLD_PARTS = {1: "debug_info", 2: "debug_types", 3: "debug_abbrev", 4: "debug_line", 5: "debug_loc",
-              6: "debug_str_offsets", 7: "debug_macinfo", 8: "debug_macro"}  # fmt: skip
+              6: "debug_str_offsets", 7: "debug_macinfo", 8: "debug_macro"}  # fmt: skip  # a table
 
 
 class PackedUnit(DwarfFile):

@@ -22,7 +22,7 @@ ALL = cython.declare(cython.int, DieKind.FUNCTION | DieKind.TYPE | DieKind.SCOPE
     dies="const unsigned long long[::1]", names="const unsigned long long[::1]", kinds="const unsigned char[::1]",
     parents="const unsigned int[::1]", which="const unsigned int[::1]", targets="const unsigned int[::1]",
     target_kinds="const unsigned int[::1]", k=cython.Py_ssize_t, tag=cython.uint,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def given_names(rows: dict[str, Any]) -> dict[int, tuple[int, int]]:
     """Class and value of the names of structures, unions, classes and enumerations that have none, by their offsets:
     that of the first typedef of one in the same scope. ``rows`` as :meth:`UnitIndex.declared` gives them."""

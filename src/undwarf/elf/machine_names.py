@@ -8,7 +8,7 @@ _NAMES = {
     2: "SPARC", 3: "i386", 4: "m68k", 8: "MIPS", 15: "PA-RISC", 20: "PowerPC", 21: "PowerPC 64", 22: "s390x", 40: "ARM",
     42: "SuperH", 43: "SPARC 64", 50: "Itanium", 62: "x86-64", 92: "OpenRISC", 183: "AArch64", 224: "AMD GPU",
     243: "RISC-V", 247: "BPF", 252: "C-SKY", 258: "LoongArch", 0x9026: "Alpha",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 _ONE_ORDER = frozenset((3, 22, 62, 258))
 """Machines with one byte order."""

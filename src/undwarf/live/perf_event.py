@@ -363,7 +363,7 @@ _BRANCH_FILTERS = {
     "u": 0, "k": 1, "hv": 2, "any": 3, "any_call": 4, "any_ret": 5, "ind_call": 6, "abort_tx": 7, "in_tx": 8,
     "no_tx": 9, "cond": 10, "stack": 11, "ind_jmp": 12, "call": 13, "no_flags": 14, "no_cycles": 15, "save_type": 16,
     "hw_index": 17, "priv": 18, "counter": 19,
-}  # fmt: skip
+}  # fmt: skip  # a table
 """perf's names, and the bits of ``branch_sample_type`` (``tools/perf/util/parse-branch-options.c``)."""
 BRANCH_ANY = 1 << 3
 _WHICH_BRANCHES = 0x3FF8 & ~(7 << 7)

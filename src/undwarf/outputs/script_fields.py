@@ -35,17 +35,17 @@ PLACES = {
     "iregs": AFTER_FRAMES, "uregs": AFTER_FRAMES, "brstack": AFTER_FRAMES, "brstacksym": AFTER_FRAMES,
     "brstackoff": AFTER_FRAMES, "brstackinsn": AFTER_FRAMES, "brstackdisasm": AFTER_FRAMES,
     "bpf-output": AFTER_FRAMES, "insn": AFTER_FRAMES, "insnlen": AFTER_FRAMES, "srccode": AFTER_LINE,
-}  # fmt: skip
+}  # fmt: skip  # a table
 SILENT = ("synth", "callindent", "ipc", "machine_pid", "vcpu")
 """Fields of samples that only perf's decoders of processor traces, or its merging of guests, make."""
 
 _WINDOW = 4 << 20
 _UNPRINTABLE = re.compile(rb"[^ -~]")
 _X86_ORDER = ("AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS",
-              "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15")  # fmt: skip
+              "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15")  # fmt: skip  # a table
 _AARCH64_ORDER = (*(f"x{number}" for number in range(30)), "lr", "sp", "pc")
 _BRANCHES = ("", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET", "COND_CALL", "COND_RET",
-             "ERET", "IRQ", "SERROR", "NO_TX", "")  # fmt: skip
+             "ERET", "IRQ", "SERROR", "NO_TX", "")  # fmt: skip  # a table
 _NEW_BRANCHES = ("FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3", "ARCH_4", "ARCH_5")
 _SPECULATION = ("-", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH")
 _ANY_BRANCH = 1 << 3
@@ -352,7 +352,7 @@ class SampleFields:
         always = {
             FlowControl.UNCONDITIONAL_BRANCH, FlowControl.INDIRECT_BRANCH, FlowControl.RETURN, FlowControl.CALL,
             FlowControl.INDIRECT_CALL, FlowControl.INTERRUPT,
-        }  # fmt: skip
+        }  # fmt: skip  # a table
 
         def decode(code: bytes, address: int) -> tuple[int, bool]:
             instruction = Decoder(64, code[:_LARGEST_INSTRUCTION], ip=address).decode()

@@ -17,11 +17,11 @@ HARDWARE, SOFTWARE, TRACEPOINT, HW_CACHE, RAW, BREAKPOINT = range(6)
 _HARDWARE = (
     "cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "bus-cycles",
     "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _SOFTWARE = (
     "cpu-clock", "task-clock", "page-faults", "context-switches", "cpu-migrations", "minor-faults",
     "major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _CACHES = ("L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node")
 _CACHE_USES = ("load", "store", "prefetch")
 

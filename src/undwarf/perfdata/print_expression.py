@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 _PRIORITY = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<<": 8, ">>": 8, "<": 7, "<=": 7, ">": 7, ">=": 7, "==": 6, "!=": 6,
     "&": 5, "^": 4, "|": 3, "&&": 2, "||": 1,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _TYPE_WORDS = frozenset(
     b"unsigned signed char short int long void struct enum union const volatile bool u8 s8 u16 s16 u32 s32 u64 s64 "
     b"__u8 __s8 __u16 __s16 __u32 __s32 __u64 __s64 __be16 __be32 __be64 __le16 __le32 __le64 size_t ssize_t loff_t "
@@ -32,7 +32,7 @@ _TYPE_WORDS = frozenset(
 _TYPE_SIZES = {
     "char": 1, "u8": 1, "s8": 1, "bool": 1, "__u8": 1, "short": 2, "u16": 2, "s16": 2, "__u16": 2, "int": 4, "u32": 4,
     "s32": 4, "__u32": 4, "unsigned": 4, "u64": 8, "s64": 8, "__u64": 8, "long": 8, "size_t": 8,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _CONSTANTS = {
     "HI_SOFTIRQ": 0, "TIMER_SOFTIRQ": 1, "NET_TX_SOFTIRQ": 2, "NET_RX_SOFTIRQ": 3, "BLOCK_SOFTIRQ": 4,
     "IRQ_POLL_SOFTIRQ": 5, "TASKLET_SOFTIRQ": 6, "SCHED_SOFTIRQ": 7, "HRTIMER_SOFTIRQ": 8, "RCU_SOFTIRQ": 9,
@@ -375,7 +375,7 @@ _DYNAMIC = {
     "__get_rel_dynamic_array": "array", "__get_dynamic_array_len": "length", "__get_rel_dynamic_array_len": "length",
     "__get_bitmask": "bits", "__get_rel_bitmask": "bits", "__get_cpumask": "cpus", "__get_rel_cpumask": "cpus",
     "__get_sockaddr": "array", "__get_rel_sockaddr": "array",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def _tokens(text: bytes) -> "list[tuple[str, bytes]]":
@@ -415,7 +415,7 @@ def narrow(type_: str) -> int:
 _NARROW = {
     "u8": 0xFF, "s8": 0xFF, "char": 0xFF, "u16": 0xFFFF, "s16": 0xFFFF, "short": 0xFFFF,
     "u32": 0xFFFFFFFF, "s32": 0xFFFFFFFF, "int": 0xFFFFFFFF,
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def _operation(operator: str, left: Node | None, right: Node) -> Node:

@@ -171,7 +171,7 @@ _FIELD_OF_COLUMN = {
 OPTIONAL_COLUMNS = (
     "addr", "weight", "data_src", "transaction", "phys_addr", "cgroup", "data_page_size", "code_page_size",
     "id", "stream_id", "regs_intr_at",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 _TRAILER = (
     SampleField.TID | SampleField.TIME | SampleField.ID | SampleField.STREAM_ID | SampleField.CPU

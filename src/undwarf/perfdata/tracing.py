@@ -21,7 +21,7 @@ _NAME = re.compile(rb"^(.*?)\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", re.DOTAL
 _STRINGS = (b"char", b"u8", b"s8")
 _SIZES = {b"u8": 1, b"s8": 1, b"u16": 2, b"s16": 2, b"u32": 4, b"s32": 4, b"u64": 8, b"s64": 8,
           b"char": 1, b"short": 2, b"int": 4, b"bool": 1, b"__u8": 1, b"__u16": 2, b"__u32": 4, b"__u64": 8,
-          b"__be16": 2, b"__be32": 4, b"size_t": 8, b"loff_t": 8, b"pid_t": 4}  # fmt: skip
+          b"__be16": 2, b"__be32": 4, b"size_t": 8, b"loff_t": 8, b"pid_t": 4}  # fmt: skip  # a table
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ MMAP = 1
 """A mapping's kind in the side band."""
 USER = 2
 READ, WRITE, EXEC = 1, 2, 4
-_COLUMNS = (
-    "kind", "misc", "time", "position", "pid", "tid", "first", "second", "third", "fourth", "name", "identity"
-)  # fmt: skip
+_COLUMNS = ("kind", "misc", "time", "position", "pid", "tid", "first", "second", "third", "fourth", "name", "identity")
 
 
 class AddedRows:

@@ -11,12 +11,12 @@ _LETTERS = {
     "a": "&", "b": "|", "c": "^", "d": "$", "e": "=", "g": ">", "h": "#", "i": ".", "l": "<", "m": "-", "n": "!",
     "p": "+", "q": "'", "r": "\\", "s": "/", "t": "*", "u": "_", "v": "%", "z": "z",
     "L": "(", "R": ")", "M": "[", "N": "]", "C": ":", "Z": "Z",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _CODE = re.compile(r"z(?P<hex>[0-9][0-9a-f]*)U|(?P<boxes>Z[0-9]+H)|(?P<tuple>Z[0-9]+T)|(?P<letter>[zZ].?)")
 _KINDS = (
     "info", "closure", "con_info", "con_entry", "static_info", "static_closure", "entry", "slow", "fast", "ret",
     "ret_info", "alt", "dflt", "srt", "bytes", "btm", "str", "cc", "ccs", "closure_tbl", "info_itable",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _SYMBOL = re.compile(
     r"(?:(?P<package>[a-zA-Z][A-Za-z0-9]*?)_)?(?P<module>[A-Z][A-Za-z0-9]*|ZCMain)_(?P<name>[A-Za-z0-9][A-Za-z0-9_]*?)"
     rf"_(?P<kind>{'|'.join(sorted(_KINDS, key=len, reverse=True))})\Z"

@@ -29,7 +29,7 @@ from undwarf.tables.rule_set import RuleSet
 __all__ = [
     "FRAME_POINTERS", "MODULES", "NAMES", "UNWIND_NAMES", "UNWIND_ORDER", "Provider", "Request", "Source",
     "parse_order", "providers", "require_supported",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 FRAME_POINTERS = "fp"
 """In an order of sources: where no rule is left, the walk steps by the frame pointer. Tables do not use it."""

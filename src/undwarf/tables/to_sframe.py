@@ -28,7 +28,7 @@ from undwarf.tables.rule_kinds import (
     IS_CFA,
     REGISTER,
     UNDEFINED,
-)  # fmt: skip
+)
 from undwarf.tables.sframe.header import (
     ABIS,
     AMD64,

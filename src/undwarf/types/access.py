@@ -94,11 +94,11 @@ def packed(one: Access) -> tuple[object, ...]:
         where = (
             operand.base, operand.index, operand.scale, operand.displacement, operand.segment, operand.size,
             operand.access, operand.implicit, operand.element,
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
     return (
         one.address, one.insn, one.access, one.type, one.offset, one.field, one.size, one.how, one.candidates,
         one.reason, VOID, one.type_size, one.layout, where,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
 
 
 def unpacked(plain: Any) -> Access:
@@ -110,5 +110,5 @@ def unpacked(plain: Any) -> Access:
         operand = Memory(
             base, index, scale, displacement, segment=segment, size=size, access=direction, implicit=implicit,
             element=element,
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
     return Access(*(*fields, operand))

@@ -174,7 +174,7 @@ def encode(answers: Mapping[int, Answer], key: bytes) -> bytes:
             text(access.access), text(access.type), -1 if access.offset is None else access.offset, text(access.field),
             access.size, text(access.how), text(access.reason), access.type_size,
             access.layout,
-        ]  # fmt: skip
+        ]  # fmt: skip  # a table
         if operand is not None:
             row += [operand.base, operand.index, operand.scale, operand.displacement, text(operand.segment)]
             row += [operand.size, text(operand.access), operand.implicit, operand.element]
@@ -218,7 +218,7 @@ def _answer(row: list[int], texts: list[str]) -> Answer:
     (
         _address, flags, address, insn, access, of, offset, field, size, how, reason, type_size, layout,
         base, index, scale, displacement, segment, width, direction, implicit, element, has_operand,
-    ) = row[:_FIXED]  # fmt: skip
+    ) = row[:_FIXED]  # fmt: skip  # a table
     operand = None
     if has_operand:
         operand = Memory(

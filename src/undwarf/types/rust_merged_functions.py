@@ -61,9 +61,14 @@ def of_any(graph: TypeGraph, one: Access, made_for: Sequence[int]) -> Access:
         inner = graph.member_at(t, offset, one.size) if not any(part in name for part in names) else None
         if inner is not None and graph.is_aggregate(t):
             return replace(
-                one, type=name, offset=offset, field=inner.path, type_number=t, type_size=graph.size(t),
+                one,
+                type=name,
+                offset=offset,
+                field=inner.path,
+                type_number=t,
+                type_size=graph.size(t),
                 layout=graph.layout(t),
-            )  # fmt: skip
+            )
     return replace(
         one,
         type=None,

@@ -35,7 +35,7 @@ FIXED_FIELDS = cython.declare(cython.Py_ssize_t, 160)
 
 SAMPLE_COLUMNS = (
     "identifier", "ip", "pid", "tid", "time", "addr", "stream_id", "cpu", "period", "weight", "data_src", "phys_addr",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @cython.final
@@ -199,7 +199,7 @@ class Emitter:
     def rewrite(
         self, view: Any, position: int, samples: Any, register_words: Any, stacks: Any, stops: Any, selected: Any,
         skipped: Any, code_only: bool,
-    ) -> bool:  # fmt: skip
+    ) -> bool:  # fmt: skip  # rows of parameters
         """Copy the records in ``view`` (stream position ``position``) from ``at`` on, samples with their new chains
         and without user registers and stack; False if a record claims an impossible size.
 

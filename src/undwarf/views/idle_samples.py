@@ -15,7 +15,7 @@ FUNCTIONS = frozenset({
     "intel_idle_s2idle", "mwait_idle", "mwait_idle_with_hints", "native_safe_halt", "poll_idle",
     "pseries_dedicated_idle_sleep", "psci_cpu_suspend_enter", "psw_idle", "psw_idle_exit", "pv_native_safe_halt",
     "cpu_do_idle", "ppc64_runlatch_off", "snooze_loop",
-})  # fmt: skip
+})  # fmt: skip  # a table
 """Functions of the kernel in which a CPU waits for work (``kernel/sched/idle.c``, the drivers of ``drivers/idle`` and
 ``drivers/cpuidle``, and those that perf leaves out, ``symbol__is_idle`` in ``tools/perf/util/symbol.c``)."""
 

@@ -21,7 +21,7 @@ ENDS = (StopReason.NO_FILE, StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.U
 BINARY, DEBUG, COMMON, KERNEL, MODULE, MAP, DUMP, VDSO = (
     "binary", "debug file", "common debug file", "kernel symbols", "kernel module", "map of compiled code", "jitdump",
     "vdso",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """What can be missing. Without a debug file, lines and inlined functions have no names, and perhaps functions."""
 
 

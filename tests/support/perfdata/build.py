@@ -168,7 +168,7 @@ class Build:
     def mmap2(
         self, attr: Attr, name: bytes, pid=10, tid=10, start=0x400000, length=0x1000, pgoff=0,
         where=(8, 1, 77, 3), prot=5, build_id: bytes | None = None, misc=2, **trailer: int,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:  # fmt: skip  # rows of parameters
         if build_id is None:
             identity = self.pack("IIQQ", *where)
         else:

@@ -57,4 +57,4 @@ VALUES = {
     "branches": ((1, 2, 0x1234_5), (3, 4, 2)), "hw_idx": 7, "counters": (8, 9), "regs": tuple(range(20)),
     "stack": bytes(512), "dyn": 100, "weight": 0xDEADBEEF, "data_src": 0x1234567890, "transaction": 0x77,
     "intr": (21, 22, 23), "phys": 0x9000, "cgroup": 0xC6, "data_page": 4096, "code_page": 8192, "aux": b"a" * 16,
-}  # fmt: skip
+}  # fmt: skip  # a table

@@ -21,7 +21,7 @@ BUILD_ID = bytes(range(1, 21))
 
 
 CHANGING = ("type", "config", "sample_period", "freq", "sample_type", "read_format", "sample_id_all",
-            "sample_regs_user", "sample_stack_user", "sample_regs_intr", "branch_sample_type")  # fmt: skip
+            "sample_regs_user", "sample_stack_user", "sample_regs_intr", "branch_sample_type")  # fmt: skip  # a table
 """What an event's attribute says that a test may change."""
 
 

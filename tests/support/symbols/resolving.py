@@ -11,7 +11,7 @@ Identity = namedtuple("Identity", "build_id major minor inode generation", defau
 
 
 def store_of(*paths: "Path | str", **options: object) -> ImageStore:
-    finder = Finder(debug_dirs=(), buildid_dir="", **options)  # type: ignore[arg-type]
+    finder = Finder(debug_dirs=(), buildid_dir="", **options)
     store = ImageStore([str(path).encode() for path in paths], [Identity()], None, finder)
     for i in range(len(paths)):
         store.image((i, 0))

@@ -76,5 +76,5 @@ class SFrame:
         head = struct.pack(
             mark + "HBBBbbBIIIII", 0xDEE2, self.version, self.flags, self.abi, self.fixed_fp, fixed_ra,
             len(self.more), len(self.functions), count, len(rows), 0, len(entries),
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
         return head + self.more + entries + rows

@@ -1,4 +1,4 @@
-"""Programs of which only BTF is there, and what is told of them."""
+"""Programs with BTF and without DWARF, and the types that are found in them."""
 
 import shutil
 import subprocess
@@ -52,7 +52,7 @@ def accesses(program: Path, function: str) -> list[Access]:
 
 def accesses_of(resolver: Resolver, function: str) -> list[Access]:
     """The same of a resolver that may have been asked before."""
-    symbols = resolver.source.symbols  # type: ignore[attr-defined]
+    symbols = resolver.source.symbols
     low = next(address for address, name in symbols.functions.items() if name == function)
     flow = resolver.flow_at(low)
     assert flow is not None

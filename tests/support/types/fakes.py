@@ -1,4 +1,4 @@
-"""A source of types made by hand, and machine code made by the assembler."""
+"""A source of types made by hand, and machine code from the assembler."""
 
 import shutil
 import subprocess

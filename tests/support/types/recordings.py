@@ -41,11 +41,14 @@ def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]], p
             start = BASE + segment.address - segment.offset
             records.append(
                 b.mmap2(
-                    attr, str(binary).encode(), start=start + segment.offset // 4096 * 4096,
+                    attr,
+                    str(binary).encode(),
+                    start=start + segment.offset // 4096 * 4096,
                     length=(segment.offset % 4096 + segment.file_size + 4095) // 4096 * 4096,
-                    pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id),
+                    pgoff=segment.offset // 4096 * 4096,
+                    build_id=bytes(elf.build_id),
                 )
-            )  # fmt: skip
+            )
     time = 1000
     for address, cpu, count in samples:
         for _ in range(count):
@@ -60,16 +63,22 @@ def recording(folder: Path, binary: Path, samples: list[tuple[int, int, int]], p
 
 def place(binary: Path, function: str, t: str, member: str, access: str) -> int:
     """The address of the first instruction of a function that touches a member."""
-    for one in answers(binary, function):
+    found = answers(binary, function)
+    for one in found:
         if one["type"] == t and one["field"] == member and set(access) <= set(one["access"]):
             return int(one["address"], 16)
+    assert any(one["type"] for one in found)
     pytest.skip("the compiler made something else of it")
 
 
 def memory_recording(
-    folder: Path, binary: Path, samples: list[dict[str, int]], attr: Attr = EXACT, second: Attr | None = None,
+    folder: Path,
+    binary: Path,
+    samples: list[dict[str, int]],
+    attr: Attr = EXACT,
+    second: Attr | None = None,
     line_size: int = 0,
-) -> Path:  # fmt: skip
+) -> Path:
     """A recording with these samples, whose ``ip`` is an address in the binary that each process has mapped; ``ident``
     says which event's they are, the second's if it is another one than the first's. The recorder says the size of the
     machine's cache lines if it is not 0.
@@ -86,7 +95,7 @@ def memory_recording(
                     attr, str(binary).encode(), pid=pid, tid=pid, start=start, length=0x10000,
                     pgoff=segment.offset // 4096 * 4096, build_id=bytes(elf.build_id), ident=7,
                 )
-            )  # fmt: skip
+            )  # fmt: skip  # rows of fields
     for time, one in enumerate(samples, 1000):
         values = {"pid": 10, "tid": 10, "time": time, "period": 1000, "ident": 7, "misc": 2 | 1 << 14, **one}
         values["ip"] += BASE

@@ -1,4 +1,4 @@
-"""What the data flow knows of the address of each memory operand, on code of a few instructions each."""
+"""The types that the data flow gives memory operands, on code of a few instructions."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -58,9 +58,7 @@ _CYCLES = re.compile(r"(cpu-)?cycles")
 OFF_CPU = "offcpu-time"
 """perf's name for time spent blocked."""
 _FIELDS = SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.CPU | SampleField.PERIOD
-_SIDE_BAND = (
-    pe.MMAP | pe.MMAP2 | pe.COMM | pe.COMM_EXEC | pe.TASK | pe.KSYMBOL | pe.BPF_EVENT | pe.BUILD_ID
-)  # fmt: skip
+_SIDE_BAND = pe.MMAP | pe.MMAP2 | pe.COMM | pe.COMM_EXEC | pe.TASK | pe.KSYMBOL | pe.BPF_EVENT | pe.BUILD_ID
 
 
 class Sampler:

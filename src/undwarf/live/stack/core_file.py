@@ -27,7 +27,7 @@ AT_ENTRY = 9
 AT_SYSINFO_EHDR = 33
 PACKED = {
     b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"\x04\x22\x4d\x18": "lz4", b"BZh": "bzip2"
-}  # fmt: skip
+}  # fmt: skip  # a table
 """How files begin that programs of these names made."""
 MAX_MAPPINGS = 1 << 20
 MAX_IMAGES = 10_000

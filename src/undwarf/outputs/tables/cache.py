@@ -29,7 +29,7 @@ def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None
             {"path": one.path, "build_id": one.build_id, "rows": one.rows, "rules": one.rules, "bytes": one.size,
              "used": one.used, "file": one.name}
             for one in entries
-        ]  # fmt: skip
+        ]  # fmt: skip  # rows of fields
         report: dict[str, object] = {"directory": options.directory, "limit": options.limit, "tables": tables}
         if answers is not None:
             report["types"] = {

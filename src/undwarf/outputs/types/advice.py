@@ -10,7 +10,7 @@ from undwarf.views.data.types import Counts, DataTypes
 __all__ = [
     "SHARING_TITLES", "SPREAD_TITLE", "clash_advice", "clash_parties", "clash_place", "inferred_text",
     "spread_advice", "spread_functions", "typed_text", "unread_text", "untyped_advice", "untyped_text",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 SHARING_TITLES = {
     True: "False sharing: cpus take cache lines from each other for different bytes",

@@ -26,9 +26,10 @@ def find_types(found: DataTypes, name: str, called: Callable[[], frozenset[str]]
     if rows:
         return rows
     raise UsageError(
-        f"no sample touches a type named {name!r}", _touched_types(found, name),
+        f"no sample touches a type named {name!r}",
+        _touched_types(found, name),
         "undwarf types lists what is touched; --binary ELF --type NAME draws what is not",
-    )  # fmt: skip
+    )
 
 
 def _touched_types(found: DataTypes, name: str) -> str:

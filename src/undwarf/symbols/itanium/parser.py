@@ -33,13 +33,15 @@ OPERATORS: dict[str, tuple[str, int]] = {
     "rs": (">>", 2), "sP": ("sizeof...", 1), "sZ": ("sizeof...", 1), "sc": ("static_cast", 2), "ss": ("<=>", 2),
     "st": ("sizeof ", 1), "sz": ("sizeof ", 1), "te": ("typeid ", 1), "ti": ("typeid ", 1), "tr": ("throw", 0),
     "tw": ("throw ", 1),
-}  # fmt: skip
+}  # fmt: skip  # a table
 _SPECIAL: dict[str, str] = {
     "TV": "vtable for ", "TT": "VTT for ", "TI": "typeinfo for ", "TS": "typeinfo name for ", "TF": "typeinfo fn for ",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _SPECIAL_OF_NAME: dict[str, str] = {
-    "TH": "TLS init function for ", "TW": "TLS wrapper function for ", "GV": "guard variable for ",
-}  # fmt: skip
+    "TH": "TLS init function for ",
+    "TW": "TLS wrapper function for ",
+    "GV": "guard variable for ",
+}
 
 
 BUILTIN: dict[str, str] = {
@@ -47,11 +49,11 @@ BUILTIN: dict[str, str] = {
     "h": "unsigned char", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "n": "__int128",
     "o": "unsigned __int128", "s": "short", "t": "unsigned short", "v": "void", "w": "wchar_t", "x": "long long",
     "y": "unsigned long long", "z": "...",
-}  # fmt: skip
+}  # fmt: skip  # a table
 LATER: dict[str, str] = {
     "a": "auto", "c": "decltype(auto)", "d": "decimal64", "e": "decimal128", "f": "decimal32", "h": "half",
     "i": "char32_t", "n": "decltype(nullptr)", "s": "char16_t", "u": "char8_t",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _STREAM = "<char, std::char_traits<char> >"
 _STRING = "std::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 STANDARD_NAMES: dict[str, tuple[str, str, str]] = {

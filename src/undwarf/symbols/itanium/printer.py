@@ -17,7 +17,7 @@ CHARACTERS_PER_STEP_LOG2 = cython.declare(cython.int, 6)
 """Copying this many characters, as a power of two, counts as visiting a node."""
 _LITERAL_SUFFIXES: dict[str, str] = {
     "int": "", "unsigned int": "u", "long": "l", "unsigned long": "ul", "long long": "ll", "unsigned long long": "ull",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _FLOATS = ("float", "double", "long double", "__float128")
 
 

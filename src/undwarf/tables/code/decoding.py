@@ -81,7 +81,7 @@ _UNSIGNED = {ConditionCode.A, ConditionCode.AE, ConditionCode.B, ConditionCode.B
 _SURPRISING = {
     Mnemonic.CMPXCHG, Mnemonic.CMPXCHG8B, Mnemonic.CMPXCHG16B, Mnemonic.XCHG, Mnemonic.XADD, Mnemonic.MULX,
     Mnemonic.MUL, Mnemonic.IMUL, Mnemonic.DIV, Mnemonic.IDIV,
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def _written(instruction: Any) -> list[int]:

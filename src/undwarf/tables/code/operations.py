@@ -78,7 +78,7 @@ RSP = 7
 _CHANGED = {
     KILL, MOVE, LOAD, POP, ADD, ADDRESS, CONSTANT, ALIGN, SUM, DIFFERENCE, OFFSETS, WORDS, EXCHANGE, LEAVE,
     ELEMENT, EXTEND,
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def changed(operations: Iterable[Operation]) -> set[int] | None:

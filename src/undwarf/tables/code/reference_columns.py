@@ -10,7 +10,7 @@ from undwarf.tables.address_ranges import ascending
 
 __all__ = [
     "between", "bound", "distinct", "has", "last_at", "of_kind", "relocated", "round_targets", "split_at", "within",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 _RELATIVE = cython.declare(cython.ulonglong, 8)
 _ABSOLUTE = cython.declare(cython.ulonglong, 1)
@@ -21,7 +21,7 @@ _ABSOLUTE = cython.declare(cython.ulonglong, 1)
     all_kinds="const unsigned char[::1]", all_from="const unsigned long long[::1]",
     all_to="const unsigned long long[::1]", to="unsigned long long[::1]", sources="unsigned long long[::1]",
     i=cython.Py_ssize_t, count=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def of_kind(kinds: Any, from_column: Any, to_column: Any, kind: cython.int) -> "tuple[memoryview, memoryview]":
     """(from Q, to Q) of the references of one kind."""
     all_kinds, all_from, all_to = kinds, from_column, to_column
@@ -41,7 +41,7 @@ def of_kind(kinds: Any, from_column: Any, to_column: Any, kind: cython.int) -> "
 @cython.locals(
     values="const unsigned long long[::1]", order="const unsigned int[::1]", found="unsigned long long[::1]",
     i=cython.Py_ssize_t, count=cython.Py_ssize_t, one=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def distinct(column: Any) -> Any:
     """The numbers (Q) of a column in ascending order, each once."""
     values = column
@@ -88,10 +88,13 @@ def _last(values: Any, value: cython.ulonglong) -> cython.Py_ssize_t:
 
 
 @cython.locals(
-    sources="const unsigned long long[::1]", targets="const unsigned long long[::1]",
-    starts="const unsigned long long[::1]", found="unsigned long long[::1]", i=cython.Py_ssize_t,
+    sources="const unsigned long long[::1]",
+    targets="const unsigned long long[::1]",
+    starts="const unsigned long long[::1]",
+    found="unsigned long long[::1]",
+    i=cython.Py_ssize_t,
     count=cython.Py_ssize_t,
-)  # fmt: skip
+)
 def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
     """The aligned targets (Q) of jumps with a start (Q, ascending) between the jump and its target."""
     sources, targets, starts = from_column, to_column, starts_column
@@ -110,7 +113,7 @@ def round_targets(from_column: Any, to_column: Any, starts_column: Any) -> Any:
     sorted_pairs="const unsigned long long[::1]", first="unsigned int[::1]", origin="unsigned int[::1]",
     i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, capacity=cython.Py_ssize_t, of=cython.Py_ssize_t,
     to=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     """(first I, from I): the ranges with jumps into other ranges: those into range ``i`` are ``from[first[i]:first[i +
     1]]``, ascending."""
@@ -146,7 +149,7 @@ def between(from_column: Any, to_column: Any, starts_column: Any, ends_column: A
     values="const unsigned long long[::1]", starts="const unsigned long long[::1]",
     ends="const unsigned long long[::1]", found="unsigned long long[::1]", i=cython.Py_ssize_t, at=cython.Py_ssize_t,
     count=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
     """The numbers (Q) of a column in one of some ascending ranges."""
     values, starts, ends = column, starts_column, ends_column
@@ -164,7 +167,7 @@ def within(column: Any, starts_column: Any, ends_column: Any) -> Any:
     values="const unsigned long long[::1]", ends="const unsigned long long[::1]", starts="unsigned long long[::1]",
     stops="unsigned long long[::1]", i=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t,
     end=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     """(starts Q, ends Q) of ranges from each number of an ascending column to the next one, or to the first of some
     ends (Q, ascending) after it. Those without an end are left out."""
@@ -192,7 +195,7 @@ def split_at(column: Any, ends_column: Any) -> "tuple[memoryview, memoryview]":
     places="unsigned long long[::1]", values="unsigned long long[::1]", order="const unsigned int[::1]",
     sorted_places="unsigned long long[::1]", sorted_values="unsigned long long[::1]", i=cython.Py_ssize_t,
     count=cython.Py_ssize_t, info=cython.ulonglong, symbol=cython.ulonglong, value=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]":
     """(address Q, value Q), by ascending address, of words that start-up code relocates, where the file alone
     determines the value.
@@ -230,7 +233,7 @@ def relocated(entries: Any, symbol_table: Any) -> "tuple[memoryview, memoryview]
     words="const unsigned long long[::1]", places="unsigned long long[::1]", numbers="unsigned int[::1]",
     order="const unsigned int[::1]", sorted_places="unsigned long long[::1]", sorted_numbers="unsigned int[::1]",
     i=cython.Py_ssize_t, count=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def bound(entries: Any) -> "tuple[memoryview, memoryview]":
     """(address Q, index of the entry I), by ascending address, of words that are bound to symbols."""
     words = entries

@@ -311,7 +311,7 @@ def read(data: memoryview, rules: RuleSet, key: Key) -> StoredTable | None:
     (
         mark, debug_mark, first, rows, blocks, data_size, count, rule_size, expressions, expression_size, id_size,
         path_size,
-    ) = _HEAD.unpack_from(body)  # fmt: skip
+    ) = _HEAD.unpack_from(body)  # fmt: skip  # rows of fields
     sizes = (header, 8 * blocks, data_size, rule_size, 4 * expressions, expression_size)
     if (
         mark != key.mark

@@ -95,10 +95,10 @@ class Layout:
 _B, _K = Base, Kind
 _OLD_BASES = (
     _B.UNDEFINED, _B.PREV_SP, _B.DX, _B.DI, _B.BP, _B.SP, _B.R10, _B.R13, _B.BP_INDIRECT, _B.SP_INDIRECT,
-)  # fmt: skip
+)  # fmt: skip  # a table
 _NEW_BASES = (
     _B.UNDEFINED, _B.AX, _B.DX, _B.SP, _B.BP, _B.DI, _B.R10, _B.R13, _B.PREV_SP, _B.SP_INDIRECT, _B.BP_INDIRECT,
-)  # fmt: skip
+)  # fmt: skip  # a table
 _OLD_KINDS = (_K.CALL, _K.REGS, _K.PARTIAL)
 _NEW_KINDS = (_K.UNDEFINED, _K.END, _K.CALL, _K.REGS, _K.PARTIAL)
 

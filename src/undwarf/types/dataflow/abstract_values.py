@@ -25,6 +25,7 @@ numbers.
 
 from math import gcd
 
+from undwarf.types.dataflow.constants import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD, VIRTUAL
 from undwarf.types.layouts.array_offsets import holds_array
 from undwarf.types.layouts.resolve_offset import locate, one_of_two
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
@@ -50,7 +51,6 @@ __all__ = [
 
 _VOID, _UNION = Kind.VOID, Kind.UNION
 
-NUMBER, FRAME, OBJECT, ADDRESS, PERCPU, THREAD, POISON, VIRTUAL = range(8)
 ANY = 1 << 40
 """The symbol of what any load from a union gives, to which the data flow gives one of its own."""
 

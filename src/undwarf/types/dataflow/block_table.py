@@ -6,13 +6,12 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm.flow_control import BRANCH, CALL, INDIRECT_CALL, INDIRECT_JUMP, JUMP, NEXT, STOP
 from cython.cimports.undwarf.disasm.template_layout import ROW_FLAGS as FLAGS
-from cython.cimports.undwarf.disasm.template_layout import ROW_WORDS, ROW_WRITES
+from cython.cimports.undwarf.disasm.template_layout import ROW_WORDS, ROW_WRITES, TARGETED
 
 from undwarf.column import zeros
 from undwarf.disasm.listing_search import jumps_to
 
 # Bits of flows and of templates' flags, as in undwarf.disasm.
-TARGETED = cython.declare(cython.int, 16)
 PADDING = cython.declare(cython.longlong, 1)
 
 # How an instruction is left: to the next one, not at all, to its target, there or to the next one, as a list says.
@@ -79,7 +78,7 @@ class Blocks:
     @cython.locals(
         flows="const unsigned char[::1]", targets="const long long[::1]",
         k=cython.Py_ssize_t, count=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, way=cython.int,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _follow(self, ends: Any, switch: Any) -> None:
         """How each instruction is left; `number` marks where blocks begin."""
         listing = self.listing
@@ -126,7 +125,7 @@ class Blocks:
     @cython.locals(
         flows="const unsigned char[::1]", targets="const long long[::1]", templates="const unsigned int[::1]",
         rows="const long long[::1]", k=cython.Py_ssize_t, at=cython.Py_ssize_t, count=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _end(self, may_end: Any) -> None:
         """Calls that nothing follows, of those whose callee does not return elsewhere: something else leads to what is
         behind each call of it here, since compilers leave nothing out that nothing leads to."""
@@ -188,9 +187,12 @@ class Blocks:
 
     @cython.cfunc
     @cython.locals(
-        templates="const unsigned int[::1]", rows="const long long[::1]", k=cython.Py_ssize_t, size=cython.Py_ssize_t,
+        templates="const unsigned int[::1]",
+        rows="const long long[::1]",
+        k=cython.Py_ssize_t,
+        size=cython.Py_ssize_t,
         n=cython.Py_ssize_t,
-    )  # fmt: skip
+    )
     def _cut(self) -> None:
         """Number the blocks; `fills` of those that do nothing."""
         templates, rows = self.listing.templates, self.listing.table.rows
@@ -214,7 +216,7 @@ class Blocks:
     @cython.locals(
         k=cython.Py_ssize_t, n=cython.Py_ssize_t, size=cython.Py_ssize_t, total=cython.Py_ssize_t, at=cython.Py_ssize_t,
         way=cython.int, count=cython.Py_ssize_t, one=cython.Py_ssize_t, ints="int[::1]", filled="int[::1]",
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _connect(self, added: Any) -> None:
         """Fill the columns; ``added``: blocks that also go on to the next one."""
         size, count = self.way.shape[0], self.count
@@ -292,9 +294,12 @@ class Blocks:
 
     @cython.cfunc
     @cython.locals(
-        count=cython.Py_ssize_t, root=cython.Py_ssize_t, entered=cython.bint, at=cython.Py_ssize_t,
+        count=cython.Py_ssize_t,
+        root=cython.Py_ssize_t,
+        entered=cython.bint,
+        at=cython.Py_ssize_t,
         room="int[::1]",
-    )  # fmt: skip
+    )
     def _order(self) -> Any:
         """Blocks from the entry on, then those nothing leads to with what follows them, then loops nothing enters."""
         count = self.count
@@ -321,7 +326,7 @@ class Blocks:
     @cython.locals(
         room="int[::1]", count=cython.Py_ssize_t, depth=cython.Py_ssize_t, n=cython.Py_ssize_t, one=cython.Py_ssize_t,
         first=cython.Py_ssize_t, last=cython.Py_ssize_t, ints="int[::1]",
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _from(self, root: cython.Py_ssize_t, room: Any, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Put what a block leads to, and was not seen, behind the order so far; where that ends then."""
         count, ints = self.count, self.ints
@@ -408,7 +413,7 @@ class Blocks:
         seen="unsigned char[::1]", room="int[::1]", n=cython.Py_ssize_t, at=cython.Py_ssize_t, i=cython.Py_ssize_t,
         depth=cython.Py_ssize_t, left=cython.Py_ssize_t, last=cython.Py_ssize_t, one=cython.Py_ssize_t,
         wanted=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def makers(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
         """The instructions that may have put into a register what it holds before another one, -1 for who enters; none
         where so many instructions or more are to be gone back over. ``lost`` is as for :meth:`maker_within`."""
@@ -443,7 +448,7 @@ class Blocks:
     @cython.locals(
         found="unsigned char[::1]", room="int[::1]", ordered="const int[::1]", kept="int[::1]", k=cython.Py_ssize_t,
         n=cython.Py_ssize_t, one=cython.Py_ssize_t, depth=cython.Py_ssize_t, size=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def leading_to(self, wanted: Any) -> Any:
         """(by block, whether it is one of some instructions' or leads to one, B; those in their order i; how many
         instructions they have)."""
@@ -486,7 +491,7 @@ class Blocks:
 @cython.locals(
     flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
     word=cython.Py_ssize_t, bit=cython.int, flow=cython.int, asks=cython.bint,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def _last_maker(
     flows: Any,
     templates: Any,

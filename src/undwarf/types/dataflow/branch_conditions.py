@@ -31,13 +31,12 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_WORDS,
     ROW_WRITES,
 )
+from cython.cimports.undwarf.types.dataflow.constants import LOWER_HALF
 
 from undwarf.column import zeros
 
 NEAR = cython.declare(cython.Py_ssize_t, 6)
 """Instructions before a branch in which the test is looked for that it depends on."""
-HALF = cython.declare(cython.int, 1 << 10)
-"""Added where only the lower half of the register was tested."""
 
 
 @cython.locals(
@@ -45,10 +44,11 @@ HALF = cython.declare(cython.int, 1 << 10)
     ints="const int[::1]", found="int[::1]", number=cython.Py_ssize_t, blocks=cython.Py_ssize_t, k=cython.Py_ssize_t,
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong, whole=cython.bint,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
-    """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and HALF
-    where only its lower half is; -1 for none. Then the instruction that compares it with that; -1 where it is 0.
+    """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and
+    LOWER_HALF where only its lower half is; -1 for none. Then the instruction that compares it with that; -1 where it
+    is 0.
 
     ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin;
     ``lost``: the registers that calls change, as bits.
@@ -78,7 +78,7 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
                     whole = rows[row + ROW_WIDTH] == 8
                     if not whole and action == TEST:
                         whole = _is_half(rows, _set_at(flows, templates, rows, left, lost, ints[number], k))
-                    found[2 * number] = 2 * left + way + (0 if whole else HALF)
+                    found[2 * number] = 2 * left + way + (0 if whole else LOWER_HALF)
                     if action == COMPARE:
                         found[2 * number + 1] = k
                 break
@@ -98,8 +98,10 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
 @cython.cfunc
 @cython.exceptval(-2)
 @cython.locals(
-    flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
-)  # fmt: skip
+    flows="const unsigned char[::1]",
+    templates="const unsigned int[::1]",
+    rows="const long long[::1]",
+)
 def _set_at(
     flows: Any,
     templates: Any,

@@ -5,6 +5,7 @@ from functools import cache
 
 from undwarf.disasm import Machine
 from undwarf.types.dataflow.abstract_values import ANYWHERE, OBJECT, value_of_type
+from undwarf.types.dataflow.constants import COUNTED, REGISTERS, UNTOUCHED
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.dataflow.value_interner import Values
 from undwarf.types.layouts.type_graph import Kind
@@ -12,16 +13,12 @@ from undwarf.types.sources.c_library import GIVEN_BACK, TAKEN, returned_number
 from undwarf.types.sources.parameter_registers import argument_registers, returned_in_memory, stack_arguments
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["REGISTERS", "Calls", "Returned"]
+__all__ = ["Calls", "Returned"]
 
-REGISTERS = 96
-"""Registers of a state of the data flow."""
 _ROOM = "*mut u8"
 """What Rust's allocators return, whatever is put there."""
 _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
 
-COUNTED, UNTOUCHED = -1, -2
-"""What is said of room in place of its bytes: as many as a register says; none is changed, and nobody keeps it."""
 _ROOMS = {".": UNTOUCHED, "r": UNTOUCHED, "n": COUNTED, "?": 0}
 """The same by what the C library's functions are said to do."""
 _BUILT_IN = frozenset(("memcpy", "memmove", "memset", "memcmp", "bcmp"))

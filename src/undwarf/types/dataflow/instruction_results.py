@@ -44,8 +44,19 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_WORDS,
     ROW_WRITES,
 )
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ALIGNED,
+    FRAME,
+    LARGEST,
+    LOW_WORD,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    SYMBOLS,
+    UNKNOWN,
+)
 
 from undwarf.column import zeros
 from undwarf.types.dataflow.memory_accesses import Memory
@@ -56,17 +67,8 @@ NEAR = cython.declare(cython.Py_ssize_t, 4)
 """Instructions before one that are looked at for what made its operand."""
 SOON = cython.declare(cython.Py_ssize_t, 6)
 """Instructions behind one that are looked at for what is done with an address it makes."""
-HALVES = cython.declare(cython.longlong, 1 << 44)
-"""As in undwarf.types.dataflow.value_arithmetic."""
-LARGEST = cython.declare(cython.longlong, 1 << 62)
-"""Offsets and steps at least this large say nothing."""
-HALF = cython.declare(cython.longlong, 1 << 31)
-"""As in undwarf.types.dataflow.value_arithmetic."""
 KEEPS_SIGN = cython.declare(cython.longlong, 4)
 """Of instructions that make a number wider with its sign, as in templates.py."""
-ALIGNED = cython.declare(cython.longlong, 1 << 24)
-"""How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
-both are counted from there on."""
 
 
 @cython.cfunc
@@ -94,7 +96,7 @@ class Results(Memory):
     @cython.locals(
         left=cython.int, right=cython.int, width=cython.longlong, m=cython.Py_ssize_t, register=cython.longlong,
         bits=cython.longlong, immediate=cython.longlong, size=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def result(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
         """The destination's new value; what else the instruction does is done to the state."""
         width = self.rows[row + ROW_WIDTH]
@@ -181,7 +183,7 @@ class Results(Memory):
         if size != 4 or not value or self.base_of(value) != NUMBER or not self.rows[row + ROW_FLAGS] & KEEPS_SIGN:
             return value
         offset = self.offset_of(value)
-        return self.moved(value, -2 * HALF) if HALF <= offset < 2 * HALF else value
+        return self.moved(value, -LOW_WORD) if LOW_WORD >> 1 <= offset < LOW_WORD else value
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -261,9 +263,9 @@ class Results(Memory):
         """A number that has a name, divided by a power of two, and multiplied by it again if that is the step: so much
         and half of it are three halves, as where a heap's parent is looked for."""
         symbol: cython.longlong = self.symbol_of(value)
-        if by <= 0 or by >= 16 or self.step_of(value) != 1 or self.offset_of(value) or not 0 < symbol < HALVES:
+        if by <= 0 or by >= 16 or self.step_of(value) != 1 or self.offset_of(value) or not 0 < symbol < SYMBOLS:
             return NOTHING
-        symbol += HALVES * by
+        symbol += SYMBOLS * by
         return self.values.intern(NUMBER, 0, step, symbol if step == 1 else -symbol, 0)
 
     @cython.cfunc
@@ -330,7 +332,7 @@ class Results(Memory):
     @cython.exceptval(-1)
     @cython.locals(
         at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, bit=cython.ulonglong, read=cython.ulonglong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _only_stores(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
         """Whether what an instruction puts into a register is only where some of the next ones store something else,
         until it is gone: as arguments are put where the stack ends."""
@@ -390,9 +392,14 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _masked(
-        self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, register: cython.longlong,
-        width: cython.longlong, mask: cython.longlong,
-    ) -> cython.int:  # fmt: skip
+        self,
+        k: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+        left: cython.int,
+        register: cython.longlong,
+        width: cython.longlong,
+        mask: cython.longlong,
+    ) -> cython.int:
         if register >= 0:
             return NOTHING
         if self.base_of(left) == FRAME and width == 8 and -4096 <= mask < 0 and not self.step_of(left):

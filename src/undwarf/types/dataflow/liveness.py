@@ -10,14 +10,12 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.disasm.flow_control import CALL, INDIRECT_CALL
 from cython.cimports.undwarf.disasm.template_layout import ROW_READS as READS
-from cython.cimports.undwarf.disasm.template_layout import ROW_WORDS
+from cython.cimports.undwarf.disasm.template_layout import ROW_WORDS, TARGETED
 from cython.cimports.undwarf.disasm.template_layout import ROW_WRITES as WRITES
-from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
+from cython.cimports.undwarf.types.sources.row_words import PLACE_HIGH, PLACE_LOW, PLACE_REGISTER, PLACE_WORDS
 
 from undwarf.column import zeros
 
-TARGETED = cython.declare(cython.int, 16)
-"""Bit of the column of flows, as in undwarf.disasm.listing."""
 ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
@@ -99,7 +97,7 @@ class Living:
         n=cython.Py_ssize_t, k=cython.Py_ssize_t, count=cython.Py_ssize_t, ints="const int[::1]",
         used="unsigned long long[::1]", kept="unsigned long long[::1]",
         calls="unsigned char[::1]", live=cython.ulonglong, gone=cython.ulonglong, again=cython.bint,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _look(self) -> cython.int:
         count = self.count
         ints = self.ints
@@ -154,7 +152,7 @@ class Living:
         offsets="const unsigned int[::1]", rows="const long long[::1]", calls="int[::1]",
         returned="unsigned long long[::1]", used=cython.Py_ssize_t, k=cython.Py_ssize_t, at=cython.Py_ssize_t,
         low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, register=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _add_said(self, offsets_of: Any, rows_of: Any) -> cython.int:
         """Add the registers that variables are said to be in behind a call, but for what that returns."""
         offsets, rows = offsets_of, rows_of

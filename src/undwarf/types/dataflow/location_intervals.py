@@ -4,7 +4,7 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.place_words import PLACE_HIGH, PLACE_LOW, PLACE_WORDS
+from cython.cimports.undwarf.types.sources.row_words import PLACE_HIGH, PLACE_LOW, PLACE_WORDS
 
 from undwarf.column import longer, zeros
 

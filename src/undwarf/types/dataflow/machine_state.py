@@ -4,20 +4,15 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import NUMBER
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
+from cython.cimports.undwarf.types.dataflow.constants import NOTHING, NUMBER, REGISTERS, SYMBOLS
 
 from undwarf.column import longer, zeros
 from undwarf.types.dataflow.value_arithmetic import Sums
 from undwarf.types.dataflow.value_interner import Values
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
 FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
 """Slots of which those that a store writes over are found quicker by looking at all of them."""
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
-HALVES = cython.declare(cython.longlong, 1 << 44)
-"""As in undwarf.types.dataflow.value_arithmetic."""
 
 
 @cython.cfunc
@@ -25,7 +20,7 @@ HALVES = cython.declare(cython.longlong, 1 << 44)
 @cython.exceptval(check=False)
 def named_by(symbol: cython.longlong) -> cython.longlong:
     """The symbol of the number that was divided, of what that gave; of others their own."""
-    return (symbol if symbol > 0 else -symbol) & (HALVES - 1) if symbol >= HALVES or symbol <= -HALVES else symbol
+    return (symbol if symbol > 0 else -symbol) & (SYMBOLS - 1) if symbol >= SYMBOLS or symbol <= -SYMBOLS else symbol
 
 
 @cython.cclass
@@ -133,7 +128,7 @@ class State(Sums):
         """The place in the state of a stack slot of 4 or 8 bytes; -1 where there is none."""
         key: cython.longlong = 2 * offset + (1 if size == 8 else 0)
         mask: cython.ulonglong = len(self.slot_index) - 1
-        at: cython.ulonglong = (cython.cast(cython.ulonglong, key) * MULTIPLIER) >> 40 & mask
+        at: cython.ulonglong = (cython.cast(cython.ulonglong, key) * GOLDEN_RATIO) >> 40 & mask
         number: cython.Py_ssize_t
         while self.slot_index[at]:
             number = self.slot_index[at] - 1
@@ -160,7 +155,7 @@ class State(Sums):
         number: cython.Py_ssize_t
         at: cython.ulonglong
         for number in range(self.slots):
-            at = (cython.cast(cython.ulonglong, self.slot_key[number]) * MULTIPLIER) >> 40 & (size - 1)
+            at = (cython.cast(cython.ulonglong, self.slot_key[number]) * GOLDEN_RATIO) >> 40 & (size - 1)
             while self.slot_index[at]:
                 at = (at + 1) & (size - 1)
             self.slot_index[at] = number + 1

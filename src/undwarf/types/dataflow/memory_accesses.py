@@ -23,11 +23,22 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_RIGHT,
     ROW_RULE,
 )
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD, VIRTUAL
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
-from cython.cimports.undwarf.types.dataflow.place_words import (
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ANYWHERE,
+    FRAME,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    PERCPU,
+    POISON,
+    THREAD,
+    UNKNOWN,
+    VIRTUAL,
+)
+from cython.cimports.undwarf.types.sources.row_words import (
     PLACE_KIND,
-    PLACE_MEMORY,
     PLACE_OFFSET,
     PLACE_PIECE,
     PLACE_PIECE_SIZE,
@@ -35,6 +46,7 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_TYPE,
     PLACE_WORDS,
 )
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.types.dataflow.stack_frame import StackFrame
 from undwarf.types.dataflow.value_interner import Own, Values
@@ -143,9 +155,12 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _sum(
-        self, m: cython.Py_ssize_t, base_register: cython.longlong, index_register: cython.longlong,
+        self,
+        m: cython.Py_ssize_t,
+        base_register: cython.longlong,
+        index_register: cython.longlong,
         displacement: cython.longlong,
-    ) -> cython.int:  # fmt: skip
+    ) -> cython.int:
         base: cython.int = self.state[base_register] if base_register >= 0 else NULL
         if base == ANYWHERE:
             base = NOTHING
@@ -155,9 +170,12 @@ class Memory(StackFrame):
                 if self._counted(base) and self._is_data(displacement + self.offset_of(base)):
                     # table-8(%rax) where %rax was added to before: less than the address.
                     return self.values.intern(
-                        ADDRESS, displacement + self.offset_of(base), self.step_of(base), self.symbol_of(base),
+                        ADDRESS,
                         displacement + self.offset_of(base),
-                    )  # fmt: skip
+                        self.step_of(base),
+                        self.symbol_of(base),
+                        displacement + self.offset_of(base),
+                    )
                 if self._is_data(displacement):
                     # table(%rax): the displacement is the address.
                     return self._from(displacement, base if base else UNKNOWN)
@@ -225,7 +243,7 @@ class Memory(StackFrame):
             place = self.frames.items[i]
             row = place * PLACE_WORDS
             if (
-                self.frame[row + PLACE_KIND] == PLACE_MEMORY
+                self.frame[row + PLACE_KIND] == PlaceKind.MEMORY
                 and self.frame[row + PLACE_REGISTER] == self.operands[m + OPERAND_BASE]
             ):
                 offset = self.displacement(k, m) + more - self.frame[row + PLACE_OFFSET]

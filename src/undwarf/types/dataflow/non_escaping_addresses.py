@@ -43,14 +43,12 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_WIDTH,
     ROW_WORDS,
     ROW_WRITES,
+    TARGETED,
 )
+from cython.cimports.undwarf.types.dataflow.constants import UNTOUCHED
 
 MOST = cython.declare(cython.Py_ssize_t, 256)
 """Instructions that are looked at for one address."""
-TARGETED = cython.declare(cython.int, 16)
-"""Bit of the column of flows, as in undwarf.disasm.listing."""
-UNTOUCHED = cython.declare(cython.longlong, -2)
-"""As in undwarf.types.dataflow.call_effects."""
 
 
 @cython.final

@@ -4,10 +4,17 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
-from cython.cimports.undwarf.types.dataflow.place_words import (
-    PLACE_IN_REGISTER,
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ANYWHERE,
+    FRAME,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    REGISTERS,
+)
+from cython.cimports.undwarf.types.sources.row_words import (
     PLACE_KIND,
     PLACE_PIECE,
     PLACE_PIECE_SIZE,
@@ -15,6 +22,7 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_TYPE,
     PLACE_WORDS,
 )
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import zeros
 from undwarf.types.dataflow.location_intervals import Segments
@@ -24,8 +32,6 @@ from undwarf.types.dataflow.value_interner import Own, Values
 UNASKED = cython.declare(cython.int, -1)
 """Of a variable, until what it says is asked for."""
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
 IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 
@@ -79,7 +85,7 @@ class RegisterVariables(State):
         register: cython.longlong = self.seeds.places[row + PLACE_REGISTER]
         if not 0 <= register < REGISTERS:
             return NOTHING
-        if self.seeds.places[row + PLACE_KIND] != PLACE_IN_REGISTER:
+        if self.seeds.places[row + PLACE_KIND] != PlaceKind.REGISTER:
             return cython.cast(cython.int, self.questions.seed(place))
         return self.held(
             self.seeds.places[row + PLACE_TYPE],

@@ -18,8 +18,16 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_RIGHT,
     ROW_WORDS,
 )
-from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ANYWHERE,
+    FRAME,
+    LOWER_HALF,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    REGISTERS,
+)
 
 from undwarf.column import copied, longer, zeros
 from undwarf.types.dataflow.branch_conditions import number_behind
@@ -28,12 +36,8 @@ from undwarf.types.dataflow.non_escaping_addresses import LocalAddresses
 from undwarf.types.dataflow.transfer import Effects
 from undwarf.types.dataflow.value_interner import Values
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
 WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
 """The lower half of a register, as bits."""
-HALF = cython.declare(cython.int, 1 << 10)
-"""Of a test of a register's lower half, as in undwarf.types.dataflow.branch_conditions."""
 AGAIN = cython.declare(cython.int, 2)
 """How often it is looked whether what the first turns of loops lost is known after all."""
 
@@ -131,7 +135,7 @@ class FixedPoint(Effects):
     @cython.locals(
         k=cython.Py_ssize_t, at=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, top=cython.longlong,
         register=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _set_top(self, begin: Any) -> None:
         """Look which registers may hold something: those that an instruction or a variable names."""
         top = max(self.stack_pointer, self.frame_pointer, self.questions.calls.highest, *self.parameters)
@@ -162,7 +166,7 @@ class FixedPoint(Effects):
     @cython.exceptval(-1)
     @cython.locals(
         register=cython.Py_ssize_t, value=cython.int, changed=cython.bint, i=cython.Py_ssize_t, copies=list,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
         """Join the state into what is known at a block's begin, where a register is 0, and what was copied from it or
         to it."""
@@ -296,9 +300,9 @@ class FixedPoint(Effects):
                 if rank[following] < 0 or queued[settled + following]:
                     continue
                 zero = self.numbers[2 * number]
-                half = zero >= HALF
+                half = zero >= LOWER_HALF
                 if half:
-                    zero -= HALF
+                    zero -= LOWER_HALF
                 compared = self.numbers[2 * number + 1]
                 self.turns = rank[following] <= at
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
@@ -380,7 +384,7 @@ class FixedPoint(Effects):
     @cython.locals(
         roots="const unsigned char[::1]", number=cython.Py_ssize_t, i=cython.Py_ssize_t, cell=cython.Py_ssize_t,
         at=cython.Py_ssize_t, following=cython.Py_ssize_t, cells=set,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _regain(self, roots_of: Any) -> list[int]:
         """Look what all ways know, as they are by now, to where a loop begins, of what one of its turns lost: those in
         which anything is known again. The first turn may come by something that only the later ones are there for, as
@@ -419,9 +423,12 @@ class FixedPoint(Effects):
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(
-        order="const int[::1]", roots="const unsigned char[::1]", i=cython.Py_ssize_t, k=cython.Py_ssize_t,
+        order="const int[::1]",
+        roots="const unsigned char[::1]",
+        i=cython.Py_ssize_t,
+        k=cython.Py_ssize_t,
         number=cython.Py_ssize_t,
-    )  # fmt: skip
+    )
     def _count_ways(self, order_of: Any, roots_of: Any) -> cython.int:
         """Count in how many ways blocks are come to, up to two."""
         order, roots = order_of, roots_of
@@ -542,7 +549,7 @@ class FixedPoint(Effects):
     @cython.locals(
         found=list, number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t,
         base=cython.longlong, value=cython.int, at=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def through_unions(self) -> Any:
         """All accesses through pointers that were loaded from unions: the pointer's symbol, the type that says what it
         may lead to, the instruction, the operand and how far behind the pointer."""
@@ -561,9 +568,14 @@ class FixedPoint(Effects):
                         value = self.state[base]
                         if self.base_of(value) == OBJECT and self.symbol_of(value) and not self.step_of(value):
                             found.append(
-                                (self.symbol_of(value), self.type_of(value), k, at,
-                                 self.offset_of(value) + self.displacement(k, m))
-                            )  # fmt: skip
+                                (
+                                    self.symbol_of(value),
+                                    self.type_of(value),
+                                    k,
+                                    at,
+                                    self.offset_of(value) + self.displacement(k, m),
+                                )
+                            )
                     m += OPERAND_WORDS
                 self.apply(k)
         return found
@@ -571,7 +583,7 @@ class FixedPoint(Effects):
     @cython.locals(
         number=cython.Py_ssize_t, k=cython.Py_ssize_t, m=cython.Py_ssize_t, row=cython.Py_ssize_t, value=cython.int,
         size=cython.longlong, whole=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def crossing(self, most: cython.longlong) -> set[int]:
         """The types of which an object is left by an access of so many bytes at most that would be in two of them, if
         they were in a row."""

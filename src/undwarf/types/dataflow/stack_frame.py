@@ -4,12 +4,9 @@
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import FRAME, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
-from cython.cimports.undwarf.types.dataflow.place_words import (
-    PLACE_CFA,
+from cython.cimports.undwarf.types.dataflow.constants import FRAME, NOTHING, OBJECT, REGISTERS
+from cython.cimports.undwarf.types.sources.row_words import (
     PLACE_KIND,
-    PLACE_MEMORY,
     PLACE_OFFSET,
     PLACE_PIECE,
     PLACE_PIECE_SIZE,
@@ -18,14 +15,13 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
     PLACE_TYPE,
     PLACE_WORDS,
 )
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import longer, zeros
 from undwarf.types.dataflow.location_intervals import Segments
 from undwarf.types.dataflow.register_locations import RegisterVariables
 from undwarf.types.dataflow.value_interner import Values
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
 """How far a store through an address in the frame reaches where no variable says."""
 STAYED = cython.declare(cython.Py_ssize_t, 5)
@@ -75,7 +71,7 @@ class StackFrame(RegisterVariables):
         """Whether the place of any variable is counted from a register."""
         for place in range(len(self.frame) // PLACE_WORDS):
             row = place * PLACE_WORDS
-            if self.frame[row + PLACE_KIND] == PLACE_MEMORY and self.frame[row + PLACE_REGISTER] == register:
+            if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY and self.frame[row + PLACE_REGISTER] == register:
                 return True
         return False
 
@@ -104,7 +100,7 @@ class StackFrame(RegisterVariables):
             place = self.frames.items[i]
             row = place * PLACE_WORDS
             begin = self.frame[row + PLACE_OFFSET]
-            if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+            if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY:
                 register = self.frame[row + PLACE_REGISTER]
                 if not 0 <= register < REGISTERS:
                     continue
@@ -158,7 +154,7 @@ class StackFrame(RegisterVariables):
         row: cython.Py_ssize_t = place * PLACE_WORDS
         begin: cython.longlong = self.frame[row + PLACE_OFFSET]
         register: cython.longlong
-        if self.frame[row + PLACE_KIND] == PLACE_MEMORY:
+        if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY:
             register = self.frame[row + PLACE_REGISTER]
             if register == self.stack_pointer:
                 begin += top
@@ -166,7 +162,7 @@ class StackFrame(RegisterVariables):
                 begin += bottom
             else:
                 return -1
-        elif self.frame[row + PLACE_KIND] != PLACE_CFA:
+        elif self.frame[row + PLACE_KIND] != PlaceKind.CFA:
             return -1
         return offset - begin if begin <= offset < begin + self.size_of(place) else -1
 
@@ -175,7 +171,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         count=cython.Py_ssize_t, e=cython.Py_ssize_t, place=cython.Py_ssize_t, offset=cython.longlong,
         within=cython.longlong, latest=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _find_holders(self, top: cython.longlong, bottom: cython.longlong) -> cython.int:
         """See to it that it is known which variables hold the addresses that escaped, wherever these are valid."""
         count = len(self.escaped)
@@ -220,7 +216,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         i=cython.Py_ssize_t, at=cython.Py_ssize_t, end=cython.longlong, low=cython.longlong, high=cython.longlong,
         run=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _end_at(self, segment: cython.Py_ssize_t, e: cython.Py_ssize_t) -> cython.longlong:
         """Where the object that an escaped address leads to ends in a segment, after :meth:`_find_holders`: the one
         that is valid there; else where what others take to be there does, or at most, as its scope has ended or not
@@ -288,7 +284,7 @@ class StackFrame(RegisterVariables):
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     @cython.locals(
         i=cython.Py_ssize_t, place=cython.Py_ssize_t, begin=cython.longlong, best=cython.longlong, end=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _next_end(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.longlong:
         """Where the next variable behind an offset ends, of those that are valid at an instruction."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
@@ -298,7 +294,7 @@ class StackFrame(RegisterVariables):
         for i in range(self.frames.begin, self.frames.end):
             place = self.frames.items[i]
             begin = self.frame[place * PLACE_WORDS + PLACE_OFFSET]
-            if self.frame[place * PLACE_WORDS + PLACE_KIND] == PLACE_MEMORY:
+            if self.frame[place * PLACE_WORDS + PLACE_KIND] == PlaceKind.MEMORY:
                 if self.frame[place * PLACE_WORDS + PLACE_REGISTER] == self.stack_pointer:
                     begin += top
                 elif self.frame[place * PLACE_WORDS + PLACE_REGISTER] == self.frame_pointer:
@@ -335,7 +331,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         frame=cython.int, other=cython.int, step=cython.longlong, offset=cython.longlong,
         within=cython.longlong, top=cython.longlong, bottom=cython.longlong, place=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
         """What a pointer to a variable in the frame, or to an element of one, and a pointer to another object of its
         type have in common, as where room for few elements is in the frame and more are allocated; or to a place that
@@ -427,9 +423,13 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     def _extent_about(
-        self, k: cython.Py_ssize_t, offset: cython.longlong, size: cython.longlong, top: cython.longlong,
+        self,
+        k: cython.Py_ssize_t,
+        offset: cython.longlong,
+        size: cython.longlong,
+        top: cython.longlong,
         bottom: cython.longlong,
-    ) -> cython.longlong:  # fmt: skip
+    ) -> cython.longlong:
         """The same of what so many bytes at an offset are in: where they begin before a variable and end in it, nothing
         is there by itself, but an index leads into that."""
         end: cython.longlong = self._extent(k, offset, top, bottom)
@@ -503,7 +503,7 @@ class StackFrame(RegisterVariables):
     @cython.locals(
         at=cython.Py_ssize_t, k=cython.Py_ssize_t, e=cython.Py_ssize_t, i=cython.Py_ssize_t, offset=cython.longlong,
         begin=cython.longlong, end=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def stayed_too_long(self) -> cython.bint:
         """Whether an address that escaped later than a call was come to led to what stayed in the frame there."""
         if self.stayed_used > MOST_NOTED:

@@ -50,22 +50,27 @@ from cython.cimports.undwarf.disasm.template_layout import (
     ROW_WORDS,
     ROW_WRITES,
 )
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ALIGNED,
+    ANYWHERE,
+    COUNTED,
+    FRAME,
+    NOTHING,
+    NULL,
+    NUMBER,
+    OBJECT,
+    REGISTERS,
+    UNKNOWN,
+    UNTOUCHED,
+)
 
 from undwarf.column import zeros
 from undwarf.types.dataflow.instruction_results import Results
 from undwarf.types.dataflow.value_interner import Values
 
 # Of room that calls are given, as in undwarf.types.dataflow.call_effects.
-COUNTED = cython.declare(cython.longlong, -1)
-UNTOUCHED = cython.declare(cython.longlong, -2)
 
-REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
-ALIGNED = cython.declare(cython.longlong, 1 << 24)
-"""How far below a frame lies, for us, what a stack pointer leads to that was aligned: how far it is nobody knows, and
-both are counted from there on."""
 ROOM = cython.declare(cython.longlong, 1 << 26)
 """The same of what a stack pointer leads to that was moved by a number that nobody knows, to make room for an array."""
 
@@ -130,7 +135,7 @@ class Effects(Results):
     @cython.locals(
         row=cython.Py_ssize_t, m=cython.Py_ssize_t, action=cython.longlong, flow=cython.int, value=cython.int,
         other=cython.int, destination=cython.longlong, back=cython.longlong, half=cython.longlong, top=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _apply(self, k: cython.Py_ssize_t) -> cython.int:
         row = self.templates[k] * ROW_WORDS
         action = self.rows[row + ROW_ACTION]
@@ -192,7 +197,7 @@ class Effects(Results):
     @cython.exceptval(-1)
     @cython.locals(
         destination=cython.longlong, left=cython.longlong, m=cython.Py_ssize_t, value=cython.int, other=cython.int,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _move_words(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
         """Words of vector registers are copied, or loaded into the second one."""
         destination, left = self.rows[row + ROW_DESTINATION], self.rows[row + ROW_LEFT]
@@ -228,7 +233,7 @@ class Effects(Results):
     @cython.locals(
         m=cython.Py_ssize_t, end=cython.Py_ssize_t, left=cython.longlong, count=cython.int, where=cython.int,
         more=cython.int, base=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _repeat(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
         """Elements in a row are written, and read; what led to them leads behind them."""
         left = self.rows[row + ROW_LEFT]

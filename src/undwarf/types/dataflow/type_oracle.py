@@ -11,6 +11,8 @@ from functools import cached_property
 from math import gcd
 
 import cython
+from cython.cimports.undwarf.types.sources.row_words import PLACE_WORDS
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import absent, longer
 from undwarf.disasm.listing import Listing
@@ -31,7 +33,8 @@ from undwarf.types.dataflow.abstract_values import (
     with_link,
     with_variable,
 )
-from undwarf.types.dataflow.call_effects import REGISTERS, Calls
+from undwarf.types.dataflow.call_effects import Calls
+from undwarf.types.dataflow.constants import REGISTERS
 from undwarf.types.dataflow.declared_vs_tracked import Reconciler
 from undwarf.types.dataflow.global_lookup import Globals
 from undwarf.types.dataflow.program_context import Program
@@ -44,17 +47,12 @@ from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import Located
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.layouts.virtual_bases import is_method_table, virtual_base, virtual_base_behind
-from undwarf.types.sources.location_table import WORDS, behind_calls, sorted_places, table_of
+from undwarf.types.sources.location_table import behind_calls, sorted_places, table_of
 from undwarf.types.sources.parameter_registers import argument_registers, stack_arguments
-from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
+from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
 __all__ = ["Questions"]
 
-_REGISTER = cython.declare(cython.int, 1)
-_MEMORY = cython.declare(cython.int, 2)
-_CFA = cython.declare(cython.int, 3)
-"""Kinds of places, as in `type_source.py`."""
-_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 _ANY_INDEX = 1 << 60
 """A number that no index is, as larger ones are for us."""
 
@@ -131,8 +129,8 @@ class Questions:
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t, found=cython.ulonglong, one=cython.ulonglong)
     def _placing(self) -> int:
         rows, found, one = self.in_frame, 0, 1
-        for at in range(0, len(rows), _WORDS):
-            if rows[at + 2] == _MEMORY and 0 <= rows[at + 3] < 64:
+        for at in range(0, len(rows), PLACE_WORDS):
+            if rows[at + 2] == PlaceKind.MEMORY and 0 <= rows[at + 3] < 64:
                 found |= one << rows[at + 3]
         return found & ~(one << cython.cast(cython.int, self._machine.stack_pointer))
 
@@ -147,19 +145,19 @@ class Questions:
         ``stack``: what the stack pointer holds, which some are counted from."""
         rows, found = self.in_frame, []
         top = stack[4] if stack is not None and stack[0] == FRAME and not stack[2] else None
-        for at in range(0, len(rows), _WORDS):
-            if rows[at + 2] == _MEMORY and rows[at + 3] == self._machine.stack_pointer and top is not None:
+        for at in range(0, len(rows), PLACE_WORDS):
+            if rows[at + 2] == PlaceKind.MEMORY and rows[at + 3] == self._machine.stack_pointer and top is not None:
                 begins = rows[at + 4] + top == offset
             else:
-                begins = rows[at + 2] == _CFA and rows[at + 4] == offset
+                begins = rows[at + 2] == PlaceKind.CFA and rows[at + 4] == offset
             if begins:
-                found.append(self.frame_place(at // _WORDS))
+                found.append(self.frame_place(at // PLACE_WORDS))
         return found
 
     def frame_places_at(self, pc: int) -> list[Place]:
         """Variables in memory that have a place at an address of the function, the outermost scope's first."""
         rows, at = self.in_frame, pc - self._low
-        found = [n for n in range(len(rows) // _WORDS) if rows[_WORDS * n] <= at < rows[_WORDS * n + 1]]
+        found = [n for n in range(len(rows) // PLACE_WORDS) if rows[PLACE_WORDS * n] <= at < rows[PLACE_WORDS * n + 1]]
         return [self.frame_place(n) for n in found]
 
     # Answers in numbers of values --------------------------------------------------------------------------
@@ -181,7 +179,7 @@ class Questions:
 
     @staticmethod
     def _row(rows: "memoryview[int]", number: int) -> list[int]:
-        return rows[WORDS * number : WORDS * (number + 1)].tolist()
+        return rows[PLACE_WORDS * number : PLACE_WORDS * (number + 1)].tolist()
 
     def held(self, t: int, offset: int, size: int) -> int:
         """What a register holds when it holds bytes of a value of a type."""
@@ -189,7 +187,7 @@ class Questions:
 
     def frame_size(self, number: int) -> int:
         """Bytes of a variable in the frame."""
-        return self.graph.size(self.in_frame[WORDS * number + 7])
+        return self.graph.size(self.in_frame[PLACE_WORDS * number + 7])
 
     def shared(self, t: int, offset: int, step: int, value: Value) -> int:
         """A pointer to an offset of a variable of a type, or steps further, and another pointer as one to what both
@@ -207,14 +205,14 @@ class Questions:
     @cython.locals(
         rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong, t=cython.Py_ssize_t,
         within=cython.longlong, size=cython.longlong, best=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def pointed(self, k: int, offset: int) -> int:
         """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
         of the largest object that a variable leads to there. What optimizers took apart may still have parts in place.
         """
         graph, rows, at = self.graph, self._pointing, self._offsets[k]
         best, found = 0, 0
-        for n in range(0, len(rows), _WORDS):
+        for n in range(0, len(rows), PLACE_WORDS):
             if not rows[n] <= at < rows[n + 1] or not graph.is_pointer(rows[n + 7]):
                 continue
             t, within = graph.target(rows[n + 7]), offset - rows[n + 4]
@@ -225,12 +223,12 @@ class Questions:
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
         """What is loaded from an array in the frame."""
-        located = locate(self.graph, self.in_frame[WORDS * number + 7], step, offset, size)
+        located = locate(self.graph, self.in_frame[PLACE_WORDS * number + 7], step, offset, size)
         return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
 
     def frame_pointers(self, number: int, offset: int) -> int:
         """What is loaded from an offset of a variable in the frame, where that is one of a union's pointers."""
-        key = (self.in_frame[WORDS * number + 7], offset)
+        key = (self.in_frame[PLACE_WORDS * number + 7], offset)
         found = self._frame_pointers.get(key)
         if found is None:
             several = self.graph.pointers_at(*key, 8) if self.graph.is_aggregate(key[0]) else 0
@@ -255,8 +253,8 @@ class Questions:
     def anything(self) -> list[tuple[int, Value | None]]:
         """The registers of variables that are pointers to void when the function begins."""
         rows, found = self.in_registers, list[tuple[int, Value | None]]()
-        for at in range(0, len(rows), _WORDS):
-            if rows[at] <= 0 and rows[at + 2] == _REGISTER and not rows[at + 5] and not rows[at + 6]:
+        for at in range(0, len(rows), PLACE_WORDS):
+            if rows[at] <= 0 and rows[at + 2] == PlaceKind.REGISTER and not rows[at + 5] and not rows[at + 6]:
                 register, t = rows[at + 3], rows[at + 7]
                 if 0 <= register < REGISTERS and self.graph.is_void_pointer(t):
                     found.append((register, ANYWHERE))
@@ -270,9 +268,9 @@ class Questions:
             return []
         given = {offset for offset, _t in stack_arguments(self.graph, prototype.parameters, prototype.returns)}
         rows, found = self.in_frame, dict[int, set[int]]()
-        for at in range(0, len(rows) if given else 0, _WORDS):
-            counted = rows[at + 2] == _MEMORY and rows[at + 3] == self._machine.stack_pointer
-            if (not counted and rows[at + 2] != _CFA) or rows[at + 5] or rows[at + 6]:
+        for at in range(0, len(rows) if given else 0, PLACE_WORDS):
+            counted = rows[at + 2] == PlaceKind.MEMORY and rows[at + 3] == self._machine.stack_pointer
+            if (not counted and rows[at + 2] != PlaceKind.CFA) or rows[at + 5] or rows[at + 6]:
                 continue
             offset = rows[at + 4]
             if counted:
@@ -286,7 +284,7 @@ class Questions:
     def _begins_placed(self) -> bool:
         """Whether any variable has a place at the function's first instruction."""
         for rows in (self.in_registers, self.in_frame):
-            for at in range(0, len(rows), _WORDS):
+            for at in range(0, len(rows), PLACE_WORDS):
                 if rows[at] <= 0:
                     return True
         return False
@@ -496,7 +494,7 @@ class Questions:
         canonical, whole = graph.canonical(t), graph.size(t)
         if self._walked is None:
             rows = self.in_registers
-            told = [at for at in range(0, len(rows), WORDS) if rows[at + 2] == PlaceKind.VALUE and rows[at + 4]]
+            told = [at for at in range(0, len(rows), PLACE_WORDS) if rows[at + 2] == PlaceKind.VALUE and rows[at + 4]]
             moved = [(rows[at + 7], rows[at + 4]) for at in told if graph.is_pointer(rows[at + 7])]
             self._walked = {(graph.canonical(graph.target(t)), offset) for t, offset in moved}
         return (canonical, whole) in self._walked or (canonical, -whole) in self._walked
@@ -504,7 +502,7 @@ class Questions:
     @cython.locals(
         rows="const long long[::1]", seeds="const int[::1]", first="const int[::1]", later="const int[::1]",
         n=cython.Py_ssize_t, at=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def said_of(self, register: int, pc: int) -> list[Value]:
         """What the variables that are told by a register say it holds."""
         rows, seeds = self.in_registers, self.seeds
@@ -513,7 +511,7 @@ class Questions:
         found = []
         n = first[register] if 0 <= register < len(first) else -1
         while n >= 0:
-            if rows[_WORDS * n] <= at < rows[_WORDS * n + 1]:
+            if rows[PLACE_WORDS * n] <= at < rows[PLACE_WORDS * n + 1]:
                 if seeds[2 * n + 1] < 0:
                     self.seeds[2 * n + 1] = self._said(n)
                 value: Value | None = self.values.of(seeds[2 * n + 1])
@@ -526,15 +524,15 @@ class Questions:
     @cython.locals(
         rows="const long long[::1]", first="int[::1]", later="int[::1]",
         n=cython.Py_ssize_t, which=cython.longlong, highest=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _by_register(self) -> "tuple[memoryview[int], memoryview[int]]":
         """By register its first row in `in_registers`, by row the next of the same register; -1 for none."""
         rows, highest = self.in_registers, -1
         for n in range(len(self.seeds) // 2):
-            highest = max(highest, rows[_WORDS * n + 3])
+            highest = max(highest, rows[PLACE_WORDS * n + 3])
         first, later = absent("i", highest + 1), absent("i", len(self.seeds) // 2)
         for n in range(len(self.seeds) // 2 - 1, -1, -1):
-            which = rows[_WORDS * n + 3]
+            which = rows[PLACE_WORDS * n + 3]
             if which >= 0:
                 later[n] = first[which]
                 first[which] = n

@@ -8,8 +8,23 @@ What only types can answer - where a pointer's next element is, what two types h
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, VIRTUAL
-from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NOWHERE, NULL, UNKNOWN
+from cython.cimports.undwarf.types.dataflow.constants import (
+    ADDRESS,
+    ANYWHERE,
+    FRAME,
+    LARGEST,
+    LOW_WORD,
+    NOTHING,
+    NOWHERE,
+    NULL,
+    NUMBER,
+    OBJECT,
+    PERCPU,
+    POISON,
+    SYMBOLS,
+    UNKNOWN,
+    VIRTUAL,
+)
 
 from undwarf.types.dataflow.value_interner import Values
 
@@ -17,13 +32,6 @@ TO_VOID = cython.declare(cython.longlong, 1)
 """In place of the type of a number that is a pointer to void."""
 LOWEST = cython.declare(cython.longlong, 4096)
 """Below which, and above less than which, nothing is mapped."""
-HALVES = cython.declare(cython.longlong, 1 << 44)
-"""By which the exponent of the power of two that a number was divided by is multiplied in the symbol of what that gave,
-beside the number's own; less than zero where that is multiplied again, as by leaving out the low bits."""
-HALF = cython.declare(cython.longlong, 1 << 31)
-"""Numbers of four bytes from here on are below zero, if they have a sign."""
-LARGEST = cython.declare(cython.longlong, 1 << 62)
-"""Offsets and steps at least this large say nothing."""
 
 
 @cython.cfunc
@@ -60,7 +68,7 @@ def _product(a: cython.longlong, b: cython.longlong) -> cython.longlong:
 @cython.exceptval(check=False)
 def _is_one(a: cython.longlong, b: cython.longlong) -> cython.bint:
     """Whether two symbols are of one number, or of what it was divided by a power of two."""
-    return a == b or (a == -b and (a >= HALVES or b >= HALVES))
+    return a == b or (a == -b and (a >= SYMBOLS or b >= SYMBOLS))
 
 
 @cython.cclass
@@ -362,7 +370,7 @@ class Sums:
                 return self.values.intern(a, 0, step, 0, self.offset_of(left))
             first: cython.longlong = self.offset_of(left)
             other: cython.longlong = self.offset_of(right)
-            if a == NUMBER and HALF <= first < 2 * HALF and not HALF <= other < 2 * HALF:
+            if a == NUMBER and LOW_WORD >> 1 <= first < LOW_WORD and not LOW_WORD >> 1 <= other < LOW_WORD:
                 # Less than none, as an index is of which it is asked first whether there is one.
                 first = other
             return self.values.intern(a, self.type_of(left), step, 0, first)

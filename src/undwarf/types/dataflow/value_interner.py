@@ -7,16 +7,13 @@ A value is five numbers, which `undwarf.types.dataflow.abstract_values` explains
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.types.dataflow.bases import NUMBER, POISON
-from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
+from cython.cimports.undwarf.types.dataflow.constants import LARGEST, NOTHING, NOWHERE, NUMBER, POISON
 
 from undwarf.column import longer, zeros
 
 MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
 """Values that are told apart; past them all new ones are unknown."""
-LARGEST = cython.declare(cython.longlong, 1 << 62)
-"""Offsets and steps at least this large say nothing."""
-MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
 @cython.cclass
@@ -35,7 +32,7 @@ class Answers:
     @cython.exceptval(-2)
     def find(self, key: cython.ulonglong) -> cython.int:
         """The number of a key; -1 for none."""
-        at: cython.ulonglong = (key * MULTIPLIER) >> 32 & self.mask
+        at: cython.ulonglong = (key * GOLDEN_RATIO) >> 32 & self.mask
         while self.keys[at]:
             if self.keys[at] == key:
                 return cython.cast(cython.int, self.numbers[at])
@@ -46,7 +43,7 @@ class Answers:
     @cython.exceptval(-1)
     def put(self, key: cython.ulonglong, number: cython.int) -> cython.int:
         """Keep the number of a key that has none."""
-        at: cython.ulonglong = (key * MULTIPLIER) >> 32 & self.mask
+        at: cython.ulonglong = (key * GOLDEN_RATIO) >> 32 & self.mask
         while self.keys[at]:
             at = (at + 1) & self.mask
         self.keys[at] = key
@@ -122,10 +119,10 @@ class Values:
             if base == POISON:
                 return NOWHERE
             step, symbol, offset = 1, 0, 0
-        mixed: cython.ulonglong = cython.cast(cython.ulonglong, offset) * MULTIPLIER
+        mixed: cython.ulonglong = cython.cast(cython.ulonglong, offset) * GOLDEN_RATIO
         mixed = (mixed ^ (mixed >> 31) ^ cython.cast(cython.ulonglong, base)) + cython.cast(cython.ulonglong, t) * 31
-        mixed = (mixed + cython.cast(cython.ulonglong, symbol)) * MULTIPLIER + cython.cast(cython.ulonglong, step)
-        at: cython.ulonglong = ((mixed ^ (mixed >> 29)) * MULTIPLIER) >> 17 & self.mask
+        mixed = (mixed + cython.cast(cython.ulonglong, symbol)) * GOLDEN_RATIO + cython.cast(cython.ulonglong, step)
+        at: cython.ulonglong = ((mixed ^ (mixed >> 29)) * GOLDEN_RATIO) >> 17 & self.mask
         number: cython.int
         k: cython.Py_ssize_t
         while self.index[at]:

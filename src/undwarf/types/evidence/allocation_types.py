@@ -33,7 +33,7 @@ _SIZES = {
     "malloc": (RDI,), "calloc": (RDI, RSI), "aligned_alloc": (RSI,), "realloc": (RSI,),
     "_Znwm": (RDI,), "_Znam": (RDI,), "_ZnwmSt11align_val_t": (RDI,), "_ZnamSt11align_val_t": (RDI,),
     "_ZnwmRKSt9nothrow_t": (RDI,), "_ZnamRKSt9nothrow_t": (RDI,),
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Allocators of C and C++, and the registers that say how much (C11 7.22.3; C++17 21.6.2)."""
 _RUST = re.compile(r"__rust_alloc(_zeroed)?$|exchange_malloc")
 _OF_RUST = (RDI,)

@@ -118,8 +118,12 @@ def leads_on(tracker: Tracker, k: int, number: int) -> bool:
 
 def _is_same(operand: Memory, other: Memory) -> bool:
     return (operand.base, operand.index, operand.scale, operand.displacement, operand.size) == (
-        other.base, other.index, other.scale, other.displacement, other.size,
-    )  # fmt: skip
+        other.base,
+        other.index,
+        other.scale,
+        other.displacement,
+        other.size,
+    )
 
 
 def _is_address(tracker: Tracker, k: int, register: int) -> bool:

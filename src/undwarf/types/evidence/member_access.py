@@ -453,8 +453,11 @@ def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> b
     for at in range(max(0, k - _NEAR), min(k + _NEAR, len(instructions))):
         for one in instructions[at].memory:
             if (one.base, one.index, one.scale, one.displacement) == (
-                operand.base, operand.index, operand.scale, displacement,
-            ):  # fmt: skip
+                operand.base,
+                operand.index,
+                operand.scale,
+                displacement,
+            ):
                 return True
     return False
 

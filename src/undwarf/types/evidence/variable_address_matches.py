@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
-from undwarf.types.dataflow.call_effects import REGISTERS
+from undwarf.types.dataflow.constants import REGISTERS
 from undwarf.types.dataflow.function_dataflow import Named, Tracker
 from undwarf.types.evidence.pointer_use_scan import expected
 from undwarf.types.evidence.reaching_definitions import makers

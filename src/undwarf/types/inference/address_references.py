@@ -77,7 +77,7 @@ class Mentions:
     @cython.locals(
         words="const unsigned long long[::1]", starts="const unsigned long long[::1]",
         lowest=cython.ulonglong, highest=cython.ulonglong, value=cython.ulonglong, k=cython.Py_ssize_t,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def _find_stored(self, words: "memoryview[int]", address: int, found: dict[int, list[int]]) -> None:
         """Adds where functions' addresses are among the words of data at an address."""
         starts = self._starts

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
+from undwarf.types.dataflow.constants import ALIGNED
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import scalar_at
 from undwarf.types.inference.stack_slot_liveranges import FrameAccess
@@ -22,8 +23,6 @@ _SMALL = (2, 4)
 _UNION = Kind.UNION
 _RETURN_ADDRESS = -8
 """Where a function's own frame ends."""
-_ALIGNED = 1 << 24
-"""How far below the frame, as `transfer.py` counts, what lies behind a stack pointer that was aligned begins."""
 _MOST_WORDS = 512
 """Copies from and to the frame of one function that are remembered."""
 _LARGE = 4096
@@ -183,7 +182,7 @@ class FrameUses:
         top = self.tracker.register(MACHINE.stack_pointer)
         if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
             # What would begin below the stack pointer is less than a whole: somewhere in its middle is what is there.
-            end = -_ALIGNED if top[4] < -_ALIGNED else _RETURN_ADDRESS
+            end = -ALIGNED if top[4] < -ALIGNED else _RETURN_ADDRESS
             if not top[4] - zone <= offset <= end - self.graph.size(t):
                 return
         self.objects.setdefault(offset, []).append(t)

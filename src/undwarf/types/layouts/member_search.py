@@ -81,9 +81,7 @@ class Shape:
     @cython.cfunc
     @cython.returns(cython.Py_ssize_t)
     @cython.exceptval(check=False)
-    @cython.locals(
-        offset=cython.longlong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
-    )  # fmt: skip
+    @cython.locals(offset=cython.longlong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t)
     def first_at(self, offset: int) -> int:
         """Of members in a row the one that may hold an offset; that behind the last for none."""
         low = 0

@@ -51,12 +51,12 @@ _WRAPPERS = (
 
 
 # Kinds as numbers of C, as in `type_records.py`.
-_VOID = cython.declare(cython.int, 0)
-_POINTER = cython.declare(cython.int, 5)
-_REFERENCE = cython.declare(cython.int, 6)
-_ARRAY = cython.declare(cython.int, 7)
-_TYPEDEF = cython.declare(cython.int, 12)
-_FUNCTION = cython.declare(cython.int, 17)
+_VOID = cython.declare(cython.int, Kind.VOID)
+_POINTER = cython.declare(cython.int, Kind.POINTER)
+_REFERENCE = cython.declare(cython.int, Kind.REFERENCE)
+_ARRAY = cython.declare(cython.int, Kind.ARRAY)
+_TYPEDEF = cython.declare(cython.int, Kind.TYPEDEF)
+_FUNCTION = cython.declare(cython.int, Kind.FUNCTION)
 _STEPS = cython.declare(cython.int, 512)
 """Aggregates and arrays inside of a type that are looked at to find its arrays."""
 

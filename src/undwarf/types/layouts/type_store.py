@@ -34,9 +34,9 @@ _as_it_is = tuple.__new__
 
 # Kinds as numbers of C, as in `type_records.py`.
 _OTHER = Kind.OTHER
-_POINTER = cython.declare(cython.int, 5)
-_REFERENCE = cython.declare(cython.int, 6)
-_ARRAY = cython.declare(cython.int, 7)
+_POINTER = cython.declare(cython.int, Kind.POINTER)
+_REFERENCE = cython.declare(cython.int, Kind.REFERENCE)
+_ARRAY = cython.declare(cython.int, Kind.ARRAY)
 _AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AGGREGATES]))
 _SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
 

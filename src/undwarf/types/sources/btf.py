@@ -25,13 +25,13 @@ DECL_TAG, TYPE_TAG, ENUM64 = 17, 18, 19
 
 _THROUGH = {
     TYPEDEF: Kind.TYPEDEF, VOLATILE: Kind.VOLATILE, CONST: Kind.CONST, RESTRICT: Kind.RESTRICT, TYPE_TAG: Kind.TAG,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _KINDS = {
     **{number: (kind,) for number, kind in _THROUGH.items()},
     PTR: (Kind.POINTER,), STRUCT: (Kind.STRUCT,), UNION: (Kind.UNION,), INT: (Kind.INT, Kind.CHAR, Kind.BOOL),
     FLOAT: (Kind.FLOAT,), ARRAY: (Kind.ARRAY,), ENUM: (Kind.ENUM,), ENUM64: (Kind.ENUM,),
     FWD: (Kind.FORWARD, Kind.TAG), FUNC_PROTO: (Kind.FUNCTION,),
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Which kinds of ours a type may be of."""
 _SIGNED, _CHAR, _BOOL = 1, 2, 4
 MAX_NAME = 4096

@@ -72,9 +72,12 @@ def index_types(words: Any, limit: int) -> tuple[memoryview, memoryview, memoryv
 
 
 @cython.locals(
-    text="const unsigned int[::1]", what="const unsigned char[::1]", i=cython.Py_ssize_t, wanted=cython.uint,
+    text="const unsigned int[::1]",
+    what="const unsigned char[::1]",
+    i=cython.Py_ssize_t,
+    wanted=cython.uint,
     of=cython.uint,
-)  # fmt: skip
+)
 def find_named(names: Any, kinds: Any, place: int, kind: int) -> int:
     """The first type of a kind whose name is at a place; -1 for none."""
     text, what = names, kinds

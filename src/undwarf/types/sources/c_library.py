@@ -12,7 +12,7 @@ from undwarf.types.sources.parameter_registers import INTEGER_REGISTERS
 __all__ = [
     "CALLED_BACK", "ELEMENT_ARRAYS", "ELEMENT_SIZES", "GIVEN_BACK", "ONE_ELEMENT", "SIZED", "TAKEN",
     "library_function", "returned_number",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 CALLED_BACK = {
     "qsort": (3, (0, 0)),
@@ -37,7 +37,7 @@ _FIRST, _BOTH = ((0, 2),), ((0, 2), (1, 2))
 SIZED = {
     "memset": _FIRST, "memcpy": _BOTH, "memmove": _BOTH, "memcmp": _BOTH, "read": ((1, 2),), "write": ((1, 2),),
     "recv": ((1, 2),), "send": ((1, 2),), "fread": ((0, 1),), "fwrite": ((0, 1),),
-}  # fmt: skip
+}  # fmt: skip  # a table
 """By function, which parameters are pointers to anything, and which ones say of how many bytes (C11 7.21.8, 7.24;
 POSIX)."""
 
@@ -56,12 +56,15 @@ _FUNCTIONS: "dict[str, tuple[str | tuple[str, ...], tuple[int, ...]]]" = {
     "strerror": (_TEXT, ()), "fgets": (_TEXT, (0,)), "fputs": (_INT, (0,)), "puts": (_INT, (0,)),
     "printf": (_INT, (0,)), "fprintf": (_INT, (1,)), "sprintf": (_INT, (0, 1)), "snprintf": (_INT, (0, 2)),
     "sscanf": (_INT, (0, 1)), "fopen": ("", (0, 1)), "remove": (_INT, (0,)), "system": (_INT, (0,)),
-}  # fmt: skip
+}  # fmt: skip  # a table
 """By name: what is returned (numbers by their names, or text), and which parameters are text."""
 _NUMBERS: dict[str, tuple[str, int, int]] = {
-    "__errno_location": ("int", 4, 1), "__h_errno_location": ("int", 4, 1), "__ctype_b_loc": ("unsigned short", 2, 2),
-    "__ctype_tolower_loc": ("int", 4, 2), "__ctype_toupper_loc": ("int", 4, 2),
-}  # fmt: skip
+    "__errno_location": ("int", 4, 1),
+    "__h_errno_location": ("int", 4, 1),
+    "__ctype_b_loc": ("unsigned short", 2, 2),
+    "__ctype_tolower_loc": ("int", 4, 2),
+    "__ctype_toupper_loc": ("int", 4, 2),
+}
 """By what macros of the C library call: a number by name and bytes, and over how many pointers it is returned."""
 TAKEN = {
     "malloc": ".", "calloc": "..", "realloc": "?.", "free": "?", "aligned_alloc": "..", "exit": ".", "srand": ".",
@@ -74,7 +77,7 @@ TAKEN = {
     "fread": "?..?", "fwrite": "r..?", "fflush": "?", "perror": "r", "printf": "rrrrrr", "fprintf": "?rrrrr",
     "sprintf": "?rrrrr", "snprintf": "?rrrrr", "__printf_chk": "rrrrrr", "__fprintf_chk": "?rrrrr", "qsort": "?..?",
     "read": ".?.", "write": ".r.", "open": "r..", "close": ".", "time": "?",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """By function, what its parameters are, and that it takes no more: ``.`` is no address; nothing is changed behind
 ``r``, and no address of it is kept; behind ``n`` as many bytes are changed as the third one says; behind ``?`` as many
 as one likes (C11 7.21 to 7.24, 7.27; POSIX)."""

@@ -5,15 +5,12 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, ADDRX
+from cython.cimports.undwarf.types.sources.row_words import SCOPE_WORDS
 
 from undwarf.column import longer, zeros
 from undwarf.dwarf.die import Entry
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.location_expressions import Expressions
-
-SCOPE = cython.declare(cython.Py_ssize_t, 5)
-"""Numbers of a scope: its depth (0 the function), its first range and the one behind its last, how many places; of an
-inlined function the offset of its entry, else 0."""
 
 
 @cython.cclass
@@ -30,7 +27,7 @@ class CodeScopes:
         self._types = types
         self._space = entry.space
         self._unit = entry.unit
-        self._scopes = zeros("Q", SCOPE * 32)
+        self._scopes = zeros("Q", SCOPE_WORDS * 32)
         self._ranges = zeros("Q", 2 * 64)
         self._scope_total = self._range_total = 0
         self._expressions = expressions
@@ -53,7 +50,7 @@ class CodeScopes:
     ) -> int:
         """A further scope, by its entry's attributes, their classes and values; its code is that of the scope
         ``outer`` where it does not say."""
-        at = SCOPE * self._scope_total
+        at = SCOPE_WORDS * self._scope_total
         if at == self._scopes.shape[0]:
             self._scopes = longer(self._scopes, at, 2 * at)
         self._scopes[at] = depth
@@ -70,8 +67,8 @@ class CodeScopes:
                 if first < last:
                     self._range(first, last)
             elif outer >= 0:
-                self._scopes[at + 1] = self._scopes[SCOPE * outer + 1]
-                self._scopes[at + 2] = self._scopes[SCOPE * outer + 2]
+                self._scopes[at + 1] = self._scopes[SCOPE_WORDS * outer + 1]
+                self._scopes[at + 2] = self._scopes[SCOPE_WORDS * outer + 2]
                 self._scope_total += 1
                 return self._scope_total - 1
         self._scopes[at + 2] = self._range_total
@@ -103,13 +100,13 @@ class CodeScopes:
     @cython.locals(scope=cython.Py_ssize_t, low=cython.ulonglong, high=cython.ulonglong, k=cython.Py_ssize_t)
     def _within(self, scope: int, low: int, high: int) -> bool:
         """Whether one range of a scope holds all of another."""
-        for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
+        for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
             if self._ranges[2 * k] <= low and high <= self._ranges[2 * k + 1]:
                 return True
         return False
 
     def _depth_below(self, scope: int) -> int:
-        depth: int = self._scopes[SCOPE * scope]
+        depth: int = self._scopes[SCOPE_WORDS * scope]
         return -depth
 
     @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t)
@@ -117,7 +114,9 @@ class CodeScopes:
         """The types that functions return, void for none, that are inlined at an address, the innermost first; at last
         what the function itself returns."""
         at = pc
-        held = [k for k in range(self._scope_total) if self._scopes[SCOPE * k + 4] and self._within(k, at, at + 1)]
-        offsets = [self._scopes[SCOPE * k + 4] for k in sorted(held, key=self._depth_below)]
+        held = [
+            k for k in range(self._scope_total) if self._scopes[SCOPE_WORDS * k + 4] and self._within(k, at, at + 1)
+        ]
+        offsets = [self._scopes[SCOPE_WORDS * k + 4] for k in sorted(held, key=self._depth_below)]
         entries = (*(self._space.entry_in(self._unit, offset) for offset in offsets), self.entry)
         return [self._types.of(entry) for entry in entries if entry is not None]

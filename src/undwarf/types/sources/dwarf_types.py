@@ -48,11 +48,13 @@ _THROUGH = {
     tags.CONST_TYPE: Kind.CONST, tags.IMMUTABLE_TYPE: Kind.CONST, tags.VOLATILE_TYPE: Kind.VOLATILE,
     tags.RESTRICT_TYPE: Kind.RESTRICT, tags.ATOMIC_TYPE: Kind.ATOMIC, tags.PACKED_TYPE: Kind.TAG,
     tags.SHARED_TYPE: Kind.TAG, tags.DYNAMIC_TYPE: Kind.TAG,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _AGGREGATES = {
-    tags.STRUCTURE_TYPE: (Kind.STRUCT, "struct"), tags.CLASS_TYPE: (Kind.CLASS, "class"),
-    tags.UNION_TYPE: (Kind.UNION, "union"), tags.INTERFACE_TYPE: (Kind.CLASS, "class"),
-}  # fmt: skip
+    tags.STRUCTURE_TYPE: (Kind.STRUCT, "struct"),
+    tags.CLASS_TYPE: (Kind.CLASS, "class"),
+    tags.UNION_TYPE: (Kind.UNION, "union"),
+    tags.INTERFACE_TYPE: (Kind.CLASS, "class"),
+}
 _BASES = {0x02: Kind.BOOL, 0x04: Kind.FLOAT, 0x03: Kind.FLOAT, 0x06: Kind.CHAR, 0x08: Kind.CHAR, 0x10: Kind.CHAR}
 _SIGNED_ENCODINGS = frozenset((0x05, 0x06, 0x0D))
 
@@ -410,9 +412,11 @@ class DwarfTypes:
         location = entry.kind(DATA_MEMBER_LOCATION)
         bits = entry.number(DATA_BIT_OFFSET)
         if (
-            location == 0 and bits is None and not inherited
+            location == 0
+            and bits is None
+            and not inherited
             and (entry.flag(EXTERNAL) or entry.flag(DECLARATION) or entry.kind(CONST_VALUE))
-        ):  # fmt: skip
+        ):
             # A static member is a variable of its own.
             return None
         at = 0

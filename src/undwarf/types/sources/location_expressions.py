@@ -4,6 +4,7 @@
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import operations
 from cython.cimports.undwarf.dwarf.value_classes import ADDRESS, LOCLISTX, SEC_OFFSET, UNSIGNED
 
 from undwarf.dwarf.die import Entry
@@ -22,12 +23,9 @@ _KEPT = 1 << 16
 _FLAGS = {
     PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
     PlaceKind.CFA_VALUE: 2,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _AT_ENTRY = {62: (7, 8), 183: (31, 0)}
 """By machine, what register and how far behind that the call frame address is where a function begins."""
-# DW_OP_*
-REG0 = cython.declare(cython.int, 0x50)
-REG31 = cython.declare(cython.int, 0x6F)
 
 
 @cython.final
@@ -171,8 +169,8 @@ class Expressions:
         expression = b""
         register = -1
         if 0 < size <= self.data.shape[0] - start:
-            if size == 1 and REG0 <= self.data[start] <= REG31:
-                register = self.data[start] - REG0
+            if size == 1 and operations.REG0 <= self.data[start] <= operations.REG31:
+                register = self.data[start] - operations.REG0
                 found: Told | None = self._registers[register]
                 if found is not None:
                     self._number(found)

@@ -6,28 +6,20 @@ from typing import overload
 
 import cython
 from cython.cimports.undwarf.disasm.flow_control import CALL, INDIRECT_CALL
+from cython.cimports.undwarf.types.sources.row_words import PLACE_WORDS
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import zeros
 from undwarf.types.sources.type_source import Place
 
-__all__ = ["WORDS", "PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
+__all__ = ["PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
 
-WORDS = 9
-"""Of a row that says where a variable is: how far behind the function's begin it begins to be valid, and ends; its
-kind, register, offset, piece and bytes of that, 0 for all; its type, and -1 for that one's size, while nobody asked."""
-_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
-_IN_REGISTER = cython.declare(cython.int, 1)
-_MEMORY = cython.declare(cython.int, 2)
-_CFA = cython.declare(cython.int, 3)
-_VALUE = cython.declare(cython.int, 5)
-_CFA_VALUE = cython.declare(cython.int, 8)
-"""Kinds of places, as in `type_source.py`: each variable is asked for its own."""
 _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 
 
 class PlaceTable(Sequence[Place]):
-    """The places of one function's variables. ``rows`` (q) are WORDS of each; ``strays`` (B) says of each whether it is
-    a register that a variable stays with where its scope has ended; ``make`` makes the object."""
+    """The places of one function's variables. ``rows`` (q) are PLACE_WORDS of each; ``strays`` (B) says of each
+    whether it is a register that a variable stays with where its scope has ended; ``make`` makes the object."""
 
     def __init__(self, rows: memoryview, strays: memoryview, make: Callable[[int], Place]) -> None:
         self.rows = rows
@@ -59,7 +51,9 @@ class PlaceTable(Sequence[Place]):
         """Those that are valid so far behind the function's begin, in their order."""
         rows, offset = self.rows, at
         # There are thousands in a large function; as many as there are whole rows.
-        found = [n for n in range(len(rows) // _WORDS) if rows[_WORDS * n] <= offset < rows[_WORDS * n + 1]]
+        found = [
+            n for n in range(len(rows) // PLACE_WORDS) if rows[PLACE_WORDS * n] <= offset < rows[PLACE_WORDS * n + 1]
+        ]
         return [self[n] for n in found]
 
     @cython.boundscheck(False)
@@ -67,17 +61,17 @@ class PlaceTable(Sequence[Place]):
     @cython.locals(
         rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t, offset=cython.longlong,
         wanted=cython.longlong, kind=cython.longlong,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def types_in(self, register: int, at: int) -> list[int]:
         """The types of those of which a register holds the value, or what it is counted from, in their order."""
         rows, offset, wanted = self.rows, at, register
         found = []
         # As many as there are whole rows.
-        for place in range(len(rows) // _WORDS):
-            n = place * _WORDS
+        for place in range(len(rows) // PLACE_WORDS):
+            n = place * PLACE_WORDS
             if rows[n + 3] == wanted and rows[n] <= offset < rows[n + 1]:
                 kind = rows[n + 2]
-                if kind in (_IN_REGISTER, _VALUE):
+                if kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
                     found.append(rows[n + 7])
         return found
 
@@ -90,10 +84,14 @@ class PlaceTable(Sequence[Place]):
         rows = self.rows
         found = []
         # As many as there are whole rows.
-        for place in range(len(rows) // _WORDS):
-            n = place * _WORDS
-            if (rows[n + 2] == _IN_REGISTER or rows[n + 2] == _VALUE) and rows[n + 6] == 0 and not self.strays[place]:
-                whole = rows[n + 2] == _IN_REGISTER
+        for place in range(len(rows) // PLACE_WORDS):
+            n = place * PLACE_WORDS
+            if (
+                (rows[n + 2] == PlaceKind.REGISTER or rows[n + 2] == PlaceKind.VALUE)
+                and rows[n + 6] == 0
+                and not self.strays[place]
+            ):
+                whole = rows[n + 2] == PlaceKind.REGISTER
                 found.append((low + rows[n], rows[n + 3], rows[n + 4], whole, rows[n + 7]))
         return found
 
@@ -101,20 +99,24 @@ class PlaceTable(Sequence[Place]):
     def counted_from(self, register: int) -> list[int]:
         """Where those begin to be valid, behind the function's begin, that are counted from what a register holds."""
         rows, wanted = self.rows, register
-        count = len(rows) // _WORDS
-        found = {rows[_WORDS * n] for n in range(count) if rows[_WORDS * n + 3] == wanted and rows[_WORDS * n + 4]}
+        count = len(rows) // PLACE_WORDS
+        found = {
+            rows[PLACE_WORDS * n]
+            for n in range(count)
+            if rows[PLACE_WORDS * n + 3] == wanted and rows[PLACE_WORDS * n + 4]
+        }
         return sorted(found)
 
 
 @cython.locals(
     rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
     words=tuple, first=cython.ulonglong, most=cython.ulonglong,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
     """The table of places of a function that begins at ``low`` and is so many bytes long."""
     if isinstance(places, PlaceTable):
         return places
-    made = rows = zeros("q", _WORDS * len(places))
+    made = rows = zeros("q", PLACE_WORDS * len(places))
     flags = strays = zeros("B", len(places))
     first, most = low, size + 1
     at = 0
@@ -131,8 +133,8 @@ def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
         rows[at + 6] = words[4]
         rows[at + 7] = fields[1]
         rows[at + 8] = -1
-        strays[n] = fields[2] == _IN_REGISTER and fields[9]
-        at += _WORDS
+        strays[n] = fields[2] == PlaceKind.REGISTER and fields[9]
+        at += PLACE_WORDS
     return PlaceTable(made, flags, places.__getitem__)
 
 
@@ -190,7 +192,7 @@ class SortedPlaces:
     stack_pointer=cython.longlong, frame_pointer=cython.longlong, register=cython.longlong, of_register=cython.bint,
     over=cython.bint, behind="const unsigned int[::1]", changed=cython.ulonglong, calls=cython.Py_ssize_t,
     first=cython.Py_ssize_t, last=cython.Py_ssize_t, middle=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def sorted_places(
     table: PlaceTable,
     size: int,
@@ -211,30 +213,34 @@ def sorted_places(
     used = in_frame = in_value = 0
     always = False
     for n in range(len(table)):
-        kind = rows[_WORDS * n + 2]
-        if kind in (_IN_REGISTER, _VALUE):
+        kind = rows[PLACE_WORDS * n + 2]
+        if kind in (PlaceKind.REGISTER, PlaceKind.VALUE):
             registers[used] = n
             used += 1
-            always = always or (rows[_WORDS * n] <= 0 and rows[_WORDS * n + 1] >= end)
-            register = rows[_WORDS * n + 3]
-            if kind == _IN_REGISTER and not over and 0 <= register < 64 and changed >> register & 1:
+            always = always or (rows[PLACE_WORDS * n] <= 0 and rows[PLACE_WORDS * n + 1] >= end)
+            register = rows[PLACE_WORDS * n + 3]
+            if kind == PlaceKind.REGISTER and not over and 0 <= register < 64 and changed >> register & 1:
                 first, last = 0, calls
                 while first < last:
                     middle = (first + last) // 2
-                    if behind[middle] > rows[_WORDS * n]:
+                    if behind[middle] > rows[PLACE_WORDS * n]:
                         last = middle
                     else:
                         first = middle + 1
-                over = first < calls and behind[first] < rows[_WORDS * n + 1]
-        elif kind == _CFA_VALUE:
+                over = first < calls and behind[first] < rows[PLACE_WORDS * n + 1]
+        elif kind == PlaceKind.CFA_VALUE:
             pointing[in_value] = n
             in_value += 1
-        elif kind in (_MEMORY, _CFA):
+        elif kind in (PlaceKind.MEMORY, PlaceKind.CFA):
             frame[in_frame] = n
             in_frame += 1
-            register = rows[_WORDS * n + 3]
-            of_register = kind == _MEMORY and not rows[_WORDS * n + 6]
-            if of_register and register not in (stack_pointer, frame_pointer) and is_aggregate(rows[_WORDS * n + 7]):
+            register = rows[PLACE_WORDS * n + 3]
+            of_register = kind == PlaceKind.MEMORY and not rows[PLACE_WORDS * n + 6]
+            if (
+                of_register
+                and register not in (stack_pointer, frame_pointer)
+                and is_aggregate(rows[PLACE_WORDS * n + 7])
+            ):
                 registers[used] = n
                 used += 1
     numbers = memoryview(registers)[:used], memoryview(frame)[:in_frame], memoryview(pointing)[:in_value]
@@ -244,9 +250,12 @@ def sorted_places(
 @cython.boundscheck(False)
 @cython.wraparound(False)
 @cython.locals(
-    flows="const unsigned char[::1]", offsets="const unsigned int[::1]", into="unsigned int[::1]",
-    k=cython.Py_ssize_t, used=cython.Py_ssize_t,
-)  # fmt: skip
+    flows="const unsigned char[::1]",
+    offsets="const unsigned int[::1]",
+    into="unsigned int[::1]",
+    k=cython.Py_ssize_t,
+    used=cython.Py_ssize_t,
+)
 def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> "memoryview[int]":
     """Where what follows a call begins in a function (I), whose instructions' flows (B) and offsets (I) are given."""
     flows, offsets = flows_of, offsets_of
@@ -265,18 +274,18 @@ def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> 
 @cython.locals(
     rows="const long long[::1]", flags="const unsigned char[::1]", which="const int[::1]", into="long long[::1]",
     strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
-)  # fmt: skip
+)  # fmt: skip  # rows of C types
 def _picked(table: PlaceTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
     """(rows, strays, registers and -1) of some places, by their numbers: all are those of rows of the table."""
     rows, flags, which = table.rows, table.strays, numbers
-    made = into = zeros("q", _WORDS * len(numbers))
+    made = into = zeros("q", PLACE_WORDS * len(numbers))
     made_strays = strays = zeros("B", len(numbers))
     made_seeds = seeds = zeros("i", 2 * len(numbers))
     for at in range(len(which)):
         n = which[at]
-        for k in range(_WORDS):
-            into[_WORDS * at + k] = rows[_WORDS * n + k]
+        for k in range(PLACE_WORDS):
+            into[PLACE_WORDS * at + k] = rows[PLACE_WORDS * n + k]
         strays[at] = flags[n]
-        seeds[2 * at] = rows[_WORDS * n + 3]
+        seeds[2 * at] = rows[PLACE_WORDS * n + 3]
         seeds[2 * at + 1] = -1
     return made, made_strays, made_seeds

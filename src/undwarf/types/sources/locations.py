@@ -19,8 +19,11 @@ _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
 """What a value on the stack is relative to."""
 _IN_MEMORY = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}
 _AS_VALUE = {
-    _REG: PlaceKind.VALUE, _CFA: PlaceKind.CFA_VALUE, _FIXED: PlaceKind.CONSTANT, _CONST: PlaceKind.CONSTANT,
-}  # fmt: skip
+    _REG: PlaceKind.VALUE,
+    _CFA: PlaceKind.CFA_VALUE,
+    _FIXED: PlaceKind.CONSTANT,
+    _CONST: PlaceKind.CONSTANT,
+}
 _NO_REGISTER = -1
 # Spots by the thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
@@ -88,7 +91,7 @@ _CONSTANTS = {
     operations.CONST2U: (2, False), operations.CONST2S: (2, True),
     operations.CONST4U: (4, False), operations.CONST4S: (4, True),
     operations.CONST8U: (8, False), operations.CONST8S: (8, True),
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 @cython.locals(

@@ -7,7 +7,7 @@ __all__ = ["FORMATS", "general_arguments", "unsigned_size"]
 FORMATS = {
     "printf": 0, "fprintf": 1, "dprintf": 1, "sprintf": 1, "snprintf": 2,
     "__printf_chk": 1, "__fprintf_chk": 2, "__dprintf_chk": 2, "__sprintf_chk": 3, "__snprintf_chk": 4,
-}  # fmt: skip
+}  # fmt: skip  # a table
 """By function, which parameter is the format; what is printed follows."""
 _CONVERSION = re.compile(rb"%[-+ #0']*(\*|[0-9]*)(?:\.(\*|[0-9]*))?(hh|h|ll|l|q|L|j|z|t)?(.)", re.DOTALL)
 _LARGE = frozenset((b"l", b"ll", b"q", b"j", b"z", b"t"))

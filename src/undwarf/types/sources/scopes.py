@@ -5,7 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.dwarf import tags
 from cython.cimports.undwarf.dwarf.value_classes import BLOCK, LOCLISTX, SEC_OFFSET, UNSIGNED
+from cython.cimports.undwarf.types.sources.row_words import PLACE_WORDS, SCOPE_WORDS
+from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import longer, zeros
 from undwarf.dwarf.die import Entry
@@ -16,18 +19,21 @@ from undwarf.types.sources.dwarf_entries import (
     LOW_PC,
     MAX_CHILDREN,
     RANGES,
-    TAG_PACK,
     tags_of,
 )
 from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.location_expressions import Expressions, Told
-from undwarf.types.sources.location_table import WORDS, PlaceTable, words_of
+from undwarf.types.sources.location_table import PlaceTable, words_of
 from undwarf.types.sources.locations import Spot
-from undwarf.types.sources.type_source import Place, PlaceKind
+from undwarf.types.sources.type_source import Place
 from undwarf.types.sources.variable_declarations import Declared, Variable
 
-_INLINED, _BLOCK, _TRY, _CATCH = 0x1D, 0x0B, 0x32, 0x25
-_WITHIN = tags_of(0x34, 0x05, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
+_TRY, _CATCH = 0x32, 0x25
+_WITHIN = tags_of(
+    tags.VARIABLE,
+    tags.FORMAL_PARAMETER,
+    into=(tags.INLINED_SUBROUTINE, tags.LEXICAL_BLOCK, _TRY, _CATCH, tags.GNU_FORMAL_PARAMETER_PACK),
+)
 # Places by the ten thousand: past the named tuple's own way to be made.
 _as_it_is = tuple.__new__
 MAX_PLACES = 200_000
@@ -37,23 +43,14 @@ _PLACE_COST, _SCOPE_COST = 100, 50
 
 ENTRY = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`undwarf.dwarf.die.DebugInfo.variables`."""
-PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
-AT_REGISTER = cython.declare(cython.int, 1)
-"""A kind of places, as in `type_source.py`."""
 # What matters of spots' kinds.
 IN_REGISTER = cython.declare(cython.int, 1)
 ON_FRAME = cython.declare(cython.int, 2)
 NOWHERE = cython.declare(cython.int, 4)
 INDIRECT = cython.declare(cython.int, 8)
-VARIABLE = cython.declare(cython.int, 0x34)
-PARAMETER = cython.declare(cython.int, 0x05)
-INLINED = cython.declare(cython.int, _INLINED)
-PACK = cython.declare(cython.int, TAG_PACK)
 ROW = cython.declare(cython.Py_ssize_t, 6)
 """Numbers of a place: where it begins and ends to be valid; which expression tells it, and which of its spots it is;
 whose it is; the scope."""
-SCOPE = cython.declare(cython.Py_ssize_t, 5)
-"""Numbers of a scope: see `code_scopes.py`."""
 
 
 @cython.final
@@ -92,9 +89,15 @@ class FunctionScopes(CodeScopes):
         self._row_total = 0
         self.types = {}
         self._scope(
-            0, -1, entry.kind(LOW_PC), entry.value(LOW_PC), entry.kind(HIGH_PC), entry.value(HIGH_PC),
-            entry.kind(RANGES), entry.value(RANGES),
-        )  # fmt: skip
+            0,
+            -1,
+            entry.kind(LOW_PC),
+            entry.value(LOW_PC),
+            entry.kind(HIGH_PC),
+            entry.value(HIGH_PC),
+            entry.kind(RANGES),
+            entry.value(RANGES),
+        )
         if entry.has_children:
             self._walk(self._space.info.variables(self._unit, entry.end, _WITHIN, MAX_CHILDREN))
         if self._through:
@@ -134,13 +137,13 @@ class FunctionScopes(CodeScopes):
                 # What it is in could not be read.
                 continue
             scope = inside[depth]
-            if tag in (VARIABLE, PARAMETER):
+            if tag in (tags.VARIABLE, tags.FORMAL_PARAMETER):
                 self._variable(entries, row, scope)
-            elif tag == PACK:
+            elif tag == tags.GNU_FORMAL_PARAMETER_PACK:
                 inside.append(scope)
             else:
                 number = self._scope(
-                    cython.cast(cython.Py_ssize_t, self._scopes[SCOPE * scope]) + 1,
+                    cython.cast(cython.Py_ssize_t, self._scopes[SCOPE_WORDS * scope]) + 1,
                     scope,
                     cython.cast(cython.int, entries[row + 3]),
                     entries[row + 4],
@@ -149,8 +152,8 @@ class FunctionScopes(CodeScopes):
                     cython.cast(cython.int, entries[row + 7]),
                     entries[row + 8],
                 )
-                if tag == INLINED:
-                    self._scopes[SCOPE * number + 4] = entries[row + 2]
+                if tag == tags.INLINED_SUBROUTINE:
+                    self._scopes[SCOPE_WORDS * number + 4] = entries[row + 2]
                 inside.append(number)
         return 0
 
@@ -185,7 +188,7 @@ class FunctionScopes(CodeScopes):
         if kind == BLOCK:
             expression = bytes(self._space.data[entries[row + 10] : entries[row + 10] + entries[row + 11]])
             told = self._expressions.of(expression)
-            for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
+            for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
                 self._add(scope, variable, told, self._ranges[2 * k], self._ranges[2 * k + 1])
         elif kind in (SEC_OFFSET, LOCLISTX, UNSIGNED):
             total = self._expressions.read_list(kind, entries[row + 10])
@@ -220,7 +223,7 @@ class FunctionScopes(CodeScopes):
         """What an expression tells of a variable becomes places of a scope."""
         for which in range(len(told.spots)):
             flags = told.flags[which]
-            if flags == IN_REGISTER and not variable.leads and self._scopes[SCOPE * scope + 3]:
+            if flags == IN_REGISTER and not variable.leads and self._scopes[SCOPE_WORDS * scope + 3]:
                 continue
             if self._left <= 0:
                 self._types.graph.defects.add("too many places of variables", self._types.graph.subject)
@@ -228,17 +231,17 @@ class FunctionScopes(CodeScopes):
             self._left -= 1
             if flags & INDIRECT:
                 self._through.append((scope, variable, told.spots[which], low, high))
-            elif flags & ON_FRAME and self._scopes[SCOPE * scope] and not self._within(scope, low, high):
+            elif flags & ON_FRAME and self._scopes[SCOPE_WORDS * scope] and not self._within(scope, low, high):
                 # Lists go on where the variable's scope has ended, and others are there.
-                for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
+                for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
                     first, last = self._ranges[2 * k], self._ranges[2 * k + 1]
                     if first < high and low < last:
                         self._row(scope, told.number, which, max(low, first), min(high, last))
             elif (
                 flags == IN_REGISTER
-                and self._scopes[SCOPE * scope]
+                and self._scopes[SCOPE_WORDS * scope]
                 and not self._within(scope, low, high)
-                and told.spots[which][0] == AT_REGISTER
+                and told.spots[which][0] == PlaceKind.REGISTER
             ):
                 self._split(scope, told.number, which, low, high)
             else:
@@ -260,7 +263,7 @@ class FunctionScopes(CodeScopes):
     )
     def _split(self, scope: int, told: int, which: int, low: int, high: int) -> int:
         """The places of a variable in a register, inside of its scope and where it goes on outside."""
-        for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
+        for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
             first, last = max(low, self._ranges[2 * k]), min(high, self._ranges[2 * k + 1])
             if first < last and self._left > 0:
                 if low < first:
@@ -295,7 +298,7 @@ class FunctionScopes(CodeScopes):
         self._rows[at + 4] = len(self._variables)
         self._rows[at + 5] = scope
         self._row_total += 1
-        self._scopes[SCOPE * scope + 3] += 1
+        self._scopes[SCOPE_WORDS * scope + 3] += 1
         return 0
 
     @cython.cfunc
@@ -307,7 +310,7 @@ class FunctionScopes(CodeScopes):
         graph = self._types.graph
         ends: dict[tuple[bool, PlaceKind, int, int], int] = {}
         for scope, variable, spot, _low, _high in self._through:
-            key = (self._scopes[SCOPE * scope] > 0, spot.kind, spot.register, spot.offset)
+            key = (self._scopes[SCOPE_WORDS * scope] > 0, spot.kind, spot.register, spot.offset)
             size = graph.pointer_size if spot.further else max(graph.size(variable.type), 0)
             ends[key] = max(ends.get(key, 0), spot.beyond + size if spot.beyond or spot.further else 0)
         whole = self._environment(self._types, self.entry) if any(ends.values()) else VOID
@@ -315,7 +318,7 @@ class FunctionScopes(CodeScopes):
         self._rows, self._row_total = zeros("Q", ROW * (total + len(self._through))), 0
         # What leads there may be a variable of its own, as a closure is to what it captured: that goes before.
         for scope, variable, spot, low, high in reversed(self._through):
-            depth = self._scopes[SCOPE * scope] > 0
+            depth = self._scopes[SCOPE_WORDS * scope] > 0
             end = ends[depth, spot.kind, spot.register, spot.offset]
             t = variable.type
             if end:
@@ -346,11 +349,11 @@ class FunctionScopes(CodeScopes):
     def _in_order(self) -> int:
         """Bring the places of outer scopes before those of inner ones, each scope's as they were found."""
         begins = zeros("Q", self._scope_total)
-        depths = [self._scopes[SCOPE * k] for k in range(self._scope_total)]
+        depths = [self._scopes[SCOPE_WORDS * k] for k in range(self._scope_total)]
         at = 0
         for scope in sorted(range(self._scope_total), key=depths.__getitem__):
             begins[scope] = at
-            at += self._scopes[SCOPE * scope + 3]
+            at += self._scopes[SCOPE_WORDS * scope + 3]
         ordered = zeros("Q", ROW * self._row_total)
         for k in range(self._row_total):
             row = cython.address(self._rows[ROW * k])
@@ -369,21 +372,23 @@ class FunctionScopes(CodeScopes):
     @cython.ccall
     @cython.locals(
         k=cython.Py_ssize_t, told=Told, variable=Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of C types
     def place(self, k: int) -> Place:
         """The place that a row tells."""
         told = self._expressions.told[self._rows[ROW * k + 2]]
         variable = self._variables[self._rows[ROW * k + 4]]
         spot = cython.cast(tuple, told.spots[self._rows[ROW * k + 3]])
         scope = self._rows[ROW * k + 5]
-        inside = not self._scopes[SCOPE * scope] or self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
+        inside = not self._scopes[SCOPE_WORDS * scope] or self._within(
+            scope, self._rows[ROW * k], self._rows[ROW * k + 1]
+        )
         return _as_it_is(
             Place,
             (
                 variable.name, variable.type, spot[0], spot[1], spot[2], self._rows[ROW * k], self._rows[ROW * k + 1],
                 spot[3], spot[4], not inside,
             ),
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
 
     @cython.locals(
         first=cython.ulonglong,
@@ -445,9 +450,9 @@ class FunctionScopes(CodeScopes):
                 rows[at + 6] = words[4]
             rows[at + 7] = variable.type
             rows[at + 8] = -1
-            if rows[at + 2] == AT_REGISTER:
+            if rows[at + 2] == PlaceKind.REGISTER:
                 scope = self._rows[ROW * k + 5]
-                if self._scopes[SCOPE * scope]:
+                if self._scopes[SCOPE_WORDS * scope]:
                     strays[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
             at += PLACE_WORDS
         return PlaceTable(made, made_strays, lambda number: self.place(which_of[number]))

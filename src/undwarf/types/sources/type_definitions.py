@@ -18,7 +18,7 @@ _MOST_OF_A_NAME = 16
 """Definitions that are looked at of types of one plain name."""
 _NAMED = frozenset((
     tags.STRUCTURE_TYPE, tags.UNION_TYPE, tags.CLASS_TYPE, tags.ENUMERATION_TYPE, tags.INTERFACE_TYPE, tags.TYPEDEF,
-))  # fmt: skip
+))  # fmt: skip  # a table
 _Place = tuple[Space, int]
 """Of an entry: the space, and the offset in it."""
 

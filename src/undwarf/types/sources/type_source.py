@@ -1,3 +1,4 @@
+# constants of kernels: the build writes the .pxd beside this file, for the kinds of locations
 """What a source of types says about a program: where its variables are, and what its functions take and return."""
 
 from collections.abc import Sequence

@@ -7,7 +7,9 @@ They answer which whole a pointer to a part may be in: a base class of something
 from collections.abc import Callable, Sequence
 
 import cython
+from cython.cimports.undwarf.dwarf.tags import CLASS_TYPE, STRUCTURE_TYPE, UNION_TYPE
 from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
+from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.dwarf.type_sizes import embedded
 from undwarf.types.layouts.containers import Embedders
@@ -20,11 +22,6 @@ _MADE_UP = "<artificial>"
 """The name of units that stand for no source (gcc -flto)."""
 _MOST_AGGREGATES = 4096
 """Aggregates of a unit that are looked through; of larger units nothing is said."""
-# DW_TAG_*
-STRUCTURE = cython.declare(cython.uint, 0x13)
-UNION = cython.declare(cython.uint, 0x17)
-CLASS = cython.declare(cython.uint, 0x02)
-OUTERMOST = cython.declare(cython.uint, 0xFFFFFFFF)
 _KEPT = 64
 _MOST_WHOLES = 4096
 """Aggregates around one type that are looked at."""
@@ -134,7 +131,7 @@ class Neighbours:
         for k in wanted:
             outer = parents[k]
             key: tuple[object, ...] | None = None
-            if outer != OUTERMOST:
+            if outer != NOTHING:
                 if outer in keys:
                     inside[outer] = inside.get(outer, 0) + 1
                     key = (*keys[outer], inside[outer])
@@ -179,7 +176,7 @@ def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
     found: list[int] = []
     for k in range(len(tags)):
         tag = tags[k]
-        if tag in (STRUCTURE, UNION, CLASS) and not flags[k] & 1:
+        if tag in (STRUCTURE_TYPE, UNION_TYPE, CLASS_TYPE) and not flags[k] & 1:
             found.append(k)
     return found
 

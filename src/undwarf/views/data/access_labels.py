@@ -25,7 +25,7 @@ __all__ = [
 
 LATENCIES = {
     "local_weight": 0, "weight": 0, "local_ins_lat": 1, "ins_lat": 1, "local_retire_lat": 2, "retire_lat": 2,
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Keys of latencies: which part of the weight they are."""
 SUMMED = frozenset(("weight", "ins_lat", "retire_lat"))
 """Keys that give the sum over a row's samples in place of one sample's number."""

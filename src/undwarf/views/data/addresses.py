@@ -59,7 +59,7 @@ def data_addresses(
             operand_addresses(
                 view, position, first, end, columns.position, columns.regs_at, columns.event, columns.ip, plan_of,
                 plans, slots, found,
-            )  # fmt: skip
+            )  # fmt: skip  # rows of fields
     return DataAddresses(found, recorded, count - found.tolist().count(0) - recorded)
 
 
@@ -100,9 +100,13 @@ def _plans(
         of_frame[frame] = len(kinds)
         kinds.append(kind or _FIXED)
         words += (
-            kind or _FIXED, max(operand.base, 0), max(operand.index, 0), operand.scale,
-            _signed(operand.displacement), _signed(profile.frames.address[frame]),
-        )  # fmt: skip
+            kind or _FIXED,
+            max(operand.base, 0),
+            max(operand.index, 0),
+            operand.scale,
+            _signed(operand.displacement),
+            _signed(profile.frames.address[frame]),
+        )
     plans = memoryview(array("q", words or bytes(8 * _PLAN_WORDS)))
     plan_of = look_up(leaves, of_frame)
     if precise:

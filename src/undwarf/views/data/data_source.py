@@ -13,11 +13,11 @@ _HIT, _MISS = 2, 4
 _LEVELS = (
     "N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)",
     "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _NUMBERED = {
     1: "L1", 2: "L2", 3: "L3", 4: "L4", 5: "L2 MHB", 6: "Memory-side Cache", 7: "L0", 8: "Uncached", 9: "CXL",
     10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _NO_NUMBER = 15
 _HOPS = {1: "core, same node", 2: "node, same socket", 3: "socket, same board", 4: "board"}
 _SNOOPS = ("N/A", "None", "Hit", "Miss", "HitM")

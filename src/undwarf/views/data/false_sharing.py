@@ -209,7 +209,7 @@ def _touches(
             access.type or "", access.field, offset, offset, offset + max(access.size, 1), "w" in access.access,
             threads[second[number]], cpus[second[number]], firsts[number], lasts[number], weights[number],
             samples[number], bool(touched.inferred[frame]),
-        )  # fmt: skip
+        )  # fmt: skip  # rows of fields
 
 
 def _by_address(
@@ -319,7 +319,7 @@ def _made(found: _Found, false: bool, line_size: int, *, by_address: bool, line:
         by_address, false, found.weight, found.samples, len(found.lines) if by_address else 0, found.address, line,
         order(found.written), order(found.used), found.inferred, found.objects, found.cpus_known,
         line_size,
-    )  # fmt: skip
+    )  # fmt: skip  # rows of fields
 
 
 def _by_type(

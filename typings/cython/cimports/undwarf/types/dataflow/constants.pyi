@@ -1,0 +1,3 @@
+"""undwarf/types/dataflow/constants.pxd"""
+
+from undwarf.types.dataflow.constants import *

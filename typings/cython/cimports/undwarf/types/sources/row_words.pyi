@@ -1,0 +1,3 @@
+"""undwarf/types/sources/row_words.pxd"""
+
+from undwarf.types.sources.row_words import *
