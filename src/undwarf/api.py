@@ -18,7 +18,7 @@ from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
 from undwarf.perfdata.event_precision import EventStops, event_stops
 from undwarf.profile import model
-from undwarf.profile.build import Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
+from undwarf.profile.build import Built, Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.code_extents import code_extents
 from undwarf.profile.filters import Filters, select
 from undwarf.spaces.replayed import Spaces
@@ -55,25 +55,6 @@ class Profile(model.Profile):
     columns behind them, which numpy and polars take without a copy. ``stacks``, ``frames`` and ``functions`` are
     columns as well, ``images``, ``events`` and ``comms`` lists that these have numbers of.
     """
-
-    @classmethod
-    def _of(cls, made: model.Profile) -> "Profile":
-        return cls(
-            made.samples.columns,
-            made.stacks,
-            made.frames,
-            made.functions,
-            made.images,
-            made.comms,
-            made.events,
-            files=made.files,
-            deferred=made.deferred,
-            later=made.later,
-            line_size=made.line_size,
-            unwind_order=made.unwind_order,
-            stitched=made.stitched,
-            recorder=made.recorder,
-        )
 
     def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
         """Functions below their callers, heaviest first: ``total`` and ``roots``, nodes with ``name``, ``dso``,
@@ -359,19 +340,20 @@ class Recording:
             filters=filters,
             by_time=by_time,
             progress=progress,
+            kind=Profile,
         )
         made.unwind_order, made.stitched = self._unwound_with(), self.data.stitched
         made.recorder = "undwarf" if self._by_undwarf() else "perf"
         if filters is not None and filters.of_frames:
             from undwarf.views.frame_filters import passing
 
-            made.samples = model.SampleView(made, passing(made, filters))
-        return Profile._of(made)
+            return made.derived(samples=passing(made, filters))
+        return made
 
-    def name(self, profile: model.Profile, frames: Iterable[int]) -> None:
-        """Name the functions of some frames, by number, of a profile made without names. Just-in-time compiled code
-        stays without a name."""
-        name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
+    def named(self, profile: Built, frames: Iterable[int]) -> Built:
+        """A profile that was built without names, with the functions of some frames (by number) named. JIT-compiled
+        code stays unnamed."""
+        return name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
 
     def data_types(
         self,
@@ -396,10 +378,8 @@ class Recording:
         leaves = self.profile(filters=filters, callers=False, inline=False, progress=progress)
         touched = self.touch(leaves, skid=skid, progress=progress)
         profile = touched.profile
-        found = data_types(profile, touched, weight, event=event)
         clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=event)
-        found.sharing = clashes.found
-        return found
+        return data_types(profile, touched, weight, event=event, sharing=clashes.found)
 
     def touch(
         self,

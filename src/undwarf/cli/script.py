@@ -65,6 +65,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
         parse_fields,
         write,
     )
+    from undwarf.views.data.access_labels import access_values
 
     requests = [parse_fields(request) for request in fields]
     lines = any({"srcline", "srccode"} & ((request.named or frozenset()) | request.added) for request in requests)
@@ -73,21 +74,22 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
     # Not before the records were read: some of them describe further events.
     events = recording.events
     chosen = [fields_of_event(event, fields) for event in events]
+    shown_fields = [shown for shown, _missing in chosen]
     absent = set().union(*(missing for _shown, missing in chosen))
-    if any("tod" in shown for shown, _missing in chosen) and recording.header.clock_data is None:
+    if any("tod" in shown for shown in shown_fields) and recording.header.clock_data is None:
         absent.add("tod")
     if absent:
         talk("note", f"not shown, since not recorded: {', '.join(sorted(absent))}")
     more = offsets = None
-    if any(needs_more(shown) for shown, _missing in chosen):
+    if any(map(needs_more, shown_fields)):
         from undwarf.outputs.script_fields import SampleFields, Sources
 
         sources = Sources(recording.data, recording.records, profile, recording.addresses, nanoseconds=nanoseconds)
-        more = SampleFields(sources, [shown for shown, _missing in chosen])
-    if any("dsoff" in shown for shown, _missing in chosen):
+        more = SampleFields(sources, shown_fields)
+    if any("dsoff" in shown for shown in shown_fields):
         offsets = file_offsets(profile, recording.images.images)
     options = ScriptOptions(
-        [shown for shown, _missing in chosen],
+        shown_fields,
         [has_chain(event) for event in events],
         dumped=not recording.data.stitched,
         max_stack=job.max_stack or 1 << 30,
@@ -95,6 +97,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
         why=why,
         more=more,
         offsets=offsets,
+        accesses=access_values(profile, frozenset().union(*shown_fields)),
     )
     job.note_inferred(profile)
     known = len(recording.defects)

@@ -3,7 +3,7 @@
 The format is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, process_event; util/evsel_fprintf.c).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
 from undwarf.column import zeros
@@ -12,14 +12,13 @@ from undwarf.images import Image
 from undwarf.outputs.kernels.script_text import ScriptText
 from undwarf.outputs.script_fields import PLACES, SILENT, SampleFields
 from undwarf.perfdata import SampleField
+from undwarf.perfdata.data_source import page_size
+from undwarf.perfdata.data_source import text as data_source
 from undwarf.profile.filters import near
+from undwarf.profile.labels import UNKNOWN, dso, is_kernel, is_made_at_run_time, short_dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop import DESCRIPTIONS
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.views.data.access_labels import LATENCIES, latency_of, numbered
-from undwarf.views.data.data_source import page_size
-from undwarf.views.data.data_source import text as data_source
-from undwarf.views.labels import UNKNOWN, dso, is_kernel, is_made_at_run_time, short_dso
 
 FIELDS = {
     "comm": 1,
@@ -121,6 +120,8 @@ class ScriptOptions(NamedTuple):
     """Writes the fields that the compiled module does not."""
     offsets: "memoryview[int] | None" = None
     """Where in its file each frame is (Q), for ``dsoff``."""
+    accesses: "Mapping[str, tuple[memoryview, list[int]]] | None" = None
+    """Recorded details of memory accesses, as :func:`undwarf.views.data.access_labels.access_values` gives them."""
 
 
 def needs_more(fields: frozenset[str]) -> bool:
@@ -237,26 +238,13 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
     made = zeros("B", len(profile.images))
     for number, image in enumerate(profile.images):
         made[number] = is_made_at_run_time(image)
-    asked = frozenset().union(*options.fields)
-    memory = _memory(profile, asked)
-    text = ScriptText(profile, modes, names, made, width, options.max_stack, memory, options.more, options.offsets)
+    accesses = {
+        name: (column, [_source(value) if name == "data_src" else page_size(value) for value in values])
+        for name, (column, values) in (options.accesses or {}).items()
+    }
+    text = ScriptText(profile, modes, names, made, width, options.max_stack, accesses, options.more, options.offsets)
     while len(piece := text.fill()):
         sink.write(piece)
-
-
-def _memory(profile: Profile, asked: frozenset[str]) -> dict[str, tuple[memoryview, list[str]]]:
-    """What samples say of their accesses: numbers, or numbers of texts."""
-    found: dict[str, tuple[memoryview, list[str]]] = {}
-    columns = profile.samples.columns
-    for name in ("data_src", "data_page_size", "code_page_size"):
-        column = getattr(columns, name)
-        if name in asked and column is not None:
-            numbers, values = numbered(column)
-            found[name] = (numbers, [_source(value) if name == "data_src" else page_size(value) for value in values])
-    for name in ("weight", "ins_lat", "retire_lat"):
-        if name in asked and columns.weight is not None:
-            found[name] = (latency_of(profile, LATENCIES[name]), [])
-    return found
 
 
 def _source(value: int) -> str:

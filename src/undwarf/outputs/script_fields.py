@@ -24,9 +24,9 @@ from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
+from undwarf.profile.labels import dso, is_kernel
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.labels import dso, is_kernel
-from undwarf.views.source import SourceText, read_source
+from undwarf.symbols.source_text import SourceText, read_source
 
 # Where in a sample's text these fields stand.
 BEFORE_TIME, AFTER_EVENT, AFTER_ADDRESS, BEFORE_FRAMES, AFTER_FRAMES, AFTER_LINE = range(6)
@@ -584,7 +584,7 @@ def _dso(found: Located, offset: bool) -> bytes:
 
 
 class _Named:
-    """An image as :func:`undwarf.views.labels.dso` wants it."""
+    """An image as :func:`undwarf.profile.labels.dso` wants it."""
 
     def __init__(self, image: Image) -> None:
         self.name = image.name.decode("utf-8", "replace")

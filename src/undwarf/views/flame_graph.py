@@ -5,23 +5,20 @@ from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.profile.grouping import Pairs, look_up, sums
+from undwarf.profile.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
 from undwarf.profile.model import NONE, Column, ImageInfo, Profile
 from undwarf.views.event_units import Measure, measures_of
 from undwarf.views.kernels.stack_tree import collapse
-from undwarf.views.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
 
-__all__ = ["KINDS", "FlameGraph", "flame_graph"]
-
-KINDS = ("program", "library", "kernel", "compiled at run time", "without a symbol", "data type")
-"""What a frame's colour and pattern stand for."""
-_DATA_TYPE = KINDS.index("data type")
+_KINDS = ("program", "library", "kernel", "compiled at run time", "without a symbol", "data type")
+_DATA_TYPE = _KINDS.index("data type")
 
 
 class FlameGraph(NamedTuple):
     """A flame graph as columns.
 
-    ``entities`` are (name, file, index in ``KINDS``); ``parent`` and ``entity`` (I) are the tree, parents first. Of
+    ``entities`` are (name, file, index in ``kinds``); ``parent`` and ``entity`` (I) are the tree, parents first. Of
     each group of samples (index in ``comms`` or None, event) and node there is one entry of ``count_group``,
     ``count_node``, ``samples`` (I) and ``weight`` (double): how many samples end there, and their periods. ``graphs``
     are the events that are drawn together, each with its unit, the first one first.
@@ -37,6 +34,8 @@ class FlameGraph(NamedTuple):
     weight: memoryview
     graphs: list[Measure]
     quality: UnwindQuality
+    kinds: tuple[str, ...] = _KINDS
+    """Kinds of frames, each drawn with a colour and pattern of its own."""
 
 
 def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:

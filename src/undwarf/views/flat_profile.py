@@ -1,16 +1,15 @@
 """Flat profiles: self and children weight of each thread, file, function or other sort key."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.filters import near
 from undwarf.profile.grouping import Pairs, look_up, sums, without_none
+from undwarf.profile.labels import UNKNOWN, dso, is_kernel, short_dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.data.access_labels import MEMORY_KEYS, SUMMED, SampleLabels
 from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
 from undwarf.views.sample_selection import Events, Selection, Weight
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
@@ -183,32 +182,6 @@ def flat_profile(
         rows = [_summed(row, keys) for row in rows]
     rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
     return FlatProfile(keys, selection.total, len(selection), rows)
-
-
-class Joined(NamedTuple):
-    """A key's rows of several events: one for each, None where an event has none."""
-
-    key: tuple[str, ...]
-    kernel: bool
-    of_event: list[Row | None]
-
-
-def joined(flats: Sequence[FlatProfile], *, children: bool = True) -> list[Joined]:
-    """The rows of flat reports with the same keys side by side, by falling weight in the first one, then the next.
-    Without ``children`` by own weight, and without rows that have none."""
-    found: dict[tuple[tuple[str, ...], bool], list[Row | None]] = {}
-    for number, flat in enumerate(flats):
-        for row in flat.rows:
-            if children or row.self_weight:
-                found.setdefault((row.key, row.kernel), [None] * len(flats))[number] = row
-    rows = [Joined(key, kernel, of_event) for (key, kernel), of_event in found.items()]
-
-    def place(row: Joined) -> tuple[list[int], list[int], tuple[str, ...], bool]:
-        passing = [-one.children_weight if one is not None and children else 0 for one in row.of_event]
-        return passing, [-one.self_weight if one is not None else 0 for one in row.of_event], row.key, row.kernel
-
-    rows.sort(key=place)
-    return rows
 
 
 def _summed(row: Row, keys: tuple[str, ...]) -> Row:

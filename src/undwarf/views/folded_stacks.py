@@ -5,9 +5,8 @@ from typing import Literal, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.perfdata.ordering import take
-from undwarf.profile import grouping
+from undwarf.profile import grouping, labels
 from undwarf.profile.model import Column, Profile
-from undwarf.views import labels
 from undwarf.views.event_units import rows_of_events
 from undwarf.views.kernels import stack_tree
 

@@ -12,9 +12,9 @@ from undwarf.errors import NothingUsable
 from undwarf.perfdata.ordering import take
 from undwarf.profile.filters import Filters, near
 from undwarf.profile.grouping import look_up, rows_set, sums, without_none
+from undwarf.profile.labels import dso, short_dso
 from undwarf.profile.model import NONE, Profile, SampleColumns
 from undwarf.symbols.resolver import UNKNOWN
-from undwarf.views.labels import dso, short_dso
 from undwarf.views.source import plain_name, without_parameters
 
 OFFERED = 8

@@ -4,8 +4,8 @@ from array import array
 from dataclasses import fields
 
 from undwarf.perfdata.ordering import take
+from undwarf.profile.labels import is_kernel
 from undwarf.profile.model import NONE, Profile, SampleColumns
-from undwarf.views.labels import is_kernel
 
 FUNCTIONS = frozenset({
     "acpi_idle_do_entry", "acpi_idle_enter", "acpi_processor_ffh_cstate_enter", "acpi_safe_halt", "amd_e400_idle",

@@ -8,12 +8,12 @@ from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.labels import dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.system import fetch_hints
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.jit_runtimes import naming
 from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.labels import dso
 
 ENDS = (StopReason.NO_FILE, StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED)
 """Reasons for a stack's end that a file may mend."""

@@ -1,22 +1,19 @@
 """A function's source with the weight of each line, and the instructions compiled from it."""
 
 import difflib
-import stat
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
 from undwarf.profile.grouping import Pairs, look_up, rows_set, sums
+from undwarf.profile.labels import dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
+from undwarf.symbols.source_text import read_source
 from undwarf.views.kernels.stack_tree import inclusive
-from undwarf.views.labels import dso
 from undwarf.views.sample_selection import Events, Selection, Weight
 
-_C_FAMILY = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".m", ".mm", ".s"))
 AROUND = 3
 """Lines shown before the first and behind the last that is known to belong to the function."""
 CLOSE = 5
@@ -267,46 +264,3 @@ def _add_source(listing: Listing, most: int) -> None:
         line.text = text[number - 1]
         lines.append(line)
     listing.lines = lines
-
-
-@dataclass(frozen=True, slots=True)
-class SourceText:
-    """A source file's lines, as editors number them: a line feed ends one, nothing else does.
-
-    ``newer``: it was changed after the binary was made. ``firsts`` has for each line what the compiler calls it, where
-    that is another number, else it is empty: GCC and Clang count a carriage return as a line's end wherever it stands
-    (seen in their line tables; rustc and Go do not).
-    """
-
-    lines: list[str]
-    newer: bool
-    firsts: list[int]
-
-    def line_of(self, number: int) -> int:
-        """The line that debugging information calls ``number``; 0, for none, stays 0."""
-        return bisect_right(self.firsts, number) if self.firsts else number
-
-
-def read_source(path: str, binary: str, most: int) -> SourceText:
-    """The text of a source file; OSError if it is no file or has more than ``most`` bytes."""
-    # Debugging information may name anything, so nothing that could block is opened.
-    status = Path(path).stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError("not a regular file")
-    if status.st_size > most:
-        raise OSError(f"{status.st_size:,} bytes are too many")
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as source:
-        lines = [line.removesuffix("\r") for line in source.read(most).split("\n")]
-    if not lines[-1]:
-        lines.pop()
-    firsts: list[int] = []
-    if Path(path).suffix.lower() in _C_FAMILY and any("\r" in line for line in lines):
-        number = 1
-        for line in lines:
-            firsts.append(number)
-            number += 1 + line.count("\r")
-    try:
-        newer = status.st_mtime > Path(binary).stat().st_mtime
-    except OSError:
-        newer = False
-    return SourceText(lines, newer, firsts)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from undwarf.elf.headers import NOT_ELF
 from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.labels import UNKNOWN, dso
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop import DESCRIPTIONS, WHOLE
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.jit_runtimes import walking
 from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.labels import UNKNOWN, dso
 
 LARGEST_DUMP = 65528
 """The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.tables.dump import Binary, Rows, RowWords
+
+if TYPE_CHECKING:
+    from undwarf.views.tables.dump import Binary, Rows, RowWords
 
 SILENT = ("same", "undefined")
 """What text leaves out of registers, but for the return address."""
@@ -21,7 +23,7 @@ class RowOptions(NamedTuple):
     json: bool = False
 
 
-def write(binary: Binary, rows: Rows, sink: TextIO, options: RowOptions) -> None:
+def write(binary: "Binary", rows: "Rows", sink: TextIO, options: RowOptions) -> None:
     """All rows in ascending order."""
     if options.json:
         _write_json(rows, sink)
@@ -29,7 +31,7 @@ def write(binary: Binary, rows: Rows, sink: TextIO, options: RowOptions) -> None
         _write_text(binary, rows, sink)
 
 
-def _write_json(rows: Rows, sink: TextIO) -> None:
+def _write_json(rows: "Rows", sink: TextIO) -> None:
     endings: dict[int, str] = {}
     words = rows.words
 
@@ -49,13 +51,13 @@ def _write_json(rows: Rows, sink: TextIO) -> None:
     sink.write("\n]\n")
 
 
-def _shown(words: RowWords) -> str:
+def _shown(words: "RowWords") -> str:
     """The registers that have something to say."""
     found = [f"{name}={text}" for name, text in words.registers.items() if name == "ra" or text not in SILENT]
     return " ".join(found) + ("  signal frame" if words.signal else "")
 
 
-def _write_text(binary: Binary, rows: Rows, sink: TextIO) -> None:
+def _write_text(binary: "Binary", rows: "Rows", sink: TextIO) -> None:
     texts: dict[int, str] = {}
     words = rows.words
     starts = rows.table.starts

@@ -1,10 +1,12 @@
 """Disagreements between two sources of unwind information as text or JSON."""
 
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.tables.verify import Verdict
+
+if TYPE_CHECKING:
+    from undwarf.views.tables.verify import Verdict
 
 
 class VerifyOptions(NamedTuple):
@@ -13,7 +15,7 @@ class VerifyOptions(NamedTuple):
     json: bool = False
 
 
-def write(verdict: Verdict, sink: TextIO, options: VerifyOptions) -> None:
+def write(verdict: "Verdict", sink: TextIO, options: VerifyOptions) -> None:
     """A summary by kind, then the places with their code."""
     if options.json:
         dump(verdict.as_json(), sink)
