@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -16,10 +15,8 @@ from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
-from undwarf.perfdata.event_precision import EventStops, event_stops
 from undwarf.profile import model
 from undwarf.profile.build import Built, Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
-from undwarf.profile.code_extents import code_extents
 from undwarf.profile.filters import Filters, select
 from undwarf.spaces.replayed import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
@@ -30,6 +27,8 @@ from undwarf.unwind.unwinder import Walking, walk_samples
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
+    from undwarf.images.mapped_file_check import Extents
+    from undwarf.perfdata.event_precision import EventStops
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
     from undwarf.symbols.inlines import ImageLines
@@ -173,10 +172,13 @@ class Recording:
         host = self.header.hostname
         if not host or host == os.uname().nodename:
             self._finder.containers = Containers(lambda: sorted({pid for pid in self.records.sideband.pid if pid > 0}))
-        self._finder.recorded = Recorded(
-            written_at(self.path), host == os.uname().nodename, lambda: code_extents(self.records)
-        )
+        self._finder.recorded = Recorded(written_at(self.path), host == os.uname().nodename, self._code_extents)
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
+
+    def _code_extents(self) -> "Extents":
+        from undwarf.profile.code_extents import code_extents
+
+        return code_extents(self.records)
 
     @cached_property
     def addresses(self) -> "Addresses":
@@ -207,8 +209,10 @@ class Recording:
         return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
 
     @cached_property
-    def event_stops(self) -> EventStops:
-        """Where the samples of each event stop: at what they are about, behind it, or late."""
+    def event_stops(self) -> "EventStops":
+        """Where the samples of each event stop: at the access, right after it, or later."""
+        from undwarf.perfdata.event_precision import event_stops
+
         samples = self.records.samples
         aarch64 = self._machine is AARCH64
         return event_stops(self.events, samples.event, samples.misc, aarch64=aarch64)
@@ -331,7 +335,7 @@ class Recording:
             self.sources if callers else self._places(),
             Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory, other_dumps),
             Naming(
-                replace(self._options, starts=starts, versions=versions),
+                self._options._replace(starts=starts, versions=versions),
                 names=names,
                 lines_of=self.lines if inline or lines else None,
                 inline=inline,

@@ -276,5 +276,5 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
         for event, name in sections(profile, ())
     ]
     (write_json if as_json else write)(found, sys.stdout, options)
-    if code is not None and code.left:
-        talk("note", f"{code.left:,} bytes of code are not shown: the function is too large")
+    if code is not None and code.skipped:
+        talk("note", f"{code.skipped:,} bytes of code are not shown: the function is too large")

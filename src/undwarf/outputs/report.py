@@ -203,8 +203,8 @@ def _shortener(key: str, width: int) -> Callable[[str], str]:
     """Shortens the texts of a column: paths lose their start, signatures and types their arguments, but different ones
     stay different."""
     if key == "sym" or key in _TYPES:
-        return partial(Distinct(shorten if key == "sym" else shorten_type), room=width)
-    return partial(fit, room=width, keep_end=key in _PATHS)
+        return partial(Distinct(shorten if key == "sym" else shorten_type), width=width)
+    return partial(fit, width=width, keep_end=key in _PATHS)
 
 
 def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: ReportOptions) -> list[int]:
@@ -255,9 +255,9 @@ def tree_lines(tree: "CallTree", paint: Paint, width: int | None) -> list[str]:
         name = printable(node.name)
         file = f"  {printable(_last_part(node.dso))}" if node.dso != file_above else ""
         if width is not None:
-            room = width - 9 - cells(prefix)
-            name = distinct(name, max(12, room))
-            file = file if cells(name) + cells(file) <= room else ""
+            left = width - 9 - cells(prefix)
+            name = distinct(name, max(12, left))
+            file = file if cells(name) + cells(file) <= left else ""
         text = paint.name(name, kernel=node.kernel) + paint.dim(file)
         lines.append(f"{paint.share(share, f'{100 * share:7.2f}%')} {paint.dim(prefix)}{text}")
         if depth >= TREE_DEPTH:

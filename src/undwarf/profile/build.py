@@ -1,10 +1,10 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
@@ -39,8 +39,7 @@ Progress = Callable[[str, int, int], None]
 """Told the step's name, how much of it is done, and how much there is."""
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class Naming:
+class Naming(NamedTuple):
     """What is computed for frames beside their addresses."""
 
     options: ResolverOptions

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.column import absent, zeros
 from undwarf.dwarf.innermost_ranges import group
@@ -34,8 +34,7 @@ MAX_STUBS = 20_000
 """Frames in stubs that are decoded for one image; a real program has a few hundred."""
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class ResolverOptions:
+class ResolverOptions(NamedTuple):
     """What to name, and how. ``demangle`` off leaves symbols as the files have them, ``versions`` leaves them their
     versions (`malloc@@GLIBC_2.2.5`). ``starts``: functions of files that no symbol names are called after where they
     start, as in ``gzip+0x4330``."""

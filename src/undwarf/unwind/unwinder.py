@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.limits import DEFAULT, Limits
@@ -125,8 +126,7 @@ def default_jobs() -> int:
     return min(len(os.sched_getaffinity(0)), 8)
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class Walking:
+class Walking(NamedTuple):
     """How samples are walked."""
 
     limits: Limits = DEFAULT

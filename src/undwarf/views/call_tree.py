@@ -1,7 +1,7 @@
 """The call tree: functions under their callers, or callers under their callees."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from undwarf.profile.grouping import look_up, rows_from, sums
 from undwarf.profile.model import NONE, Profile
@@ -10,21 +10,19 @@ from undwarf.views.kernels.stack_tree import collapse, subtree_sums
 from undwarf.views.sample_selection import Events, Selection, Weight
 
 
-@dataclass(slots=True)
-class TreeNode:
-    """A function on a path; ``weight`` with everything beyond it, ``self_weight`` what ended here."""
+class TreeNode(NamedTuple):
+    """A function on a path; ``weight`` with its callees (in trees of callers: its callers), ``self_weight`` without."""
 
     name: str
     dso: str
     kernel: bool
     weight: int
     self_weight: int
-    children: "list[TreeNode]" = field(default_factory=list)
+    children: "list[TreeNode]"
 
 
-@dataclass(slots=True)
-class CallTree:
-    """Trees by falling weight, of ``total``."""
+class CallTree(NamedTuple):
+    """Trees by falling weight; ``total`` is the weight of all samples."""
 
     total: int
     roots: list[TreeNode]
@@ -32,7 +30,7 @@ class CallTree:
 
 def _node(entity: Entity, weight: int = 0, self_weight: int = 0) -> TreeNode:
     name, file = entity.texts
-    return TreeNode(name, file, entity.kernel, weight, self_weight)
+    return TreeNode(name, file, entity.kernel, weight, self_weight, [])
 
 
 def _sort(nodes: list[TreeNode]) -> None:

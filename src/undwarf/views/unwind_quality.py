@@ -10,7 +10,6 @@ from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop import DESCRIPTIONS, WHOLE
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.views.jit_runtimes import walking
 from undwarf.views.kernels.stack_tree import collapse, inclusive
 
 LARGEST_DUMP = 65528
@@ -119,7 +118,9 @@ def advice(
         return "provide the file under --symfs"
     if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
         if image.kind in _MADE:
-            # Without its dump, code counts as anonymous memory.
+            from undwarf.views.jit_runtimes import walking
+
+            # Without its jitdump, code counts as anonymous memory.
             lost = [other.path for other in images if other.kind == "jitdump" and other.problem]
             dumps = lost if image.kind == "anon" else []
             return walking([other.path for other in images if other.kind == "file"], dumps, followed=followed)
