@@ -18,6 +18,14 @@ from typing import Any, NamedTuple
 from undwarf.defects import Defects
 from undwarf.images import Image
 from undwarf.limits import DEFAULT, Limits
+from undwarf.outputs.script_modes import (
+    AFTER_ADDRESS,
+    AFTER_EVENT,
+    AFTER_FRAMES,
+    AFTER_LINE,
+    BEFORE_FRAMES,
+    BEFORE_TIME,
+)  # fmt: skip
 from undwarf.outputs.terminal.escape import printable
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
@@ -28,14 +36,13 @@ from undwarf.profile.labels import dso, is_kernel
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.source_text import SourceText, read_source
 
-# Where in a sample's text these fields stand.
-BEFORE_TIME, AFTER_EVENT, AFTER_ADDRESS, BEFORE_FRAMES, AFTER_FRAMES, AFTER_LINE = range(6)
 PLACES = {
     "tod": BEFORE_TIME, "flags": AFTER_EVENT, "trace": AFTER_EVENT, "addr": AFTER_ADDRESS, "cgroup": BEFORE_FRAMES,
     "iregs": AFTER_FRAMES, "uregs": AFTER_FRAMES, "brstack": AFTER_FRAMES, "brstacksym": AFTER_FRAMES,
     "brstackoff": AFTER_FRAMES, "brstackinsn": AFTER_FRAMES, "brstackdisasm": AFTER_FRAMES,
     "bpf-output": AFTER_FRAMES, "insn": AFTER_FRAMES, "insnlen": AFTER_FRAMES, "srccode": AFTER_LINE,
 }  # fmt: skip
+"""Where these fields are in a sample's text."""
 SILENT = ("synth", "callindent", "ipc", "machine_pid", "vcpu")
 """Fields of samples that only perf's decoders of processor traces, or its merging of guests, make."""
 
