@@ -238,16 +238,16 @@ def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ..
 
 
 def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
-    """The profile by its branches: each by itself, or all as places of their own within stacks."""
+    """The profile of its branches: each as a sample, or their ends as functions within stacks."""
     from undwarf.perfdata import SampleField
-    from undwarf.views.branch_profiles import branch_pairs, name_places
+    from undwarf.views.branch_profiles import branch_pairs, name_branch_ends
 
     if not any(event.sample_type & SampleField.BRANCH_STACK for event in job.recording.events):
         name = job.recording.path
         raise UsageError(f"{name} has no branch stacks", "", "record with perf record -b, or -j any,u")
     if pairs:
         return branch_pairs(profile)
-    return name_places(profile)
+    return name_branch_ends(profile)
 
 
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:

@@ -272,12 +272,12 @@ class View:
         """The text of a picture."""
         from undwarf.outputs.terminal.style import fit, pad
         from undwarf.views.flat_profile import flat_profile
-        from undwarf.views.idle_samples import busy_rows, only_rows
+        from undwarf.views.idle_samples import without_idle
         from undwarf.views.sample_selection import samples_by_event
 
         profile = picture.profile
         if not self._idle:
-            profile = only_rows(profile, busy_rows(profile))
+            profile = without_idle(profile)
         # Weights of two events cannot be added.
         event: int | None = None
         events = [event.name for event in profile.events]

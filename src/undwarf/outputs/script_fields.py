@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from undwarf.defects import Defects
 from undwarf.images import Image
@@ -32,7 +32,7 @@ from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
-from undwarf.profile.labels import dso, is_kernel
+from undwarf.profile.labels import Named, dso, is_kernel
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.source_text import SourceText, read_source
 
@@ -586,16 +586,8 @@ def _symbol(found: Located) -> bytes:
 def _dso(found: Located, offset: bool) -> bytes:
     if found.image is None:
         return b" (%s)" % UNKNOWN
-    image = _Named(found.image)
+    image = Named(found.image.name.decode("utf-8", "replace"), found.image.kind.name)
     return b" (%s%s)" % (_shown(dso(image)), b"+0x%x" % found.offset if offset and not is_kernel(image) else b"")
-
-
-class _Named:
-    """An image as :func:`undwarf.profile.labels.dso` wants it."""
-
-    def __init__(self, image: Image) -> None:
-        self.name = image.name.decode("utf-8", "replace")
-        self.kind: Any = image.kind.name
 
 
 def _flags(flags: int) -> bytes:

@@ -293,32 +293,30 @@ def _samples(
 ) -> SampleColumns:
     """``fields``: the bits of all events' sample types."""
     samples = records.samples
-    columns: dict[str, Any] = {
-        "time": samples.time,
-        "pid": samples.pid,
-        "tid": samples.tid,
-        "cpu": samples.cpu,
-        "event": samples.event,
-        "period": samples.period,
-        "comm": comm_of,
-        "stack": walked.stack,
-        "stop": walked.stop,
-        "stop_image": walked.stop_image,
-        "ip": samples.ip,
-        "addr": samples.addr,
-        "weight": samples.weight,
-        "data_src": samples.data_src,
-        "phys_addr": samples.phys_addr,
-        "data_page_size": samples.data_page_size,
-        "code_page_size": samples.code_page_size,
-        "space": space_of,
-        "position": samples.position,
-        "regs_at": samples.regs_at,
-        "regs_intr_at": samples.regs_intr_at,
-        "raw_at": samples.raw_at if fields & SampleField.RAW else None,
-        "branch_at": samples.branch_at if fields & SampleField.BRANCH_STACK else None,
-        "cgroup": samples.cgroup,
-    }
-    if order is not None:
-        columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}
-    return SampleColumns(**columns)
+    columns = SampleColumns(
+        time=samples.time,
+        pid=samples.pid,
+        tid=samples.tid,
+        cpu=samples.cpu,
+        event=samples.event,
+        period=samples.period,
+        comm=comm_of,
+        stack=walked.stack,
+        stop=walked.stop,
+        stop_image=walked.stop_image,
+        ip=samples.ip,
+        addr=samples.addr,
+        weight=samples.weight,
+        data_src=samples.data_src,
+        phys_addr=samples.phys_addr,
+        data_page_size=samples.data_page_size,
+        code_page_size=samples.code_page_size,
+        space=space_of,
+        position=samples.position,
+        regs_at=samples.regs_at,
+        regs_intr_at=samples.regs_intr_at,
+        raw_at=samples.raw_at if fields & SampleField.RAW else None,
+        branch_at=samples.branch_at if fields & SampleField.BRANCH_STACK else None,
+        cgroup=samples.cgroup,
+    )
+    return columns.rows(order) if order is not None else columns

@@ -6,9 +6,10 @@ use 0xffffffff for "none".
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 from undwarf.perfdata.features import LINE
+from undwarf.perfdata.ordering import take
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
 
@@ -59,6 +60,14 @@ class SampleColumns:
 
     def __len__(self) -> int:
         return len(self.stack)
+
+    def rows(self, numbers: Column) -> "SampleColumns":
+        """Some of the samples, by number (I)."""
+        chosen: dict[str, Any] = {}
+        for name in self.__slots__:
+            column = getattr(self, name)
+            chosen[name] = take(column, numbers) if column is not None else None
+        return SampleColumns(**chosen)
 
 
 @dataclass(slots=True, repr=False, eq=False)

@@ -1,4 +1,4 @@
-"""The call tree: functions under their callers, or callers under their callees."""
+"""Call trees: functions below their callers, or callers below their callees."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -38,7 +38,7 @@ def _sort(nodes: list[TreeNode]) -> None:
 
 
 def call_tree(profile: Profile, *, weight: Weight = "period", event: Events = None, min_share: float = 0.0) -> CallTree:
-    """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the whole."""
+    """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the total weight."""
     known, entity_of_frame = entities(profile, ("sym", "dso"))
     node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
     selection = Selection(profile, event, weight)
@@ -46,7 +46,7 @@ def call_tree(profile: Profile, *, weight: Weight = "period", event: Events = No
     below = subtree_sums(parent, own)
     nodes: dict[int, TreeNode] = {}
     roots: list[TreeNode] = []
-    # Weights grow towards the root, so a node that is heavy enough has a parent that is.
+    # Weights grow towards the root: the parent of a node that is heavy enough is so as well.
     for i in rows_from(below, max(1, int(min_share * selection.total))):
         up = parent[i]
         node = nodes[i] = _node(known[entity[i]], below[i], own[i])
@@ -65,10 +65,8 @@ def callers(
     min_share: float = 0.0,
     only: Collection[str] | None = None,
 ) -> CallTree:
-    """The functions in which samples ended (those named in ``only``, if given), with the tree of their callers.
-
-    Functions below ``min_share`` (0 to 1) of the whole are left out, callers below it as well.
-    """
+    """The functions in which samples were taken (only those named in ``only``, if given), with the trees of their
+    callers; without functions and callers below ``min_share`` (0 to 1) of the total weight."""
     known, entity_of_frame = entities(profile, ("sym", "dso"))
     node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
     selection = Selection(profile, event, weight)
@@ -80,7 +78,7 @@ def callers(
         for e in rows_from(of_entity, least)
         if only is None or known[e].texts[0] in only
     }
-    # Level by level, so that what is too light is dropped before its own callers are looked at.
+    # By level, so that the callers of a node that is too light are never looked at.
     level: list[tuple[TreeNode, list[tuple[int, int]]]] = [(node, []) for node in starts.values()]
     at_start = dict(zip(starts, level, strict=True))
     for i in rows_from(own, 1):

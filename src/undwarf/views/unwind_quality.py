@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.elf.headers import NOT_ELF
-from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.grouping import Pairs, sums, widen, without_none
 from undwarf.profile.labels import UNKNOWN, dso
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop import DESCRIPTIONS, WHOLE
 from undwarf.unwind.stop_reason import StopReason
-from undwarf.views.kernels.stack_tree import collapse, inclusive
+from undwarf.views.sample_selection import samples_passing
 
 LARGEST_DUMP = 65528
 """The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""
@@ -264,18 +264,11 @@ def missing(profile: Profile) -> list[Missing]:
     images = profile.images
     if not any(image.problem for image in images):
         return []
-    # The image of a frame, with one more number for frames that lie in none.
-    of_frame = without_none(profile.frames.image, len(images))
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
-    pairs = Pairs()
-    node = look_up(profile.samples.columns.stack, node_of)
-    path = pairs.column(look_up(node, entity), node)
-    weight = sums(path, None, len(pairs))
-    single = widen(memoryview(bytes(len(pairs))))
-    _group, image_of, passing = inclusive(single, pairs.low(), weight, parent, entity, len(images) + 1)
     found = [
         Missing(dso(images[number]), images[number].build_id, images[number].kind, images[number].problem, samples)
-        for number, samples in zip(image_of, passing, strict=True)
-        if number < len(images) and images[number].problem
+        for number, samples in samples_passing(
+            profile, without_none(profile.frames.image, len(images)), len(images)
+        ).items()
+        if images[number].problem
     ]
-    return sorted(found, key=lambda one: (-one.samples, one.name))
+    return sorted(found, key=lambda image: (-image.samples, image.name))
