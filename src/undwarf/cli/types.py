@@ -34,12 +34,12 @@ def _addresses(_context: click.Context, _parameter: click.Parameter, value: str 
                 "or give addresses directly: --at 1500",
             ) from error
     try:
-        found = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
+        addresses = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
     except ValueError:
         raise click.BadParameter(f"{value[:60]!r} is not a list of hexadecimal addresses") from None
-    if any(not 0 <= address < 1 << 64 for address in found):
+    if any(not 0 <= address < 1 << 64 for address in addresses):
         raise click.BadParameter("an address is out of range")
-    return found
+    return addresses
 
 
 def _complete_type(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
