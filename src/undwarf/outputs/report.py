@@ -148,13 +148,15 @@ def _write_table(group: "EventGroup", sink: TextIO, options: ReportOptions, pain
         """(children's weight, self weight, samples) for each event."""
         return [(one.children_weight, one.self_weight, one.samples) if one else (0, 0, 0) for one in row.of_event]
 
-    least = [options.percent_limit * total / 100 for total in totals]
-    column = 0 if options.children else 1
-    shown = [
-        row
-        for row in group.rows
-        if any(of_event[column] >= limit for of_event, limit in zip(weights(row), least, strict=True))
-    ]
+    limits = [options.percent_limit * total / 100 for total in totals]
+
+    def is_shown(row: "GroupRow") -> bool:
+        for one, limit in zip(row.of_event, limits, strict=True):
+            if one is not None and (one.children_weight if options.children else one.self_weight) >= limit:
+                return True
+        return False
+
+    shown = list(filter(is_shown, group.rows))
     if options.rows and len(shown) > options.rows:
         del shown[options.rows :]
     texts = [_texts(keys, row) for row in shown]

@@ -78,9 +78,26 @@ class Entity(NamedTuple):
     kernel: bool
 
 
-def entities(profile: Profile, keys: tuple[str, ...]) -> tuple[list[Entity], memoryview]:
+class EntityTree(NamedTuple):
+    """The stacks of a profile, merged by entity: the frame keys, the entities, the new node of each of the profile's
+    nodes, and parent and entity of each new node (I)."""
+
+    keys: tuple[str, ...]
+    entities: list[Entity]
+    node_of: memoryview
+    parent: memoryview
+    entity: memoryview
+
+
+def entity_tree(profile: Profile, keys: tuple[str, ...]) -> EntityTree:
+    """Merge the stacks of a profile by those of ``keys`` that describe frames."""
+    frame_keys = tuple(key for key in keys if key in FRAME_KEYS)
+    entities, of_frame = _entities(profile, frame_keys)
+    return EntityTree(frame_keys, entities, *collapse(profile.stacks.parent, profile.stacks.frame, of_frame))
+
+
+def _entities(profile: Profile, wanted: tuple[str, ...]) -> tuple[list[Entity], memoryview]:
     """(entities, the entity of each frame (I)); functions with the same texts are one entity."""
-    wanted = [key for key in keys if key in FRAME_KEYS]
     if SOURCE_KEYS.intersection(wanted) and profile.frames.file is not None and profile.frames.line is not None:
         return _entities_with_lines(profile, wanted)
     functions = profile.functions
@@ -90,18 +107,18 @@ def entities(profile: Profile, keys: tuple[str, ...]) -> tuple[list[Entity], mem
     of_function = zeros("I", len(functions.name))
     for i, (name, image) in enumerate(zip(functions.name, functions.image, strict=True)):
         file = files[image] if image != NONE else UNKNOWN
-        texts = tuple(name if key == "sym" else file if key == "dso" else UNKNOWN_LINE for key in wanted)
+        texts = tuple([name if key == "sym" else file if key == "dso" else UNKNOWN_LINE for key in wanted])
         entry = (image != NONE and kernel[image], texts)
         of_function[i] = numbers.setdefault(entry, len(numbers))
     return [Entity(texts, in_kernel) for in_kernel, texts in numbers], look_up(profile.frames.function, of_function)
 
 
-def _entities_with_lines(profile: Profile, wanted: list[str]) -> tuple[list[Entity], memoryview]:
-    """As :func:`entities`, with source files or lines among the keys."""
+def _entities_with_lines(profile: Profile, wanted: tuple[str, ...]) -> tuple[list[Entity], memoryview]:
+    """As :func:`_entities`, with source files or lines among the keys."""
     frames = profile.frames
     if frames.file is None or frames.line is None:
         raise ValueError("a profile without source lines")
-    plain, of_frame = entities(profile, tuple(key for key in wanted if key not in SOURCE_KEYS))
+    plain, of_frame = _entities(profile, tuple(key for key in wanted if key not in SOURCE_KEYS))
     by_file = Pairs(1024)
     group = by_file.column(of_frame, without_none(frames.file, len(profile.files)))
     by_line = Pairs(1024)
@@ -161,10 +178,12 @@ def flat_profile(
     event: Events = None,
     children: bool = True,
     labels: SampleLabels | None = None,
+    tree: EntityTree | None = None,
 ) -> FlatProfile:
     """The flat profile for these sort keys, of one event or all; without ``children`` all weights are self weights.
 
-    ``labels`` has those of ``keys`` that are of memory accesses and data types.
+    ``labels`` has those of ``keys`` that are of memory accesses and data types, ``tree`` is :func:`entity_tree` of
+    these keys if it is there already.
     """
     selection = Selection(profile, event, weight)
     weights = selection.weights
@@ -174,7 +193,8 @@ def flat_profile(
         count = sums(group, None, len(group_texts))
         rows = [Row(texts, own[i], own[i], count[i]) for i, texts in enumerate(group_texts)]
     else:
-        rows = _by_frame(profile, selection, keys, group_texts, group, children)
+        tree = tree if tree is not None else entity_tree(profile, keys)
+        rows = _by_frame(tree, selection, keys, group_texts, group, children)
     if SUMMED.intersection(keys):
         rows = [_summed(row, keys) for row in rows]
     rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
@@ -190,7 +210,7 @@ def _summed(row: Row, keys: tuple[str, ...]) -> Row:
 
 
 def _by_frame(
-    profile: Profile,
+    tree: EntityTree,
     selection: Selection,
     keys: tuple[str, ...],
     group_texts: list[tuple[str, ...]],
@@ -198,16 +218,14 @@ def _by_frame(
     children: bool,
 ) -> list[Row]:
     """Rows with frame keys, for each group of samples."""
-    known, entity_of_frame = entities(profile, keys)
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
     pairs = Pairs(1024)
-    path = pairs.column(group, look_up(selection.stacks, node_of))
+    path = pairs.column(group, look_up(selection.stacks, tree.node_of))
     path_weight = sums(path, selection.weights, len(pairs))
     path_count = sums(path, None, len(pairs))
     groups, nodes = pairs.high(), pairs.low()
     # Self weights by (group, entity of the innermost frame), NONE for samples without a stack.
     leaves = Pairs(1024)
-    leaf = leaves.column(groups, look_up(nodes, entity))
+    leaf = leaves.column(groups, look_up(nodes, tree.entity))
     own = sums(leaf, path_weight, len(leaves))
     count = sums(leaf, path_count, len(leaves))
     weights: dict[tuple[int, int], list[int]] = {
@@ -215,19 +233,17 @@ def _by_frame(
         for i, (g, e) in enumerate(zip(leaves.high(), leaves.low(), strict=True))
     }
     if children:
-        columns = inclusive(groups, nodes, path_weight, parent, entity, len(known))
+        columns = inclusive(groups, nodes, path_weight, tree.parent, tree.entity, len(tree.entities))
         for g, e, passing in zip(*columns, strict=True):
             weights.setdefault((g, e), [0, 0, 0])[1] = passing
-    no_frame = Entity((NO_FRAME,) * sum(key in FRAME_KEYS for key in keys), False)
+    no_frame = Entity((NO_FRAME,) * len(tree.keys), False)
+    # The texts of sample keys come first, then those of frame keys.
+    by_kind = sorted(range(len(keys)), key=lambda number: keys[number] in FRAME_KEYS)
+    order = [by_kind.index(number) for number in range(len(keys))]
     rows = []
     for (g, e), (self_weight, children_weight, samples) in weights.items():
-        row_entity = known[e] if e != NONE else no_frame
-        key = _in_order(keys, group_texts[g], row_entity.texts)
+        row_entity = tree.entities[e] if e != NONE else no_frame
+        texts = group_texts[g] + row_entity.texts
+        key = tuple([texts[place] for place in order])
         rows.append(Row(key, self_weight, children_weight, samples, row_entity.kernel))
     return rows
-
-
-def _in_order(keys: tuple[str, ...], outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts of sample keys (``outer``) and frame keys (``inner``) in the order of the keys."""
-    of_samples, of_frames = iter(outer), iter(inner)
-    return tuple(next(of_frames if key in FRAME_KEYS else of_samples) for key in keys)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from undwarf.profile.model import Profile
-from undwarf.views.call_tree import CallTree, call_tree, callers
+from undwarf.views.call_tree import KEYS, CallTree, call_tree, callers
 from undwarf.views.data.access_labels import SampleLabels
-from undwarf.views.flat_profile import FlatProfile, Row, flat_profile
+from undwarf.views.flat_profile import FRAME_KEYS, FlatProfile, Row, entity_tree, flat_profile
 from undwarf.views.sample_selection import Events, Weight, sections
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
 
@@ -69,12 +69,15 @@ def compute_report(
     events that were recorded together; ``dump`` is the largest stack dump that was requested, in bytes, for advice.
     """
     events = []
+    merged = entity_tree(profile, keys if set(keys).intersection(FRAME_KEYS) else KEYS)
+    # Tables by function and file have the same entities as trees.
+    merged_tree = merged if set(merged.keys) == set(KEYS) or graph == "none" else entity_tree(profile, KEYS)
     for event, name in sections(profile, keys):
-        flat = flat_profile(profile, keys, weight, event=event, children=children, labels=labels)
+        flat = flat_profile(profile, keys, weight, event=event, children=children, labels=labels, tree=merged)
         tree = None
         if graph != "none":
             build = call_tree if graph == "caller" else callers
-            tree = build(profile, weight=weight, event=event, min_share=min_share)
+            tree = build(profile, weight=weight, event=event, min_share=min_share, tree=merged_tree)
         events.append(EventReport(name, event, flat, tree))
     names = [[profile.events[event].name for event in group] for group in groups]
     return Report(unwind_quality(profile, dump), events, _in_groups(events, groups, children), names)
