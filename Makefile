@@ -43,6 +43,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports .ci/outputs.importlinter
 
 bench: setup
 	$(BIN)/python bench/bench.py

@@ -32,11 +32,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from precise_recordings import FROM_EXEC, IN_KERNEL, KINDS, OTHER_STACK, START, STEP, Truth, make
-from undwarf.unwind.stop import WHOLE
 
 import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
+from undwarf.unwind.stop_reason import WHOLE
 
 HERE = Path(__file__).resolve().parent / "precise"
 COMPILERS = {".c": ("gcc", "clang"), ".cpp": ("gcc", "clang"), ".rs": ("rustc",), ".go": ("go",)}

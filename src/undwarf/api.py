@@ -1,8 +1,7 @@
-"""The way in: open a recording, ask for its profile."""
+"""The entry points: open a recording, compute its profile."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -16,10 +15,8 @@ from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
-from undwarf.perfdata.event_precision import EventStops, event_stops
 from undwarf.profile import model
-from undwarf.profile.build import Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
-from undwarf.profile.code_extents import code_extents
+from undwarf.profile.build import Built, Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
 from undwarf.spaces.sample_spaces import Spaces
 from undwarf.symbols.resolver import Resolver, ResolverOptions
@@ -30,6 +27,8 @@ from undwarf.unwind.unwinder import Walking, walk_samples
 if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
+    from undwarf.images.mapped_file_check import Extents
+    from undwarf.perfdata.event_precision import EventStops
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
     from undwarf.symbols.inlines import ImageLines
@@ -45,50 +44,31 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DUMP = 8192
-"""Bytes of stack that perf record takes where nobody asks for more."""
+"""The default size of perf record's stack dumps, in bytes."""
 
 
 class Profile(model.Profile):
     """All of a recording's samples, unwound and named.
 
-    ``samples`` is a sequence of :class:`undwarf.Sample`, made when looked at; ``samples.time`` and the like are the
-    columns behind them, which numpy and polars take without a copy. ``stacks``, ``frames`` and ``functions`` are
-    columns as well, ``images``, ``events`` and ``comms`` lists that these have numbers of.
+    ``samples`` is a sequence of :class:`undwarf.Sample`, created on access; ``samples.time`` etc. are their columns,
+    which numpy and polars use without a copy. ``stacks``, ``frames`` and ``functions`` are columns as well; ``images``,
+    ``events`` and ``comms`` are lists, into which these have indices.
     """
-
-    @classmethod
-    def _of(cls, made: model.Profile) -> "Profile":
-        return cls(
-            made.samples.columns,
-            made.stacks,
-            made.frames,
-            made.functions,
-            made.images,
-            made.comms,
-            made.events,
-            files=made.files,
-            deferred=made.deferred,
-            later=made.later,
-            line_size=made.line_size,
-            unwind_order=made.unwind_order,
-            stitched=made.stitched,
-            recorder=made.recorder,
-        )
 
     def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
         """Functions below their callers, heaviest first: ``total`` and ``roots``, nodes with ``name``, ``dso``,
-        ``weight`` (with all they call), ``self_weight`` and ``children``.
+        ``weight`` (with callees), ``self_weight`` and ``children``.
 
         Weights are sums of periods, or counts of ``"samples"``, of the event with this number (default: all). Nodes
-        below ``min_share`` (0 to 1) of the whole are left out.
+        below ``min_share`` (0 to 1) of the total are left out.
         """
         from undwarf.views.call_tree import call_tree
 
         return call_tree(self, weight=weight, event=event, min_share=min_share)
 
     def callers(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
-        """The other way round: functions in which samples ended, heaviest first, with who called them below. Arguments
-        and nodes as in :meth:`call_tree`."""
+        """The inverted tree: functions in which samples were taken, heaviest first, with their callers below them.
+        Arguments and nodes as in :meth:`call_tree`."""
         from undwarf.views.call_tree import callers
 
         return callers(self, weight=weight, event=event, min_share=min_share)
@@ -112,16 +92,16 @@ class Recording:
             parse_order(unwind, UNWIND_ORDER)
         self.data = data
         self._unwind = unwind
-        self._given: dict[int, TextRanges] = {}
+        self._added_text: dict[int, TextRanges] = {}
         self._finder = finder
         self._options = options
         self._limits = limits
         self._cache = cache
         self.code_memory: Callable[[int, int], bytes] | None = None
-        """Reads the memory of the recording's only process where that is here: (start, end) to bytes from start on."""
+        """Reads code of a running process that was recorded alone: (start, end) to bytes from start on."""
         self.memory: Callable[[int, int, int], bytes | None] | None = None
-        """Reads memory as it was at a sample, beside its stack dump: (number of the sample, start, end) to bytes from
-        start on, or None."""
+        """Reads memory as it was at a sample, outside of its stack dump: (number of the sample, start, end) to bytes
+        from start on, or None."""
 
     @property
     def path(self) -> str:
@@ -130,45 +110,45 @@ class Recording:
 
     @property
     def header(self) -> Features:
-        """What the header tells: host, kernel, perf's version and command line, and so on; None where absent."""
+        """The header: host, kernel, perf's version and command line, and so on; None for what is absent."""
         return self.data.features
 
     @property
     def events(self) -> list[EventAttr]:
-        """The events that were sampled; those that records describe are among them once the records were read."""
+        """The sampled events; those described by records are added when the records are read."""
         return self.data.events
 
     @property
     def defects(self) -> Defects:
-        """Damage met so far."""
+        """The damage found so far."""
         for path in cut_files():
             self.data.defects.add(CUT_SHORT, path)
         return self.data.defects
 
     @cached_property
     def records(self) -> Records:
-        """All records, decoded into columns, with the code given by :meth:`add_text`."""
-        return self._with_given(self.data.records())
+        """All records, decoded into columns, with the code added by :meth:`add_text`."""
+        return self._with_added_text(self.data.records())
 
-    def _with_given(self, records: Records) -> Records:
-        if not self._given:
+    def _with_added_text(self, records: Records) -> Records:
+        if not self._added_text:
             return records
         from undwarf.profile.jit_text import with_given_text
 
-        return with_given_text(records, self._given, self.data.defects)
+        return with_given_text(records, self._added_text, self.data.defects)
 
     def add_text(self, pid: int, start: int, end: int, section: "bytes | memoryview", address: int) -> None:
-        """Unwind a process's code that no file describes, by an SFrame section that its maker had in memory.
+        """Add code of a process that is in no file, with the SFrame section that describes it.
 
-        The code ran at ``start`` to ``end``, in executable memory without a file, and its section lay at ``address``;
-        all are addresses of that process. To be called before anything is unwound. Raises UsageError for a range that
-        overlaps another one, and afterwards.
+        The code ran at ``start`` to ``end`` in anonymous memory, and its section was at ``address``; all are addresses
+        in that process. Must be called before anything is unwound. Raises UsageError afterwards, and for a range that
+        overlaps another one.
         """
         if "records" in self.__dict__:
             raise UsageError("the recording is read already", "", "add code before asking for the profile")
         from undwarf.tables.sframe.jit_ranges import TextRanges
 
-        ranges = self._given.setdefault(pid, TextRanges(limits=self._limits, defects=self.data.defects))
+        ranges = self._added_text.setdefault(pid, TextRanges(limits=self._limits, defects=self.data.defects))
         ranges.add(start, end, section, address)
 
     @cached_property
@@ -188,18 +168,21 @@ class Recording:
 
     @cached_property
     def images(self) -> ImageStore:
-        """The files and other images that the recording maps."""
+        """The images that are mapped in the recording: files, the kernel, JIT-compiled code and so on."""
         host = self.header.hostname
         if not host or host == os.uname().nodename:
             self._finder.containers = Containers(lambda: sorted({pid for pid in self.records.sideband.pid if pid > 0}))
-        self._finder.recorded = Recorded(
-            written_at(self.path), host == os.uname().nodename, lambda: code_extents(self.records)
-        )
+        self._finder.recorded = Recorded(written_at(self.path), host == os.uname().nodename, self._code_extents)
         return ImageStore(self.records.names, self.records.identities, self.data.features, self._finder)
+
+    def _code_extents(self) -> "Extents":
+        from undwarf.profile.code_extents import code_extents
+
+        return code_extents(self.records)
 
     @cached_property
     def addresses(self) -> "Addresses":
-        """Names single addresses of the recording's address spaces."""
+        """Resolves single addresses in the recording's address spaces."""
         from undwarf.profile.addresses import Addresses
 
         resolver = Resolver(self.images, self._options, records=self.records)
@@ -214,54 +197,55 @@ class Recording:
 
     @cached_property
     def types(self) -> "ImageTypes":
-        """Data types by image: what instructions touch."""
-        # Few commands need types, and their modules take a third of all loading.
+        """Data types by image: what instructions access."""
+        # Few commands need types, and importing them takes a third of the time for all modules.
         from undwarf.types.resolvers_by_image import ImageTypes
 
-        kept = None
+        cache = None
         if self._cache:
             from undwarf.types.answer_cache import answer_files
 
-            kept = answer_files(self._limits)
-        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
+            cache = answer_files(self._limits)
+        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, cache)
 
     @cached_property
-    def event_stops(self) -> EventStops:
-        """Where the samples of each event stop: at what they are about, behind it, or late."""
+    def event_stops(self) -> "EventStops":
+        """Where the samples of each event stop: at the access, right after it, or later."""
+        from undwarf.perfdata.event_precision import event_stops
+
         samples = self.records.samples
         aarch64 = self._machine is AARCH64
         return event_stops(self.events, samples.event, samples.misc, aarch64=aarch64)
 
     @cached_property
     def _machine(self) -> Machine:
-        """The machine of the recording; that its stacks cannot be unwound is a defect."""
-        made = machine_of(self.header.arch)
-        if not made.is_walked and any(event.sample_regs_user for event in self.events):
+        """The machine of the recording; one whose stacks cannot be unwound is counted as a defect."""
+        machine = machine_of(self.header.arch)
+        if not machine.is_walked and any(event.sample_regs_user for event in self.events):
             what = f"recorded on {self.header.arch}, and only x86-64 and aarch64 are supported so far"
             self.data.defects.add("stacks cannot be unwound", self.path, detail=what)
-        return made
+        return machine
 
     @cached_property
     def sources(self) -> "UnwindTables":
         """Unwind tables by image."""
-        # Where callers are left out no tables are needed, and their modules are a tenth of all that are loaded.
+        # Without callers no tables are needed, and their modules are a tenth of all.
         from undwarf.profile.jit_text import image_name
         from undwarf.tables.disk.cache import Store
-        from undwarf.unwind.unwind_tables import UnwindTables
 
-        given = {image_name(pid): ranges for pid, ranges in self._given.items()}
+        added = {image_name(pid): ranges for pid, ranges in self._added_text.items()}
         keys = self.spaces.replay.keys()
-        kept = Store.from_environment(self._limits, self.data.defects) if self._cache else None
+        cache = Store.from_environment(self._limits, self.data.defects) if self._cache else None
         from undwarf.profile.copied_code import CopiedCode
 
         pids = self.spaces.replay.key_pids
         copied = CopiedCode(self.records, self.images, pids, self._limits, self.data.defects, self.code_memory)
         return UnwindTables(
-            self.images, keys, self._unwind, kept, self._limits, given, self._machine, copies=copied.table
+            self.images, keys, self._unwind, cache, self._limits, added, self._machine, copies=copied.table
         )
 
     def _unwound_with(self) -> tuple[str, ...]:
-        """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""
+        """The kinds of unwind information that are used, or were used while recording; empty: all."""
         order = self._unwind
         if self.data.stitched:
             words = self.header.cmdline or []
@@ -275,31 +259,31 @@ class Recording:
         try:
             return parse_order(order, UNWIND_ORDER)
         except UsageError:
-            # Words of another version.
+            # Names of another version.
             return ()
 
     @property
     def stack_dump(self) -> int:
-        """The largest stack dump that samples were recorded with, in bytes; 0 if none."""
-        asked = max((event.sample_stack_user for event in self.events), default=0)
+        """The largest stack dump of the samples, in bytes; 0 if none."""
+        requested = max((event.sample_stack_user for event in self.events), default=0)
         if not self.data.stitched:
-            return asked
+            return requested
         if ", of perf" in (self.header.version or ""):
-            # It was made smaller, and had dumps.
-            return asked or DEFAULT_DUMP
-        # Nothing in the recording says how large dumps were, except where that was asked for.
+            # It was shrunk, and had dumps.
+            return requested or DEFAULT_DUMP
+        # The size of dumps is known only from the command line.
         words = self.header.cmdline or []
         size = next((words[i + 1] for i, word in enumerate(words[:-1]) if word == "--stack-size"), "")
         size = next((word.partition("=")[2] for word in words if word.startswith("--stack-size=")), size)
         return int(size) if size.isascii() and size.isdecimal() and len(size) < 8 else 0
 
     def _by_undwarf(self) -> bool:
-        """Whether `undwarf record` made the recording, and not perf."""
+        """Whether the recording is of `undwarf record`."""
         command = self.header.cmdline or [""]
         return command[0].rpartition("/")[2] == "undwarf" and ", of perf" not in (self.header.version or "")
 
     def _places(self) -> ImageTable:
-        """Images without their unwind tables."""
+        """The images without unwind tables."""
         return ImageTable(self.images, self.spaces.replay.keys(), self._machine)
 
     def profile(
@@ -323,19 +307,17 @@ class Recording:
     ) -> Profile:
         """Unwind and name all samples, or those that pass ``filters``.
 
-        ``jobs``: threads that walk (default: one a CPU, 8 at most). ``by_time``: samples in time order.
-        ``runtime``: keep the absolute address of each frame; with ``returns``, a caller's is the return address as
-        debuggers print it, else what it is looked up by, which is one less. ``max_stack``: user frames of a stack at
-        most. ``names``: without, all functions are unknown (see :meth:`name`). ``starts``: functions that no symbol
-        names are called after where they start, as in ``gzip+0x4330``; without, ``[unknown]``. ``inline``: inlined
-        functions become frames of their own. ``lines``: frames have their source lines (default: as ``inline``);
-        inlined functions alone are found in less time. ``callers``: without, user stacks have one frame, and no unwind
-        tables are read.
-        ``branch_history``: the branches before each sample, target and source in turns, stand between its innermost
-        frame and its callers.
-        ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as perf prints them.
-        ``other_dumps``: stacks that end with their dump are continued from other dumps of their thread, where these
-        agree; such frames have ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``.
+        ``jobs``: unwinding threads (default: one per CPU, at most 8). ``by_time``: samples in time order.
+        ``runtime``: keep the absolute address of each frame; with ``returns``, that of a caller is its return address,
+        as in debuggers, else the address that is looked up, one less. ``max_stack``: the most user frames of a stack.
+        ``names``: without, all functions are unknown (see :meth:`named`). ``starts``: functions without a symbol are
+        named after where they start, as in ``gzip+0x4330``; without, ``[unknown]``. ``inline``: inlined functions are
+        frames of their own. ``lines``: frames have source lines (default: as ``inline``; inlined functions alone are
+        faster). ``callers``: without, user stacks have one frame, and no unwind tables are read. ``branch_history``:
+        the branches before each sample, target and source alternating, are between its innermost frame and its
+        callers. ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as in perf. ``other_dumps``: stacks
+        larger than their dump are continued from other dumps of their thread that match; such frames have
+        ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``.
         """
         if not callers:
             max_stack = 1
@@ -343,8 +325,8 @@ class Recording:
         if progress is not None and "records" not in self.__dict__:
             show = progress
             records = self.data.records(lambda done, total: show("reading records", done, total))
-            self.__dict__["records"] = self._with_given(records)
-        made = build_profile(
+            self.__dict__["records"] = self._with_added_text(records)
+        profile = build_profile(
             self.data,
             self.records,
             self.spaces,
@@ -352,7 +334,7 @@ class Recording:
             self.sources if callers else self._places(),
             Walking(limits, jobs, runtime, returns, callers, branch_history, self.memory, other_dumps),
             Naming(
-                replace(self._options, starts=starts, versions=versions),
+                self._options._replace(starts=starts, versions=versions),
                 names=names,
                 lines_of=self.lines if inline or lines else None,
                 inline=inline,
@@ -361,19 +343,20 @@ class Recording:
             filters=filters,
             by_time=by_time,
             progress=progress,
+            kind=Profile,
         )
-        made.unwind_order, made.stitched = self._unwound_with(), self.data.stitched
-        made.recorder = "undwarf" if self._by_undwarf() else "perf"
+        profile.unwind_order, profile.stitched = self._unwound_with(), self.data.stitched
+        profile.recorder = "undwarf" if self._by_undwarf() else "perf"
         if filters is not None and filters.of_frames:
             from undwarf.views.frame_filters import passing
 
-            made.samples = model.SampleView(made, passing(made, filters))
-        return Profile._of(made)
+            return profile.derived(samples=passing(profile, filters))
+        return profile
 
-    def name(self, profile: model.Profile, frames: Iterable[int]) -> None:
-        """Name the functions of some frames, by number, of a profile made without names. Just-in-time compiled code
-        stays without a name."""
-        name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
+    def named(self, profile: Built, frames: Iterable[int]) -> Built:
+        """A profile that was built without names, with the functions of some frames (by number) named. JIT-compiled
+        code stays unnamed."""
+        return name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
 
     def data_types(
         self,
@@ -384,13 +367,13 @@ class Recording:
         filters: Filters | None = None,
         progress: Progress | None = None,
     ) -> "DataTypes":
-        """Which types and members the samples touch, of the event with this number (default: all).
+        """The types and members that the samples access, of the event with this number (default: all).
 
         ``types`` are rows by falling weight: ``name``, ``size`` in bytes, ``counts`` (``weight``, ``samples``,
-        ``loads``, ``stores``...) and ``fields``; ``typed`` is their weight in ``total``. ``unknown`` has the weight of
-        what could not be told by reason, ``outside`` of what touches no data, ``sharing`` the members that cpus take
-        from each other.
-        ``skid``: samples at instructions that touch no memory are charged to the load they wait for, as inferred.
+        ``loads``, ``stores``...) and ``fields``; ``typed`` is their weight in ``total``. ``unknown`` has the weights of
+        untyped accesses by reason, ``outside`` those of instructions that access no data of the program, ``sharing``
+        the members whose cache lines move between CPUs. ``skid``: samples at instructions without a memory access are
+        attributed to the load that they wait for, as inferred.
         """
         from undwarf.views.data.false_sharing import sharing
         from undwarf.views.data.types import data_types
@@ -398,10 +381,8 @@ class Recording:
         leaves = self.profile(filters=filters, callers=False, inline=False, progress=progress)
         touched = self.touch(leaves, skid=skid, progress=progress)
         profile = touched.profile
-        found = data_types(profile, touched, weight, event=event)
         clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=event)
-        found.sharing = clashes.found
-        return found
+        return data_types(profile, touched, weight, event=event, sharing=clashes.found)
 
     def touch(
         self,
@@ -412,8 +393,8 @@ class Recording:
         progress: Progress | None = None,
         meanwhile: Callable[[], object] = lambda: None,
     ) -> "ResolvedAccesses":
-        """What the innermost frames of a profile touch. With two ``processes`` a second one is made where there is
-        enough to do, and ``meanwhile`` is called when it is at work."""
+        """What the innermost frames of a profile access. With two ``processes`` a second one is forked if there is
+        enough to do, and ``meanwhile`` is called once it works."""
         from undwarf.profile.access_resolution import resolve_accesses
 
         return resolve_accesses(
@@ -430,14 +411,13 @@ class Recording:
         )
 
     def data_addresses(self, profile: model.Profile, touched: "ResolvedAccesses") -> "DataAddresses":
-        """Where the data is that each sample touches."""
+        """The address of the data that each sample accesses."""
         from undwarf.views.data.addresses import data_addresses
 
         return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.executed)
 
     def know_files(self, files: "Mapped | None") -> None:
-        """Take mapped files from whoever has the process, or its memory, at hand. To be called before anything is
-        unwound."""
+        """Use mapped files of a running process, or its memory. Must be called before anything is unwound."""
         self._finder.mapped = files
 
     def shrink(
@@ -451,10 +431,10 @@ class Recording:
         max_stack: int | None = None,
         progress: Progress | None = None,
     ) -> "Stitched":
-        """Write this recording to ``sink`` with whole call chains in place of registers and stack dumps.
+        """Write this recording to ``sink`` with whole call chains instead of registers and stack dumps.
 
-        File form needs a ``sink`` that can seek. ``zstd_level`` 0 does not compress. Raises UsageError for filters by
-        function or file, which are not looked up here.
+        ``form="file"`` needs a seekable ``sink``. ``zstd_level`` 0 does not compress. Raises UsageError for filters by
+        function or file, which are not resolved here.
         """
         if filters is not None and filters.of_frames:
             raise UsageError("a smaller recording cannot be made by function or file", "", "filter what is made of it")
@@ -495,7 +475,7 @@ class Recording:
         )
 
     def close(self) -> None:
-        """Close the file, and connections to debuginfod servers; keep what was learnt of unwind tables."""
+        """Close the file and connections to debuginfod servers, after caching the unwind tables that were used."""
         try:
             if "sources" in self.__dict__:
                 self.sources.keep_tables()
@@ -514,16 +494,16 @@ class Recording:
 
 
 def accesses(binary: str | os.PathLike[str], addresses: Iterable[int], *, btf: str = "") -> list["Access"]:
-    """What instructions of a binary touch, by their ELF virtual addresses: one for each memory operand.
+    """What instructions of a binary access, by their ELF virtual addresses: one entry for each memory operand.
 
-    ``type``, ``offset`` and ``field`` say what, ``how`` what that rests on; where ``type`` is None, ``reason`` says
-    why. ``btf`` is a file that tells types instead of the binary's own debugging information. Raises NothingUsable
-    where nothing tells any.
+    ``type``, ``offset`` and ``field`` describe the accessed data, ``how`` is the evidence; if ``type`` is None,
+    ``reason`` is why. ``btf``: a BTF file to use instead of the binary's debugging information. Raises NothingUsable
+    without any type information.
     """
     from undwarf.types.open_resolver import open_path
 
     resolver = open_path(os.fspath(binary), btf=btf)
-    return [one for address in addresses for one in resolver.at(address)]
+    return [access for address in addresses for access in resolver.at(address)]
 
 
 def open_recording(
@@ -540,12 +520,11 @@ def open_recording(
 ) -> Recording:
     """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
 
-    ``symfs`` is a directory that holds the recorded machine's files, ``debug_dirs`` further directories with separate
-    debug files. ``debuginfod`` lets files that are not here be fetched from the servers that ``$DEBUGINFOD_URLS``
-    names, or by a client of your own; nothing else uses the network. ``unwind`` names the kinds of unwind information
-    that are used, in order, each where those before it have no rule, as in ``"sframe"`` or ``"sframe,cfi,fp"``
-    (fp: step by the frame pointer). Rows of unwind tables, and what instructions touch, are kept below
-    ``$UNDWARF_CACHE_DIR`` (default: ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``.
+    ``symfs`` is a directory with the recorded machine's files, ``debug_dirs`` are further directories with separate
+    debug files. ``debuginfod``: fetch missing files from the servers in ``$DEBUGINFOD_URLS``, or with the given client;
+    nothing else uses the network. ``unwind``: the kinds of unwind information in order of preference, as in
+    ``"sframe"`` or ``"sframe,cfi,fp"`` (fp: frame pointers). Rows of unwind tables and types of instructions are cached
+    below ``$UNDWARF_CACHE_DIR`` (default: ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``.
     Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read or is no recording.
     """
     data = open_perf_data(source, limits=limits)
@@ -557,7 +536,7 @@ def open_recording(
         debuginfod.defects = data.defects
     finder = Finder(
         symfs=os.fspath(symfs) if symfs is not None else "",
-        debug_dirs=(*(os.fspath(one) for one in debug_dirs), "/usr/lib/debug"),
+        debug_dirs=(*(os.fspath(directory) for directory in debug_dirs), "/usr/lib/debug"),
         kallsyms=os.fspath(kallsyms) if kallsyms is not None else "",
         vmlinux=os.fspath(vmlinux) if vmlinux is not None else "",
         debuginfod=debuginfod or None,

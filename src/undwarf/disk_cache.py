@@ -25,36 +25,37 @@ _FRESH = 86400
 """Seconds for which a file counts as recently used, so that not every run updates its time."""
 
 
-def cache_directory(part: str) -> "Path | None":
+def cache_directory(part: str) -> str | None:
     """The user's directory for one kind of files: ``$UNDWARF_CACHE_DIR/part``, else ``undwarf/part`` below
     ``$XDG_CACHE_HOME`` or ``~/.cache``; None if ``UNDWARF_CACHE_DIR`` is ``off``, or if these belong to another user
     (sudo may keep HOME)."""
-    from pathlib import Path
 
     chosen = os.environ.get("UNDWARF_CACHE_DIR", "")
     if chosen == "off":
         return None
     if chosen:
-        return Path(chosen) / part
+        return os.path.join(chosen, part)
     base = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        owned = Path(base) if base.startswith("/") else Path.home()
-        if owned.exists() and owned.stat().st_uid != os.geteuid():
-            return None
-    except (OSError, RuntimeError):
+    owned = base if base.startswith("/") else os.path.expanduser("~")
+    if not os.path.isabs(owned):
         return None
-    root = owned if base.startswith("/") else owned / ".cache"
-    return root / "undwarf" / part
+    try:
+        if os.stat(owned).st_uid != os.geteuid():
+            return None
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError:
+        return None
+    return os.path.join(owned, *(() if owned == base else (".cache",)), "undwarf", part)
 
 
 @cache
 def build_identity(*parts: str) -> bytes:
     """Identifies a build of undwarf whose results may differ from another's: names, sizes and times of the files of
     these packages."""
-    from pathlib import Path
 
     about = []
-    folders = [str(Path(__file__).parent / part) for part in parts]
+    folders = [os.path.join(os.path.dirname(__file__), part) for part in parts]
     while folders:
         with suppress(OSError), os.scandir(folders.pop()) as entries:
             for entry in entries:
@@ -118,17 +119,23 @@ class DiskCache:
     """
 
     def __init__(self, directory: "str | os.PathLike[str]", suffix: str, limit: int) -> None:
-        from pathlib import Path
-
-        self.directory = Path(directory)
+        self._directory = os.fspath(directory)
         self._suffix = suffix
         self.limit = limit
+
+    @property
+    def directory(self) -> "Path":
+        """The directory."""
+        # Few runs need it, and the module is large.
+        from pathlib import Path
+
+        return Path(self._directory)
 
     def read(self, name: str) -> memoryview | None:
         """The bytes of a regular file; None if it cannot be read, is empty or too long, or another user's."""
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            with own_directory(self.directory) as directory:
+            with own_directory(self._directory) as directory:
                 handle = os.open(name, flags, dir_fd=directory)
         except OSError:
             return None
@@ -157,7 +164,7 @@ class DiskCache:
         draft = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            with own_directory(self.directory, make=True) as directory:
+            with own_directory(self._directory, make=True) as directory:
                 handle = os.open(draft, flags, 0o600, dir_fd=directory)
                 try:
                     with os.fdopen(handle, "wb", buffering=0) as file:
@@ -196,7 +203,7 @@ class DiskCache:
     def trim(self) -> int:
         """Remove least recently used files until the rest is within the limit, and old unfinished ones; how many."""
         gone = 0
-        with suppress(OSError), own_directory(self.directory) as directory:
+        with suppress(OSError), own_directory(self._directory) as directory:
             files = self._files(directory)
             total = sum(size for _used, size, path in files if not path.name.startswith("."))
             for used, size, path in files:
@@ -213,7 +220,7 @@ class DiskCache:
     def clear(self) -> int:
         """Remove all files; how many."""
         gone = 0
-        with suppress(OSError), own_directory(self.directory) as directory:
+        with suppress(OSError), own_directory(self._directory) as directory:
             for _used, _size, path in self._files(directory):
                 gone += _removed(path.name, directory) and not path.name.startswith(".")
         return gone

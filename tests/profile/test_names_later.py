@@ -44,8 +44,9 @@ def test_only_what_is_wanted_is_named(recording: undwarf.Recording) -> None:
     with recording:
         profile = recording.profile(names=False, inline=False)
         frame = profile.stacks.frame[profile.samples.stack[1]]
-        recording.name(profile, [frame])
-        assert names(profile) == ["[unknown]", "write"]
-        assert profile.functions.address[profile.frames.function[frame]] == BASE + 0x200
-        recording.name(profile, range(len(profile.frames)))
-        assert names(profile) == names(recording.profile()) == ["read", "write"]
+        some = recording.named(profile, [frame])
+        assert names(some) == ["[unknown]", "write"]
+        assert some.functions.address[some.frames.function[frame]] == BASE + 0x200
+        assert names(profile) == ["[unknown]", "[unknown]"]
+        every = recording.named(profile, range(len(profile.frames)))
+        assert names(every) == names(recording.profile()) == ["read", "write"]

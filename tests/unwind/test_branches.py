@@ -7,7 +7,7 @@ from tests.support.perfdata.build import BRANCH_STACK, CALLCHAIN, PLAIN, Attr, B
 
 import undwarf
 from undwarf.limits import DEFAULT
-from undwarf.views.branch_profiles import branch_pairs, name_places
+from undwarf.views.branch_profiles import branch_pairs, name_branch_ends
 
 BUILD = Build()
 USER, KERNEL = 2**64 - 512, 2**64 - 128
@@ -68,7 +68,7 @@ def test_branches_are_counted_from_source_to_target(tmp_path: Path) -> None:
 def test_places_of_branches_without_a_name_stay_without(tmp_path: Path) -> None:
     sample = BUILD.sample(ANY, ip=IP, time=9, chain=(USER, IP), branches=((0x40010C, 0x400100, 0),))
     profile = profile_of(tmp_path, ANY, sample, branch_history=True)
-    assert [frame.name for frame in name_places(profile).samples[0].stack] == ["[unknown]"] * 3
+    assert [frame.name for frame in name_branch_ends(profile).samples[0].stack] == ["[unknown]"] * 3
 
 
 def test_branches_of_a_stack_are_limited(tmp_path: Path) -> None:

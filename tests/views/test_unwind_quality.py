@@ -31,7 +31,7 @@ def test_samples_with_a_frame_in_copied_code_are_counted() -> None:
 
 def test_samples_of_events_without_chains_have_none_by_frame_pointers() -> None:
     profile = make_profile([S("f@app", stop=R.NO_DUMP), S("f@app", stop=R.NO_DUMP), S("f@kernel", stop=R.NONE)])
-    profile.events[0].chains = False
+    profile.events[0] = profile.events[0]._replace(chains=False)
     whole = unwind_quality(profile)
     assert (whole.without_chain, whole.as_recorded, whole.without_user, whole.unwound) == (2, 0, 1, 0)
 

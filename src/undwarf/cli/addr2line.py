@@ -9,7 +9,7 @@ import click
 from undwarf.errors import UsageError
 
 CHUNK = 1 << 20
-"""Bytes of standard input that are looked at together."""
+"""Bytes of standard input that are read at once."""
 
 
 @click.command(
@@ -57,32 +57,31 @@ def command(
     options = Addr2lineOptions(functions, inlines, show_addresses, pretty, basenames, table.digits)
     sink = sys.stdout.buffer
     for text in [" ".join(addresses).encode()] if addresses else batches():
-        found = table.locate(parse(text))
+        located = table.locate(parse(text))
         if as_json:
-            write_json(found, sink)
+            write_json(located, sink)
         else:
-            write(found, sink, options)
+            write(located, sink, options)
         sink.flush()
     for defect in defects:
-        # Only here: most runs have nothing to say.
-        from undwarf.cli.common import talk
+        from undwarf.cli.common import notify
 
-        talk("warning", str(defect))
+        notify("warning", str(defect))
 
 
 def parse(text: bytes) -> memoryview:
-    """A column (Q) of hexadecimal addresses; raises UsageError for what is none."""
+    """Hexadecimal addresses as a column (Q). Raises UsageError for a word that is none."""
     from undwarf.outputs.kernels.addr2line_text import parse_addresses
 
-    found = parse_addresses(text)
-    if isinstance(found, memoryview):
-        return found
-    bad = found[:40].decode("utf-8", "replace")
+    addresses = parse_addresses(text)
+    if isinstance(addresses, memoryview):
+        return addresses
+    bad = addresses[:40].decode("utf-8", "replace")
     raise UsageError(f"{bad!r} is not an address", "", "addresses are hexadecimal, at most 64 bits, with or without 0x")
 
 
 def batches() -> Iterator[bytes]:
-    """Whole lines of standard input as soon as they come: who asks one by one gets answers one by one."""
+    """Complete lines of standard input as they arrive: a program that writes one line at a time gets its answer."""
     rest = b""
     while piece := os.read(sys.stdin.fileno(), CHUNK):
         rest += piece

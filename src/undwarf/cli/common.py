@@ -1,6 +1,6 @@
-"""What the commands that read a recording share: options, opening, progress, warnings.
+"""What commands that read a recording share: options, opening, progress, warnings.
 
-What reads and unwinds is imported when a command runs: help and completion need none of it.
+Modules that read and unwind are imported when a command runs: help and completion need none of them.
 """
 
 import functools
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 SHOWN_DEFECTS = 8
 MOST_FRAMES = 100_000
-"""What --max-stack may ask for: each thread has room for that many."""
+"""The largest --max-stack: each thread allocates that many frames."""
 
 
-def talk(kind: str, text: str) -> None:
-    """A line on stderr: a ``note`` or a ``warning``."""
+def notify(kind: str, text: str) -> None:
+    """Print a ``note`` or a ``warning`` on standard error."""
     click.echo(f"{click.style(kind + ':', fg='yellow')} {printable(text)}", err=True)
 
 
 def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...]]:
     def parse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
-        found: list[int] = []
+        numbers: list[int] = []
         for part in (value or "").split(","):
             if not part.strip():
                 continue
@@ -46,12 +46,12 @@ def _numbers(what: str) -> Callable[[click.Context, click.Parameter, str | None]
                 if dash and first:
                     if int(last) - int(first) > 100_000:
                         raise ValueError
-                    found.extend(range(int(first), int(last) + 1))
+                    numbers.extend(range(int(first), int(last) + 1))
                 else:
-                    found.append(int(part))
+                    numbers.append(int(part))
             except ValueError:
                 raise click.BadParameter(f"{part!r} is not a {what}; give numbers as in 1,4-7") from None
-        return tuple(found)
+        return tuple(numbers)
 
     return parse
 
@@ -143,7 +143,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         default=None,
         help="Number of unwinding threads; 1 also disables the second process for data types.",
     ),
-    # perf's options that ask for what is done anyway.
+    # Options of perf for what is always done.
     click.option("--stdio", is_flag=True, hidden=True, expose_value=False),
     click.option("-f", "--force", is_flag=True, hidden=True, expose_value=False),
 )
@@ -201,7 +201,7 @@ SKID = click.option(
     help="For data types: attribute samples at instructions without a memory access to the load they wait for; marked "
     "as inferred.",
 )
-"""The option of commands that name data types beside other things."""
+"""The option of commands that can show data types."""
 
 SHARED = (
     "file", "also_file", "symfs", "debug_dirs", "debuginfod", "kallsyms", "vmlinux", "spans", "pids", "tids", "cpus",
@@ -210,7 +210,7 @@ SHARED = (
 
 
 def take_shared(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of :class:`Job`, taken out of a command's."""
+    """Take the options of :class:`Job` out of a command's options."""
     shared = {key: options.pop(key) for key in SHARED}
     shared.update({key: options.pop(key, ()) for key in FRAME_FILTERS})
     shared["file"] = shared["also_file"] or shared["file"]
@@ -220,8 +220,8 @@ def take_shared(options: dict[str, Any]) -> dict[str, Any]:
 def recording_command(
     name: str, *, by_frame: bool = False, **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command on a recording: its function gets ``job``, a :class:`Job`, and its own options. ``by_frame``: samples
-    can be chosen by function and file as well."""
+    """A command that reads a recording: its function gets ``job``, a :class:`Job`, and its own options. ``by_frame``:
+    with filters by function and file."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
@@ -233,19 +233,17 @@ def recording_command(
         for option in reversed((*OPTIONS, *(FRAME_OPTIONS if by_frame else ()))):
             decorated = option(decorated)
         as_command: Any = click.command(name, **settings)
-        made: click.Command = as_command(decorated)
-        # What is the command's own comes first in its help.
-        made.params.sort(key=lambda parameter: parameter.name in SHARED + FRAME_FILTERS)
-        return made
+        command: click.Command = as_command(decorated)
+        # The command's own options come first in its help.
+        command.params.sort(key=lambda parameter: parameter.name in SHARED + FRAME_FILTERS)
+        return command
 
     return wrap
 
 
 def debuginfod_client(progress: "Progress") -> "Debuginfod | None":
-    """A client for ``--debuginfod``, whose downloads are shown; raises UsageError where no server is named.
-
-    Where only ``$UNDWARF_DEBUGINFOD`` asks for it, a machine without servers is no mistake: None.
-    """
+    """The client for ``--debuginfod``, whose downloads are shown. Raises UsageError without any server; None if only
+    ``$UNDWARF_DEBUGINFOD`` asks for it."""
     from undwarf.images.debuginfod import Debuginfod, Settings
 
     settings = Settings.from_environment()
@@ -262,13 +260,13 @@ def debuginfod_client(progress: "Progress") -> "Debuginfod | None":
 
 
 def _must_exist(option: str, path: str | None) -> None:
-    """Raise UsageError for the value of an option that names nothing: results would quietly be worse."""
+    """Raise UsageError for a path that does not exist: results would silently be worse."""
     if path is not None and not os.path.exists(path):
         raise UsageError(f"--{option} {path} does not exist", "", "name an existing file or directory")
 
 
 class Number(click.FloatRange):
-    """A number in a range, which "nan" is not: it compares with nothing."""
+    """A number in a range, without "nan"."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number."""
@@ -279,17 +277,17 @@ class Number(click.FloatRange):
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that is written to; None for files and pipes."""
+    """The columns of the terminal on standard output; None for files and pipes."""
     if not sys.stdout.isatty():
         return None
-    # With it all kinds of archives are loaded.
+    # A large import, with all archive formats.
     import shutil
 
     return shutil.get_terminal_size((120, 40)).columns
 
 
 class Job:
-    """One command's run on one recording."""
+    """One run of a command on a recording."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         from undwarf.api import open_recording
@@ -322,11 +320,11 @@ class Job:
         self._at_end()
         if self._options["stats"] and "sources" in self.recording.__dict__:
             counts = self.recording.sources.counts()
-            talk("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+            notify("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
     @property
     def filters(self) -> "Filters":
-        """The samples that the options choose."""
+        """The filters that the options set."""
         from undwarf.profile.filters import Filters
 
         options = self._options
@@ -341,7 +339,7 @@ class Job:
         )
 
     def _spans(self) -> tuple[tuple[int, int], ...]:
-        """The times that ``--time`` names, in ns of the recording's clock."""
+        """The times of ``--time``, in ns of the recording's clock."""
         if not self._options["spans"]:
             return ()
         from undwarf.profile.time_spans import resolve
@@ -366,8 +364,8 @@ class Job:
         branch_history: bool = False,
         versions: bool = False,
     ) -> "Profile":
-        """The profile, with progress shown, even if it has no samples."""
-        made = self.recording.profile(
+        """The profile, which may have no samples; shows progress."""
+        profile = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],
             max_stack=self._options["max_stack"],
@@ -382,7 +380,7 @@ class Job:
             progress=self._progress,
         )
         self._progress.close()
-        return made
+        return profile
 
     def profile(
         self,
@@ -406,11 +404,11 @@ class Job:
             )
         )
 
-    def _checked(self, made: "Profile") -> "Profile":
+    def _checked(self, profile: "Profile") -> "Profile":
         """The profile, if it has samples; warns of damage."""
         self._progress.close()
         self.warn()
-        if not len(made.samples):
+        if not len(profile.samples):
             name = printable(self.recording.path)
             if filters := self.filters:
                 from undwarf.profile.build import comms_of
@@ -425,12 +423,12 @@ class Job:
                     f"{name} contains no samples", "it is damaged", "get a complete copy, or record again"
                 )
             raise NothingUsable(f"{name} contains no samples", "", "record for longer, or with a higher -F")
-        return made
+        return profile
 
     def leaves(self, *, names: bool = True) -> "Profile":
-        """The profile for what looks at innermost frames only: nothing is unwound further, nothing inlined."""
+        """The profile with innermost frames only: nothing is unwound, no inlined functions."""
         filters = self.filters
-        made = self.recording.profile(
+        profile = self.recording.profile(
             filters=filters,
             jobs=self._options["jobs"],
             callers=bool(filters.callers),
@@ -439,45 +437,45 @@ class Job:
             other_dumps=not self._options["no_other_dumps"],
             progress=self._progress,
         )
-        return self._checked(made)
+        return self._checked(profile)
 
-    def note_inferred(self, made: "Profile") -> None:
-        """Say how many stacks have inferred callers, where the output itself has no place for it."""
+    def note_inferred(self, profile: "Profile") -> None:
+        """Print how many stacks have inferred callers, for outputs that do not show it."""
         from undwarf.unwind.stop_reason import StopReason
 
-        count = made.samples.columns.stop.tolist().count(StopReason.INFERRED_ROOT)
+        count = profile.samples.columns.stop.tolist().count(StopReason.INFERRED_ROOT)
         if count:
             many = f"{count:,} stacks larger than their dump have" if count > 1 else "1 stack larger than its dump has"
-            talk("note", f"{many} callers inferred from other dumps of the thread (--no-other-dumps: without)")
+            notify("note", f"{many} callers inferred from other dumps of the thread (--no-other-dumps: without)")
 
     def grouped(self, by: str, skid: bool) -> "Profile":
-        """The profile with what ``--by`` asks for at the root of its stacks."""
-        made = self.profile()
+        """The profile with the groups of ``--by`` at the root of its stacks."""
+        profile = self.profile()
         if by == "type":
             from undwarf.views.data.type_labels import by_type
 
-            made = by_type(self.touch(made, skid=skid))
+            profile = by_type(self.touch(profile, skid=skid))
         elif skid:
             raise UsageError("--skid needs --by type", "it attributes samples to data", "add --by type")
-        return made
+        return profile
 
     def touch(
         self, profile: "Profile", *, skid: bool = False, meanwhile: Callable[[], object] = lambda: None
     ) -> "ResolvedAccesses":
-        """What the innermost frames of a profile touch. ``meanwhile`` is called when a second process is at work."""
+        """What the innermost frames of a profile access. ``meanwhile`` is called once a second process works."""
         from undwarf.fork_pool import reap_workers
 
         self._at_end = reap_workers
-        # What one process downloads the other would download as well.
-        alone = self._options["jobs"] == 1 or self._options["debuginfod"]
-        found = self.recording.touch(
-            profile, skid=skid, processes=1 if alone else 2, progress=self._progress, meanwhile=meanwhile
+        # Two processes would download the same files.
+        single = self._options["jobs"] == 1 or self._options["debuginfod"]
+        accesses = self.recording.touch(
+            profile, skid=skid, processes=1 if single else 2, progress=self._progress, meanwhile=meanwhile
         )
         self._progress.close()
-        return found
+        return accesses
 
     def access_labels(self, profile: "Profile", keys: tuple[str, ...]) -> "SampleLabels":
-        """Labels of samples for those of ``keys`` that are of their memory accesses."""
+        """Labels of samples for those of ``keys`` that describe their memory accesses."""
         from undwarf.profile.data_address_lookup import DataPlaces
         from undwarf.views.data.access_labels import access_labels
 
@@ -485,75 +483,75 @@ class Job:
 
     @property
     def max_stack(self) -> int | None:
-        """Frames of a stack at most, if limited."""
+        """The most frames of a stack, if limited."""
         limit: int | None = self._options["max_stack"]
         return limit
 
     @property
     def jobs(self) -> int | None:
-        """Threads that walk, if limited."""
+        """The number of unwinding threads, if limited."""
         limit: int | None = self._options["jobs"]
         return limit
 
     @property
     def progress(self) -> "Progress":
-        """Where work that takes long shows how far it is."""
+        """Shows the progress of long steps."""
         return self._progress
 
     @property
     def stack_dump(self) -> int:
-        """The largest stack dump that the recording asked for, in bytes; 0 if none."""
+        """The largest stack dump that was requested for the recording, in bytes; 0 if none."""
         return self.recording.stack_dump
 
     @property
     def fetches(self) -> bool:
-        """Whether debuginfod is asked for files."""
+        """Whether files are fetched from debuginfod."""
         return self._debuginfod is not None
 
-    def tell_downloads(self) -> None:
-        """Say on stderr what was fetched."""
+    def note_downloads(self) -> None:
+        """Print what was fetched."""
         self._progress.close()
         if self._debuginfod is not None and self._debuginfod.downloads:
             loads = self._debuginfod.downloads
-            size = sum(one.size for one in loads) / 1e6
-            talk(
+            size = sum(load.size for load in loads) / 1e6
+            notify(
                 "note",
                 f"{len(loads)} files ({size:,.1f} MB) from debuginfod, kept in {self._debuginfod.settings.cache}",
             )
 
     def warn(self, known: int = 0) -> None:
-        """Say on stderr what was fetched and what damage was met, but for the first ``known`` kinds of it."""
-        self.tell_downloads()
+        """Print what was fetched, and the defects but for the first ``known`` ones."""
+        self.note_downloads()
         defects = list(self.recording.defects)[known:]
         for defect in defects[:SHOWN_DEFECTS]:
-            talk("warning", str(defect))
+            notify("warning", str(defect))
         if len(defects) > SHOWN_DEFECTS:
-            talk("warning", f"{len(defects) - SHOWN_DEFECTS} more kinds of damage: undwarf info lists them")
+            notify("warning", f"{len(defects) - SHOWN_DEFECTS} more kinds of damage: undwarf info lists them")
 
 
 class Progress:
-    """A bar on the terminal for work that takes longer than a second; silent elsewhere."""
+    """A progress bar on the terminal for work of more than a second; silent elsewhere."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._wanted = sys.stderr.isatty()
+        self._on_terminal = sys.stderr.isatty()
         self._bar: Any = None
         self._task: Any = None
         self._step = ""
 
     def downloading(self, what: str, done: int, total: int) -> None:
         """Show a download: a bar on a terminal, else a line at its start."""
-        if self._wanted:
+        if self._on_terminal:
             self(what, done, total)
         elif what != self._step:
             self._step = what
-            talk("note", what + (f" ({total / 1e6:,.1f} MB)" if total else ""))
+            notify("note", what + (f" ({total / 1e6:,.1f} MB)" if total else ""))
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        if not self._wanted or time.monotonic() - self._start < 1:
+        if not self._on_terminal or time.monotonic() - self._start < 1:
             return
         if self._bar is None:
-            # Imported here: most runs are over before a bar is wanted.
+            # Most runs are over before a bar is shown.
             from rich.console import Console
             from rich.progress import Progress as Bar
 
@@ -567,7 +565,7 @@ class Progress:
         self._bar.update(self._task, completed=done, total=total or None)
 
     def close(self) -> None:
-        """Clear the line."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = self._task = None

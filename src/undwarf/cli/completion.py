@@ -15,7 +15,7 @@ Examples:
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
     """Print the completion script for a shell."""
-    made = get_completion_class(shell)
-    assert made is not None
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
     root = context.find_root().command
-    click.echo(made(root, {}, "undwarf", "_UNDWARF_COMPLETE").source())
+    click.echo(shell_class(root, {}, "undwarf", "_UNDWARF_COMPLETE").source())

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from undwarf.cli.common import BY, SKID, Job, recording_command, talk
+from undwarf.cli.common import BY, SKID, Job, notify, recording_command
 
 
 @recording_command(
@@ -49,12 +49,12 @@ def command(
 
     profile = job.grouped(by, skid)
     job.note_inferred(profile)
-    # Different units have no sum. Who asks for the number of samples has named what is added.
-    found = measures_of(profile) if weight != "samples" else []
-    if len(found) > 1:
-        left = ", ".join(one.name for one in found[1:])
-        talk("note", f"only {found[0].name}: its unit differs from that of {left} (choose with --event)")
+    # Periods of different units cannot be added; numbers of samples can.
+    measures = measures_of(profile) if weight != "samples" else []
+    if len(measures) > 1:
+        others = ", ".join(measure.name for measure in measures[1:])
+        notify("note", f"only {measures[0].name}: its unit differs from that of {others} (choose with --event)")
     if weight is None:
-        weight = "period" if samples_differ(profile, found[0].events) else "samples"
-    events = found[0].events if len(found) > 1 else None
+        weight = "period" if samples_differ(profile, measures[0].events) else "samples"
+    events = measures[0].events if len(measures) > 1 else None
     write(fold(profile, weight, root=root, annotate_kernel=mark_kernel, events=events), sys.stdout.buffer)

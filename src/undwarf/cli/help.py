@@ -1,4 +1,4 @@
-"""How a command explains itself: what it does, examples, then its options in groups."""
+"""The help of a command: what it does, examples, and its options in groups."""
 
 import inspect
 
@@ -10,18 +10,18 @@ _READING = (
     ("Stacks and names", ("max_stack", "no_other_dumps", "no_inline", "unwind_order", "skid")),
     ("How it runs", ("no_cache", "jobs", "stats")),
 )
-"""Groups of options, by parameter, of commands that read a recording."""
+"""Groups of options of commands that read a recording, by parameter."""
 _SAMPLING = (
     ("What to sample", ("pids", "tids", "everything", "cpus", "events", "filters", "no_inherit")),
     ("How often, how long", ("frequency", "period", "delay", "seconds")),
     ("Stacks", ("mode", "graph", "call_graph", "dump", "other_dumps", "off_cpu", "least")),
 )
-"""The same of commands that sample."""
+"""Groups of options of commands that sample."""
 _FIRST = "Options"
 
 
 def format_help(command: click.Command, context: click.Context, formatter: click.HelpFormatter) -> None:
-    """Write the help of a command: examples come before the options, which stand in groups where there are many."""
+    """Write the help of a command: the examples, then the options, in groups if there are many."""
     command.format_usage(context, formatter)
     command.format_help_text(context, formatter)
     if command.epilog:
@@ -37,10 +37,10 @@ def _groups(command: click.Command, context: click.Context) -> list[tuple[str, l
     names = {parameter.name for parameter in parameters}
     groups = _SAMPLING if "everything" in names else _READING if "symfs" in names else ()
     title_of = {name: title for title, members in groups for name in members}
-    found: dict[str, list[tuple[str, str]]] = {title: [] for title in (_FIRST, *(title for title, _members in groups))}
+    rows: dict[str, list[tuple[str, str]]] = {title: [] for title in (_FIRST, *(title for title, _members in groups))}
     for parameter in parameters:
         row = parameter.get_help_record(context)
-        # What an argument is stands in the line of usage.
+        # Arguments without help are in the usage line.
         if row is not None and (row[1] or isinstance(parameter, click.Option)):
-            found[title_of.get(parameter.name or "", _FIRST)].append(row)
-    return [(title, rows) for title, rows in found.items() if rows]
+            rows[title_of.get(parameter.name or "", _FIRST)].append(row)
+    return [(title, group) for title, group in rows.items() if group]

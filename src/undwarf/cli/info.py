@@ -30,12 +30,12 @@ def command(job: Job, only_missing: bool, as_json: bool) -> None:
         from undwarf.outputs import missing as missing_output
         from undwarf.views.missing_files import missing_files
 
-        found = missing_files(job.recording, profile)
+        files = missing_files(job.recording, profile)
         job.warn()
         options = missing_output.MissingOptions(
             len(profile.samples), job.fetches, as_json, colour=wants_colour(sys.stdout)
         )
-        missing_output.write(found, sys.stdout, options)
+        missing_output.write(files, sys.stdout, options)
         return
-    job.tell_downloads()
+    job.note_downloads()
     write(overview(job.recording, profile), sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))

@@ -41,7 +41,6 @@ GROUPS = {
 }
 """The commands as the help lists them."""
 
-
 FILES = {
     "FILE": click.Path(readable=False),
     "ELF": click.Path(readable=False),
@@ -49,18 +48,18 @@ FILES = {
     "PID|CORE": click.Path(readable=False),
     "DIR": click.Path(file_okay=False, readable=False),
 }
-"""What a shell completes: parameters that say in their help that they are files or directories."""
+"""By metavar: parameters that shells complete as files or directories."""
 
 
-def _finished(command: click.Command) -> click.Command:
-    """The command with what all have: parameters typed as paths, values that shells complete, help in groups."""
+def _completed(command: click.Command) -> click.Command:
+    """The command with what all commands share: types of path parameters, completed values, grouped help."""
     for parameter in command.params:
         if parameter.type is click.STRING and isinstance(parameter, click.Option | click.Argument):
             parameter.type = FILES.get((parameter.metavar or "").strip("[]."), parameter.type)
-    for one in command.commands.values() if isinstance(command, click.Group) else ():
-        _finished(one)
+    for subcommand in command.commands.values() if isinstance(command, click.Group) else ():
+        _completed(subcommand)
     if not isinstance(command, click.Group):
-        # Commands are made in many modules, by click's own decorator.
+        # Commands are built in many modules, by click's own decorator.
         command.format_help = partial(_format_help, command)  # type: ignore[method-assign]  # of this one only
     if "_UNDWARF_COMPLETE" in os.environ and any(parameter.name == "also_file" for parameter in command.params):
         from undwarf.cli.values import complete_values
@@ -76,7 +75,7 @@ def _format_help(command: click.Command, context: click.Context, formatter: clic
 
 
 class LazyGroup(click.Group):
-    """A group whose commands live in modules of their name, one each, with a function ``command``."""
+    """A group whose commands are the functions ``command`` of modules with their names."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All command names."""
@@ -86,15 +85,14 @@ class LazyGroup(click.Group):
         """Import the command's module."""
         if cmd_name not in COMMANDS:
             return None
-        return _finished(import_module(f"undwarf.cli.{cmd_name}").command)
+        return _completed(import_module(f"undwarf.cli.{cmd_name}").command)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command, whose output a reader may leave before its end (click itself would exit with 1)."""
+        """Run a command; a closed output pipe is no error (click itself would exit with 1)."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader has seen enough.
             _drop_output()
             return 0
         return result
@@ -121,8 +119,8 @@ def undwarf() -> None:
     """
 
 
-def complain(error: UndwarfError) -> None:
-    """Say what happened, why, and what to try; names from the input cannot drive the terminal."""
+def print_error(error: UndwarfError) -> None:
+    """Print what happened, why, and what to try; names from the input are escaped."""
     from undwarf.outputs.terminal.escape import printable
 
     click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(error.what)}", err=True)
@@ -133,14 +131,14 @@ def complain(error: UndwarfError) -> None:
 
 
 def _warn_of_cut_files() -> None:
-    """Name the files that somebody cut short while they were read, where the command did not."""
+    """Warn of files that were truncated while they were read, if the command did not."""
     from undwarf.mapped_files import cut_files
 
     for path in cut_files():
-        from undwarf.cli.common import talk
+        from undwarf.cli.common import notify
         from undwarf.defects import CUT_SHORT
 
-        talk("warning", f"{CUT_SHORT}: {path}")
+        notify("warning", f"{CUT_SHORT}: {path}")
 
 
 def run(arguments: Any = None) -> int:
@@ -155,61 +153,65 @@ def _run(arguments: Any) -> int:
     try:
         code = undwarf.main(args=arguments, prog_name="undwarf", standalone_mode=False)
     except UndwarfError as error:
-        complain(error)
+        print_error(error)
         return error.exit_code
     except (click.exceptions.Abort, KeyboardInterrupt):
         return 130
     except SystemExit:
-        # Not in standalone mode, click leaves so only where the reader of its help has gone.
+        # Outside of standalone mode, click exits only if the reader of its help has closed the pipe.
         return 0
     except click.ClickException as error:
         from undwarf.cli.usage import as_error
 
-        # Only newer versions of click have it.
+        # Older versions of click lack this class.
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()
             return error.exit_code
         words = sys.argv[1:] if arguments is None else arguments
-        complain(as_error(error, next((f"undwarf {word}" for word in words[:1] if word in COMMANDS), "undwarf")))
+        print_error(as_error(error, next((f"undwarf {word}" for word in words[:1] if word in COMMANDS), "undwarf")))
         return error.exit_code
     except MemoryError:
-        complain(UndwarfError("out of memory", "the recording needs more than is free", "cut it with --time or --pid"))
+        print_error(
+            UndwarfError("out of memory", "the recording needs more than is free", "cut it with --time or --pid")
+        )
         return 1
     except OSError as error:
         what = f"cannot read or write {error.filename}" if error.filename else "cannot write all of the output"
         hint = "see whether it is there, who may use it, and whether the disk is full"
-        complain(UndwarfError(what, error.strerror or str(error), hint))
+        print_error(UndwarfError(what, error.strerror or str(error), hint))
         return 3
     except Exception as error:
         if os.environ.get("UNDWARF_TRACEBACK"):
             raise
         why = f"{type(error).__name__}: {error}"
-        complain(UndwarfError("this is a defect of undwarf", why, "set UNDWARF_TRACEBACK=1, run again, and report it"))
+        print_error(
+            UndwarfError("this is a defect of undwarf", why, "set UNDWARF_TRACEBACK=1, run again, and report it")
+        )
         return 1
     return code if isinstance(code, int) else 0
 
 
 OUTPUT_BUFFER = 1 << 16
-"""Bytes of output that are written at once; what a pipe holds."""
+"""Bytes of output that are written at once: the capacity of a pipe."""
 
 
 def _buffer_output() -> None:
-    """Write in large pieces to what is no terminal, whatever the environment (PYTHONUNBUFFERED) asks of programs."""
-    given = sys.stdout
-    if isinstance(given, io.TextIOWrapper) and not given.isatty():
-        given.flush()
+    """Buffer output that is not for a terminal, even if the environment (PYTHONUNBUFFERED) turns buffering off."""
+    unbuffered = sys.stdout
+    if isinstance(unbuffered, io.TextIOWrapper) and not unbuffered.isatty():
+        unbuffered.flush()
         sys.stdout = open(  # noqa: SIM115 - it stays open until the end
-            given.fileno(), "w", OUTPUT_BUFFER, given.encoding, given.errors, closefd=False
+            unbuffered.fileno(), "w", OUTPUT_BUFFER, unbuffered.encoding, unbuffered.errors, closefd=False
         )
 
 
 def _drop_output() -> None:
-    """What is still buffered goes nowhere, so that nobody complains at exit."""
+    """Redirect standard output to nowhere, so that flushing it at exit is no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process. Nothing is taken apart first, object by object: the system takes all memory at once."""
+    """End the process without destroying its objects one by one: the system frees all memory at once."""
     if sys.getprofile() is None and sys.gettrace() is None:
         with contextlib.suppress(OSError):
             if sys.stderr is not None:
@@ -222,15 +224,15 @@ _PLAIN = str.maketrans({"─": "-", "│": "|", "├": "|", "└": "`", "→": "
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding lacks: a similar one where we draw, else its number."""
+    """Substitutes for characters that an encoding lacks: a similar one for our own, else an escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
     return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
-def _speak_any_encoding() -> None:
-    """In a locale that is not UTF-8, lines, arrows and foreign names are no reason to fail."""
+def _substitute_characters() -> None:
+    """Write any text to streams whose encoding is not UTF-8."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
             codecs.register_error("undwarf.plain", _plain)
@@ -238,7 +240,7 @@ def _speak_any_encoding() -> None:
 
 
 def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-    """A warning of Python's, without the line of code that it is about."""
+    """Print a Python warning without its line of code."""
     from undwarf.outputs.terminal.escape import printable
 
     click.echo(f"{click.style('warning:', fg='yellow')} {printable(str(message))}", err=True)
@@ -246,11 +248,11 @@ def show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
 
 def main(arguments: Any = None) -> None:
     """Run the command line and exit."""
-    _speak_any_encoding()
+    _substitute_characters()
     warnings.showwarning = show_warning
     _buffer_output()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL and not {"record", "top"} & set(sys.argv[1:2]):
-        # What samples has nothing to put in order until it begins, and says then what an interrupt means.
+        # Commands that sample install their own handler when they start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = run(arguments)
@@ -258,7 +260,7 @@ def main(arguments: Any = None) -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OSError:
-            # Said already.
+            # It was reported already.
             _drop_output()
         _leave(code)
     finally:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import ZSTD, Number, talk
+from undwarf.cli.common import ZSTD, Number, notify
 from undwarf.cli.record_progress import Progress
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.terminal.escape import printable
@@ -24,15 +24,15 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 MOST = (1 << 63) - 1
-"""The largest period that the kernel takes."""
+"""The largest period that the kernel accepts."""
 MOST_BYTES = 64 << 30
 MOST_FILE_BYTES = 1 << 60
 FEWEST_RING_BYTES = 64 << 10
-"""Bytes of the smallest ring buffer: a smaller number without a unit is one of pages, as with perf."""
+"""Bytes of the smallest ring buffer: a smaller number without a unit counts pages, as in perf."""
 
 
 def _bytes(value: str, most: int) -> int | None:
-    """Bytes from text like 512K; None where it is no size."""
+    """Bytes from text like 512K; None if it is no size."""
     number, unit = value.rstrip("BKMGbkmg"), value[len(value.rstrip("BKMGbkmg")) :].upper()
     if not (number.isascii() and number.isdigit()) or unit not in _SIZES:
         return None
@@ -63,7 +63,7 @@ def _ring(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _switch(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
-    """When another file begins, as arguments of :class:`undwarf.live.sampling.settings.Switch`."""
+    """When a new file is started, as arguments of :class:`undwarf.live.sampling.settings.Switch`."""
     if value is None:
         return None
     if value == "signal":
@@ -79,29 +79,29 @@ def _switch(_context: click.Context, _parameter: click.Parameter, value: str | N
 def _ids(what: str) -> Any:
     def read(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
         try:
-            found = tuple(int(part) for part in (value or "").split(",") if part.strip())
+            numbers = tuple(int(part) for part in (value or "").split(",") if part.strip())
         except ValueError:
-            found = (-1,)
-        if any(number <= 0 for number in found):
+            numbers = (-1,)
+        if any(number <= 0 for number in numbers):
             raise click.BadParameter(f"give {what}s, separated by commas")
-        return found
+        return numbers
 
     return read
 
 
 def _cpus(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...]:
     """CPU numbers from text like 0,2-3."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in (value or "").split(",") if value is not None else ():
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) > 1 << 16:
             raise click.BadParameter("give CPU numbers, as in 0,2-3")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+        numbers += range(int(first), int(last or first) + 1)
+    return tuple(numbers)
 
 
 class Period(click.IntRange):
-    """How many events make a sample."""
+    """The number of events between samples."""
 
     def __init__(self) -> None:
         super().__init__(1, MOST)
@@ -117,7 +117,7 @@ class Frequency(Period):
     name = "hz"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; of max, the highest that the kernel accepts."""
+        """The number; for max, the highest that the kernel accepts."""
         if value == "max":
             from undwarf.live.perf_event import largest_rate
 
@@ -166,12 +166,12 @@ SAMPLING = (
                  help="Size of the ring buffer per CPU, as in 8M; numbers below 65536 count pages, as in perf."),
     click.option("--duration", "seconds", metavar="SECONDS", type=Number(0, min_open=True), default=None,
                  help="Stop after this time; a command that still runs is terminated."),
-)  # fmt: skip  # a table
-"""Options of all commands that sample."""
+)  # fmt: skip
+"""Options of commands that sample."""
 
 
 def settings_of(options: dict[str, Any]) -> "Settings":
-    """What the shared options ask for; raises UsageError where they do not go together."""
+    """The settings of the shared options. Raises UsageError for options that exclude each other."""
     from undwarf.live.sampling.sampler import UNWOUND_ELSEWHERE
     from undwarf.live.sampling.settings import Settings
     from undwarf.tables.sources import parse_order
@@ -225,34 +225,34 @@ def _processes_of(user: str) -> list[int]:
         number = int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid
     except KeyError as error:
         raise UsageError(f"no user {user}", "", "see getent passwd") from error
-    found = processes_of(number)
-    if not found:
+    pids = processes_of(number)
+    if not pids:
         raise UndwarfError(f"cannot sample user {user}", "no process of this user is running", "see ps -u")
-    return found
+    return pids
 
 
 def sampling_options(function: Any) -> Any:
-    """Give a command the shared options."""
+    """Add the shared options to a command."""
     for option in reversed(SAMPLING):
         function = option(function)
     return function
 
 
 _OPTIONAL_VALUES = {"-z": "-z1", "--compression-level": "-z1", "--switch-output": "--switch-output=signal"}
-"""Options whose value may be missing, as with perf, and what they then mean."""
+"""Options whose value is optional, as in perf, and what they mean without."""
 
 _ALWAYS = (
     ("-T", "--timestamp"), ("-P", "--period"), ("-R", "--raw-samples"), ("-N", "--no-buildid-cache"), ("--sample-cpu",),
     ("--sample-identifier",), ("--buildid-all",), ("--buildid-mmap",), ("--no-buffering",),
-)  # fmt: skip  # a table
-"""Options of perf's for what is always so here."""
+)  # fmt: skip
+"""Options of perf for what is always done here."""
 
 
 class RecordCommand(click.Command):
-    """A command some of whose options have a value only after an equals sign."""
+    """A command with options whose value is optional, and then follows an equals sign."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give options without their value the one that they then mean."""
+        """Add the values of options without one."""
         valued = {
             name
             for option in self.params
@@ -270,7 +270,7 @@ class RecordCommand(click.Command):
 
 
 def always(function: Any) -> Any:
-    """Give a command the options of perf's that change nothing."""
+    """Add the options of perf that have no effect."""
     for number, names in enumerate(_ALWAYS):
         function = click.option(f"always_{number}", *names, hidden=True, is_flag=True, expose_value=False)(function)
     return function
@@ -384,11 +384,11 @@ def command(
     """Sample programs and unwind them live; write a small recording with whole call chains."""
     del graph
     if call_graph is not None:
-        how, _comma, given = call_graph.partition(",")
-        if how not in ("dwarf", "fp") or (given and not given.isdigit()):
+        how, _comma, size_text = call_graph.partition(",")
+        if how not in ("dwarf", "fp") or (size_text and not size_text.isdigit()):
             raise UsageError(f"no --call-graph {call_graph}", "", "give dwarf, dwarf,BYTES or fp, or see --unwind")
         options["mode"] = "fp" if how == "fp" else options["mode"]
-        options["dump"] = int(given) if given and options["dump"] is None else options["dump"]
+        options["dump"] = int(size_text) if size_text and options["dump"] is None else options["dump"]
     if clockid is not None and clockid.lower().removeprefix("clock_") not in ("mono", "monotonic"):
         raise UsageError(f"clock {clockid} is not supported", "recordings use the monotonic clock", "leave out -k")
     if most_files is not None and switch is None:
@@ -420,14 +420,14 @@ def command(
     sampler = Sampler(settings)
     progress = Progress(quiet, bool(settings.command))
     sampler.tick = progress.tick
-    kept: Path | None = None
+    renamed: Path | None = None
     try:
         if verbose:
             _show_events(sampler)
         if dry_run:
             return 0
         if output == "-" or (target.exists() and not stat.S_ISREG(target.stat().st_mode)):
-            # Standard output stays open: it is flushed once more when all is done.
+            # Standard output stays open: it is flushed at the end.
             with nullcontext(sys.stdout.buffer) if output == "-" else target.open("wb") as sink:
                 progress.recorder = Recorder(sampler, lambda: sink, __version__)
                 progress.recorder.run()
@@ -440,21 +440,21 @@ def command(
             several = switch is not None or with_time
             size = 0
 
-            def written(one: Written) -> None:
+            def written(file: Written) -> None:
                 nonlocal size
-                size = one.size
+                size = file.size
                 if several and not quiet:
                     progress.clear()
-                    _tell_file(printable(str(one.path)), one.samples, one.size)
+                    _print_file(printable(str(file.path)), file.samples, file.size)
 
             when = Switch(**(switch or {}), files=most_files or 0) if several else None
             files = RecordFiles(sampler, target, __version__, when, written)
-            kept, progress.recorder = files.kept, files.recorder
+            renamed, progress.recorder = files.kept, files.recorder
             files.run()
     except BrokenPipeError:
         if output != "-":
             raise
-        # Who reads has seen enough; what is not yet written goes nowhere.
+        # The reader has closed the pipe: what is still buffered is dropped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         size = -1
     except OSError as error:
@@ -467,21 +467,21 @@ def command(
         sampler.close()
     if verbose:
         _show_work(sampler)
-    _tell(sampler.summary, settings, quiet)
+    _print_notes(sampler.summary, settings, quiet)
     if not quiet:
         blocked = f" and {sampler.summary.blocked:,} waits" if settings.off_cpu else ""
         if switch is None and not with_time:
-            _tell_file(printable(output), sampler.summary.samples, size, blocked)
-        if kept is not None:
-            talk("note", f"the previous recording is now {kept}")
+            _print_file(printable(output), sampler.summary.samples, size, blocked)
+        if renamed is not None:
+            notify("note", f"the previous recording is now {renamed}")
     return sampler.summary.status
 
 
 def _fields(addresses: bool, weights: bool, physical: bool, data_pages: bool, code_pages: bool) -> int:
-    """Bits of ``sample_type`` for what is to be recorded with each sample."""
+    """The bits of ``sample_type`` for optional fields of samples."""
     from undwarf.perfdata import SampleField
 
-    found = SampleField(0)
+    bits = SampleField(0)
     for wanted, field in (
         (addresses or physical or data_pages, SampleField.ADDR | SampleField.DATA_SRC),
         (weights, SampleField.WEIGHT),
@@ -490,17 +490,17 @@ def _fields(addresses: bool, weights: bool, physical: bool, data_pages: bool, co
         (code_pages, SampleField.CODE_PAGE_SIZE),
     ):
         if wanted:
-            found |= field
-    return int(found)
+            bits |= field
+    return int(bits)
 
 
-def _tell_file(name: str, samples: int, size: int, blocked: str = "") -> None:
-    where = f", {size / 1e6:,.{2 if size >= 1e6 else 3}f} MB" if size >= 0 else ""
-    click.echo(f"wrote {name} ({samples:,} samples{blocked}{where})", err=True)
+def _print_file(name: str, samples: int, size: int, blocked: str = "") -> None:
+    megabytes = f", {size / 1e6:,.{2 if size >= 1e6 else 3}f} MB" if size >= 0 else ""
+    click.echo(f"wrote {name} ({samples:,} samples{blocked}{megabytes})", err=True)
 
 
 def _show_events(sampler: "Sampler") -> None:
-    """How the events were opened, for --verbose."""
+    """Print how events were opened, for --verbose."""
     from undwarf.perfdata import SampleField
 
     for number, event in enumerate(sampler.events):
@@ -523,15 +523,15 @@ def _show_events(sampler: "Sampler") -> None:
 
 
 def _show_work(sampler: "Sampler") -> None:
-    """What it took, for --verbose."""
+    """Print statistics, for --verbose."""
     summary = sampler.summary
     click.echo(
         f"{summary.rounds:,} rounds, {summary.exits:,} threads ended, {summary.throttled:,} times throttled", err=True
     )
 
 
-def _tell(summary: "Summary", settings: "Settings", quiet: bool) -> None:
-    """What there is to know of the recording; with ``quiet`` only what went wrong."""
+def _print_notes(summary: "Summary", settings: "Settings", quiet: bool) -> None:
+    """Print notes and warnings about the recording; with ``quiet`` only warnings."""
     notes = list(summary.notes)
     if summary.full:
         notes.append(f"ended at --max-size, {settings.most_bytes:,} bytes")
@@ -551,25 +551,25 @@ def _tell(summary: "Summary", settings: "Settings", quiet: bool) -> None:
             f"{summary.unproven:,}"
         )
     for note in notes if not quiet else ():
-        talk("note", note)
+        notify("note", note)
     if summary.lost:
-        talk(
+        notify(
             "warning",
             f"{summary.lost:,} samples and other records were lost, because the ring buffers overflowed "
             f"({summary.ring >> 10} KiB per CPU): use a larger --buffer, a lower -F, or a smaller --stack-size",
         )
     if summary.throttled:
-        talk(
+        notify(
             "warning",
             f"the kernel throttled sampling {summary.throttled:,} times, because it took too much time: use a lower -F",
         )
     if summary.broken_rings:
-        talk("warning", f"{summary.broken_rings} ring buffers were corrupt; their records were left out")
+        notify("warning", f"{summary.broken_rings} ring buffers were corrupt; their records were left out")
     if summary.shortened:
-        talk("warning", f"{summary.shortened:,} chains were cut to 8,000 addresses, the maximum of a record")
+        notify("warning", f"{summary.shortened:,} chains were cut to 8,000 addresses, the maximum of a record")
     if summary.dropped:
-        talk("warning", f"{summary.dropped:,} samples could not be decoded and were left out")
+        notify("warning", f"{summary.dropped:,} samples could not be decoded and were left out")
     if summary.forgotten:
-        talk("warning", f"{summary.forgotten:,} waits were not counted, because the memory for stacks was reused")
+        notify("warning", f"{summary.forgotten:,} waits were not counted, because the memory for stacks was reused")
     if not summary.samples:
-        talk("warning", "no samples: nothing ran long enough on a CPU")
+        notify("warning", "no samples: nothing ran long enough on a CPU")

@@ -1,4 +1,4 @@
-"""What ``undwarf record`` shows on a terminal while it records."""
+"""The progress line of ``undwarf record``."""
 
 import os
 import sys
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from undwarf.live.record.run import Recorder
 
-AGAIN = 0.5
-"""Seconds after which the line is written anew."""
+INTERVAL = 0.5
+"""Seconds between updates of the line."""
 MOMENTS = (2, 5, 10, 20, 30, 60)
-"""Seconds after which a line is written where a program may write to the terminal too; then each 60."""
+"""Seconds after which a line is written if the program uses the terminal too; then every 60."""
 
 
 class Progress:
-    """A line on standard error: how long, how many samples, how many bytes.
+    """A line on standard error: duration, samples and bytes so far.
 
-    ``shared``: the recorded program has the same terminal, so that its output stands between ours: whole lines, and few
-    of them. Nothing is written with ``quiet``, or where standard error is no terminal.
+    ``shared``: the recorded program writes to the same terminal: new lines are written, and few of them. Nothing is
+    written with ``quiet``, or if standard error is no terminal.
     """
 
     def __init__(
@@ -30,29 +30,29 @@ class Progress:
         self._shared = shared
         self._clock = clock
         self._width = width
-        self._began = clock()
-        self._next = self._began + (MOMENTS[0] if shared else AGAIN)
+        self._start = clock()
+        self._next = self._start + (MOMENTS[0] if shared else INTERVAL)
         self._shown = False
 
     def tick(self) -> None:
-        """Write the line, if it is time to."""
+        """Write the line, if it is due."""
         now = self._clock()
         if not self._active or self.recorder is None or now < self._next:
             return
-        text = self._text(now - self._began)
+        text = self._text(now - self._start)
         if self._shared:
-            passed = now - self._began
-            later = next((moment for moment in MOMENTS if moment > passed), 60 * (passed // 60 + 1))
-            self._next = self._began + later
+            elapsed = now - self._start
+            due = next((moment for moment in MOMENTS if moment > elapsed), 60 * (elapsed // 60 + 1))
+            self._next = self._start + due
             sys.stderr.write(text + "\n")
         else:
-            self._next = now + AGAIN
+            self._next = now + INTERVAL
             sys.stderr.write(f"\r{text[: self._columns() - 1]}\x1b[K")
             self._shown = True
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away, before something else is written."""
+        """Clear the line, before something else is written."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

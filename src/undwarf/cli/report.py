@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from undwarf.cli.common import SKID, Job, Number, recording_command, talk, terminal_width
+from undwarf.cli.common import SKID, Job, Number, notify, recording_command, terminal_width
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _PERF_GRAPHS = frozenset(
     {"graph", "flat", "fractal", "folded", "function", "address", "srcline", "percent", "period", "count"}
 )
-"""Words of perf's -g: how a tree is drawn and what its nodes are, which are the same here whatever is asked for."""
+"""Words of perf's -g for how a tree is drawn and what its nodes are; they have no effect here."""
 _PERF_NUMBERS = frozenset({"overhead", "overhead_self", "overhead_children", "sample", "period"})
 """Fields of perf's -F that are columns of numbers."""
 
 
 def _graph(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, float | None]:
-    """``none``, ``caller`` or ``callee``, and the share in percent below which branches are hidden.
+    """``none``, ``caller`` or ``callee``, and the percentage below which branches are hidden.
 
-    As perf has it, words may come in any order and others among them: ``graph,0.5,caller``; of two numbers, the second
-    is a limit of lines.
+    As in perf, the words may have any order, with others among them: ``graph,0.5,caller``. Of two numbers, the second
+    limits the lines in perf.
     """
     words = [word.strip() for word in value.split(",") if word.strip()]
     kinds = [word for word in words if word in ("none", "caller", "callee")]
@@ -226,7 +226,7 @@ def command(
 
 
 def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ...], ...]:
-    """Events whose columns stand side by side: with ``grouped`` all, without it none, else as they were recorded."""
+    """Groups of events whose columns are side by side: all events, none, or by default as they were recorded."""
     events = range(len(recording.events))
     if grouped is None:
         return tuple(
@@ -238,20 +238,20 @@ def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ..
 
 
 def _with_branches(job: Job, profile: "Profile", pairs: bool) -> "Profile":
-    """The profile by its branches: each by itself, or all as places of their own within stacks."""
+    """The profile of its branches: each as a sample, or their ends as functions within stacks."""
     from undwarf.perfdata import SampleField
-    from undwarf.views.branch_profiles import branch_pairs, name_places
+    from undwarf.views.branch_profiles import branch_pairs, name_branch_ends
 
     if not any(event.sample_type & SampleField.BRANCH_STACK for event in job.recording.events):
         name = job.recording.path
         raise UsageError(f"{name} has no branch stacks", "", "record with perf record -b, or -j any,u")
     if pairs:
         return branch_pairs(profile)
-    return name_places(profile)
+    return name_branch_ends(profile)
 
 
 def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: bool) -> None:
-    """``--source``: a function's lines, and instructions if asked for."""
+    """Show the source of a function, with ``asm`` also its instructions."""
     from undwarf.limits import DEFAULT
     from undwarf.outputs.source import SourceOptions, write, write_json
     from undwarf.outputs.terminal.style import wants_colour
@@ -268,13 +268,11 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
     )
-    found = [
-        (
-            name,
-            listings(profile, function, weight, event=event, disassemble=code, source_bytes=DEFAULT.source_bytes),
-        )
+    source_bytes = DEFAULT.source_bytes
+    events = [
+        (name, listings(profile, function, weight, event=event, disassemble=code, source_bytes=source_bytes))
         for event, name in sections(profile, ())
     ]
-    (write_json if as_json else write)(found, sys.stdout, options)
-    if code is not None and code.left:
-        talk("note", f"{code.left:,} bytes of code are not shown: the function is too large")
+    (write_json if as_json else write)(events, sys.stdout, options)
+    if code is not None and code.skipped:
+        notify("note", f"{code.skipped:,} bytes of code are not shown: the function is too large")

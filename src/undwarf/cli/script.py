@@ -4,21 +4,21 @@ import sys
 
 import click
 
-from undwarf.cli.common import Job, recording_command, talk
+from undwarf.cli.common import Job, notify, recording_command
 
 _NAMES = (
     "comm", "tid", "pid", "time", "tod", "cpu", "period", "event", "trace", "flags", "addr", "ip", "sym", "symoff",
     "dso", "dsoff", "srcline", "srccode", "iregs", "uregs", "brstack", "brstacksym", "brstackoff", "brstackinsn",
     "brstackdisasm", "insn", "insnlen", "bpf-output", "cgroup", "data_src", "weight", "ins_lat", "retire_lat",
     "phys_addr", "data_page_size", "code_page_size", "callindent", "ipc", "machine_pid", "synth", "vcpu",
-)  # fmt: skip  # a table
-"""Those of undwarf.outputs.script, which help and completion do not load."""
+)  # fmt: skip
+"""The fields of undwarf.outputs.script, which help and completion do not import."""
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, given: str) -> list[str]:
-    """Values of -F in the shell: the last name of the list."""
+    """Complete the last name in a value of -F."""
     cut = max(given.rfind(mark) for mark in ",:+-") + 1
-    # A minus within a name is no change.
+    # A minus within a name does not remove a field.
     cut = given.rfind(",") + 1 if given[cut - 1 : cut] == "-" and given[cut - 2 : cut - 1] not in ("", ",") else cut
     return [given[:cut] + name for name in _NAMES if name.startswith(given[cut:])]
 
@@ -65,29 +65,31 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
         parse_fields,
         write,
     )
+    from undwarf.views.data.access_labels import access_values
 
     requests = [parse_fields(request) for request in fields]
     lines = any({"srcline", "srccode"} & ((request.named or frozenset()) | request.added) for request in requests)
     recording = job.recording
     profile = job.profile(by_time=True, runtime=True, lines=lines, starts=not perf_names, versions=True)
-    # Not before the records were read: some of them describe further events.
+    # After the records were read: some of them describe further events.
     events = recording.events
     chosen = [fields_of_event(event, fields) for event in events]
+    shown_fields = [shown for shown, _missing in chosen]
     absent = set().union(*(missing for _shown, missing in chosen))
-    if any("tod" in shown for shown, _missing in chosen) and recording.header.clock_data is None:
+    if any("tod" in shown for shown in shown_fields) and recording.header.clock_data is None:
         absent.add("tod")
     if absent:
-        talk("note", f"not shown, since not recorded: {', '.join(sorted(absent))}")
+        notify("note", f"not shown, since not recorded: {', '.join(sorted(absent))}")
     more = offsets = None
-    if any(needs_more(shown) for shown, _missing in chosen):
+    if any(map(needs_more, shown_fields)):
         from undwarf.outputs.script_fields import SampleFields, Sources
 
         sources = Sources(recording.data, recording.records, profile, recording.addresses, nanoseconds=nanoseconds)
-        more = SampleFields(sources, [shown for shown, _missing in chosen])
-    if any("dsoff" in shown for shown, _missing in chosen):
+        more = SampleFields(sources, shown_fields)
+    if any("dsoff" in shown for shown in shown_fields):
         offsets = file_offsets(profile, recording.images.images)
     options = ScriptOptions(
-        [shown for shown, _missing in chosen],
+        shown_fields,
         [has_chain(event) for event in events],
         dumped=not recording.data.stitched,
         max_stack=job.max_stack or 1 << 30,
@@ -95,6 +97,7 @@ def command(job: Job, fields: tuple[str, ...], nanoseconds: bool, why: bool, per
         why=why,
         more=more,
         offsets=offsets,
+        accesses=access_values(profile, frozenset().union(*shown_fields)),
     )
     job.note_inferred(profile)
     known = len(recording.defects)

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import click
 
-from undwarf.cli.common import ZSTD, Job, recording_command, talk
+from undwarf.cli.common import ZSTD, Job, notify, recording_command
 from undwarf.errors import UsageError
 from undwarf.outputs.terminal.escape import printable
 
 LEVEL = 1
-"""As perf record -z: the default, 3, saves a sixth more and makes shrinking slower than reading."""
+"""The level of zstd, as in perf record -z. Level 3 saves a sixth more, but takes longer than reading the recording."""
 
 
 @recording_command(
@@ -34,9 +34,9 @@ def command(job: Job, output: str, zstd: bool) -> None:
             raise UsageError(
                 "cannot write a recording to a terminal", "recordings are binary", "give -o FILE, or pipe the output"
             )
-        done = recording.shrink(sys.stdout.buffer, form="pipe", zstd_level=LEVEL if zstd else 0, **_options(job))
+        result = recording.shrink(sys.stdout.buffer, form="pipe", zstd_level=LEVEL if zstd else 0, **_options(job))
         sys.stdout.buffer.flush()
-        _tell(job, done.shortened, done.dropped)
+        _warn(job, result.shortened, result.dropped)
         return
     target = Path(output)
     if _same(recording.path, target):
@@ -44,10 +44,10 @@ def command(job: Job, output: str, zstd: bool) -> None:
     try:
         form: Literal["file", "pipe"] = "file" if replaceable(target) else "pipe"
         with whole_file(target) as sink:
-            done = recording.shrink(sink, form=form, zstd_level=LEVEL if zstd else 0, **_options(job))
+            result = recording.shrink(sink, form=form, zstd_level=LEVEL if zstd else 0, **_options(job))
     except OSError as error:
         raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
-    _tell(job, done.shortened, done.dropped)
+    _warn(job, result.shortened, result.dropped)
     if target.is_file():
         before, after = _size(recording.path), target.stat().st_size
         times = f", {before / after:,.0f} times smaller" if before > after else ""
@@ -58,16 +58,16 @@ def _options(job: Job) -> dict[str, Any]:
     return {"filters": job.filters, "jobs": job.jobs, "max_stack": job.max_stack, "progress": job.progress}
 
 
-def _tell(job: Job, shortened: int, dropped: int) -> None:
+def _warn(job: Job, shortened: int, dropped: int) -> None:
     job.warn()
     if shortened:
-        talk("warning", f"{shortened:,} chains were cut to 8,000 addresses, the maximum of a record")
+        notify("warning", f"{shortened:,} chains were cut to 8,000 addresses, the maximum of a record")
     if dropped:
-        talk("warning", f"{dropped:,} damaged samples were left out")
+        notify("warning", f"{dropped:,} damaged samples were left out")
 
 
 def _same(source: str, target: Path) -> bool:
-    """Whether writing the target would destroy the source (or a part of it, where that is a directory)."""
+    """Whether writing the target would destroy the source, or a file in it if that is a directory."""
     try:
         return Path(source).samefile(target) or Path(source).resolve() in target.resolve().parents
     except OSError:
@@ -76,7 +76,7 @@ def _same(source: str, target: Path) -> bool:
 
 def _size(path: str) -> int:
     try:
-        found = Path(path)
-        return sum(one.stat().st_size for one in found.iterdir()) if found.is_dir() else found.stat().st_size
+        source = Path(path)
+        return sum(file.stat().st_size for file in source.iterdir()) if source.is_dir() else source.stat().st_size
     except OSError:
         return 0

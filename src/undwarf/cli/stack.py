@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from undwarf.cli.common import talk
+from undwarf.cli.common import notify
 
 SHOWN = 5
 """Files named in one warning."""
@@ -68,9 +68,9 @@ def command(
 
         snapshot = read_core(str(Path(target)), binaries)
     for tid, why in snapshot.missed:
-        talk("warning", f"thread {tid} is not shown: {why}")
+        notify("warning", f"thread {tid} is not shown: {why}")
     for remark in snapshot.remarks:
-        talk("warning", remark)
+        notify("warning", remark)
     name = snapshot.name.decode("utf-8", "replace")
     profile, defects = snapshot.profile(
         inline=not no_inline,
@@ -80,23 +80,24 @@ def command(
         debuginfod=debuginfod,
         cache=not no_cache,
     )
-    held = [thread.stopped for thread in snapshot.threads]
+    stopped_ns = [thread.stopped for thread in snapshot.threads]
     if wants_json:
-        click.echo(as_json(profile, name, held, snapshot.signal))
+        click.echo(as_json(profile, name, stopped_ns, snapshot.signal))
     else:
         for line in lines(profile, name, ended_by=snapshot.signal):
             click.echo(line)
     if snapshot.lacking:
         more = f" and {len(snapshot.lacking) - SHOWN:,} more" if len(snapshot.lacking) > SHOWN else ""
-        talk(
+        notify(
             "warning",
             f"files of the process that were not found: {', '.join(snapshot.lacking[:SHOWN])}{more}; "
             "give them with --binary FILE or --symfs DIR",
         )
     for defect in defects:
-        talk("warning", str(defect))
+        notify("warning", str(defect))
     if stats:
-        talk(
+        notify(
             "note",
-            f"{len(held)} threads, each stopped for at most {max(held) / 1e6:.3f} ms, {sum(held) / 1e6:.3f} ms in all",
+            f"{len(stopped_ns)} threads, each stopped for at most {max(stopped_ns) / 1e6:.3f} ms, "
+            f"{sum(stopped_ns) / 1e6:.3f} ms in all",
         )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from undwarf.cli.common import SHOWN_DEFECTS, talk
+from undwarf.cli.common import SHOWN_DEFECTS, notify
 from undwarf.errors import UsageError
 from undwarf.tables.sources import NAMES
 
@@ -22,10 +22,10 @@ PLACE = click.argument("place", metavar="[FUNCTION|ADDRESS|START-END]", required
 
 
 def _warn(binary: "Binary") -> None:
-    """Say on stderr what damage was met."""
+    """Print the defects of a file."""
     defects = list(binary.defects)
     for defect in defects[:SHOWN_DEFECTS]:
-        talk("warning", str(defect))
+        notify("warning", str(defect))
 
 
 @click.group("tables")
@@ -145,15 +145,15 @@ def convert(
     if output is None and into is None:
         raise UsageError("no output given", "", "give -o FILE, or --into COPY")
     binary = Binary.open(elf)
-    made = write(target, whole_table(binary, source), binary.elf, version)
+    output_table = write(target, whole_table(binary, source), binary.elf, version)
     if output is not None:
-        write_sections(binary.elf, made.sections, output)
+        write_sections(binary.elf, output_table.sections, output)
     if into is not None:
-        write_carrying(binary.elf, made.sections, into)
-    size = sum(section.size for section in made.sections)
-    talk("note", f"{made.functions:,} functions, {made.rows:,} rows, {size:,} bytes")
-    for reason, count in sorted(made.left_out.items(), key=lambda pair: -pair[1]):
-        talk("note", f"{count:,} rows left out: {reason}")
+        write_carrying(binary.elf, output_table.sections, into)
+    size = sum(section.size for section in output_table.sections)
+    notify("note", f"{output_table.functions:,} functions, {output_table.rows:,} rows, {size:,} bytes")
+    for reason, count in sorted(output_table.left_out.items(), key=lambda pair: -pair[1]):
+        notify("note", f"{count:,} rows left out: {reason}")
     _warn(binary)
 
 
@@ -184,10 +184,10 @@ def cache(elf: tuple[str, ...], clear: bool, as_json: bool) -> None:
     if store is None or answers is None:
         raise UsageError("there is no cache", "UNDWARF_CACHE_DIR is off", "set it to a directory")
     if clear:
-        gone = store.clear()
-        talk("note", f"{gone} table{'' if gone == 1 else 's'} removed")
-        gone = answers.clear()
-        talk("note", f"data types of {gone} file{'' if gone == 1 else 's'} removed")
+        count = store.clear()
+        notify("note", f"{count} table{'' if count == 1 else 's'} removed")
+        count = answers.clear()
+        notify("note", f"data types of {count} file{'' if count == 1 else 's'} removed")
     for name in elf:
         binary = Binary.open(name)
         store_whole(store, name, binary.elf, binary.debug_elf(), binary.defects)

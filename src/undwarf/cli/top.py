@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from undwarf.cli.common import Number, talk
+from undwarf.cli.common import Number, notify
 from undwarf.cli.record import sampling_options, settings_of
 from undwarf.errors import UsageError
 from undwarf.outputs.terminal.escape import printable
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 SORT = "comm,dso,sym"
 _TITLES = {"comm": "Command", "dso": "Shared Object", "sym": "Symbol", "event": "Event"}
 _ROWS_OF = ("comm,dso,sym", "dso,sym", "sym", "dso", "comm")
-"""What the key r makes rows of, one after the other."""
+"""The sort keys through which the key r cycles."""
 CALLERS = 12
-"""Lines of callers that are shown below a function."""
+"""The most lines of callers below a function."""
 _KEYS = "q quit  s self  c with callees  r rows  / filter  Enter callers  p pause  i idle  h help"
 _HELP = """\
 q          quit
@@ -105,35 +105,35 @@ def command(
     finally:
         sampler.close()
     for note in sampler.summary.notes:
-        talk("note", note)
+        notify("note", note)
     if sampler.summary.lost:
-        talk("warning", f"{sampler.summary.lost:,} samples were lost: give a larger --buffer, or a lower -F")
+        notify("warning", f"{sampler.summary.lost:,} samples were lost: give a larger --buffer, or a lower -F")
     if not sampler.summary.samples:
-        talk("warning", "no samples: nothing ran long enough on a CPU")
+        notify("warning", "no samples: nothing ran long enough on a CPU")
     return sampler.summary.status
 
 
 def short(name: str) -> str:
-    """A file without its folders; other names of objects as they are."""
+    """The last part of a path; other names as they are."""
     return name.rpartition("/")[2] or name if name.startswith("/") else name
 
 
 def keys_in(text: str) -> list[str]:
-    """The keys that a terminal sent: characters, and names for what it sends as sequences."""
-    found: list[str] = []
+    """The keys in a terminal's input: characters, and names for escape sequences."""
+    keys: list[str] = []
     while text:
         escape = _ESCAPE.match(text)
         if escape:
-            found.append(_ESCAPES.get(escape[1] or "", "escape" if not escape[1] else ""))
+            keys.append(_ESCAPES.get(escape[1] or "", "escape" if not escape[1] else ""))
             text = text[escape.end() :]
         else:
-            found.append({"\r": "enter", "\n": "enter", "\x7f": "delete", "\b": "delete"}.get(text[0], text[0]))
+            keys.append({"\r": "enter", "\n": "enter", "\x7f": "delete", "\b": "delete"}.get(text[0], text[0]))
             text = text[1:]
-    return [key for key in found if key]
+    return [key for key in keys if key]
 
 
 class View:
-    """Pictures as text: on a terminal each takes the place of the last one."""
+    """Shows pictures as text: on a terminal, each replaces the previous one."""
 
     def __init__(
         self,
@@ -147,38 +147,38 @@ class View:
     ) -> None:
         self._keys = keys
         self._rows = rows
-        self._left = iterations
+        self._remaining = iterations
         self._screen = screen
         self._children = children
         self._idle = idle
         self._paused = self._quit = self._help = self._typing = False
         self._hidden: set[bool] = set()
-        """Whose functions are not shown: True, the kernel's; False, those of programs."""
+        """Hidden functions: True, the kernel's; False, those of programs."""
         self._filter = ""
         self._chosen = 0
         self._open: set[tuple[str, ...]] = set()
         """Rows whose callers are shown."""
         self._event = 0
         self._shown: list[tuple[str, ...]] = []
-        self._last: Picture | None = None
+        self._picture: Picture | None = None
         self._size = (0, 0)
         self._marked = -1
 
     def show(self, picture: "Picture") -> bool:
-        """Show it; False when it was the last one."""
+        """Show a picture; False if it was the last one."""
         if self._screen is None:
             for line in self.lines(picture, 100_000, self._rows or 40):
                 click.echo(line)
             click.echo()
         elif not self._paused:
-            self._last = picture
+            self._picture = picture
             self._draw()
-        if self._left is not None:
-            self._left -= 1
-        return not self._quit and (self._left is None or self._left > 0)
+        if self._remaining is not None:
+            self._remaining -= 1
+        return not self._quit and (self._remaining is None or self._remaining > 0)
 
     def keys(self) -> bool:
-        """Do what keys say that were pressed, and fit the picture to a terminal of another size; False to end."""
+        """Handle pressed keys and a changed size of the terminal; False to quit."""
         if self._screen is None:
             return True
         pressed = keys_in(self._screen.pressed())
@@ -192,7 +192,7 @@ class View:
         return not self._quit
 
     def _type(self, key: str) -> None:
-        """A key while the filter is typed."""
+        """Handle a key while the filter is typed."""
         if key in ("enter", "\x03"):
             self._typing = False
         elif key == "escape":
@@ -212,9 +212,9 @@ class View:
         elif key in ("s", "c"):
             self._children = key == "c"
         elif key == "r":
-            now = ",".join(self._keys)
-            at = _ROWS_OF.index(now) + 1 if now in _ROWS_OF else 0
-            self._keys = tuple(_ROWS_OF[at % len(_ROWS_OF)].split(","))
+            current = ",".join(self._keys)
+            number = _ROWS_OF.index(current) + 1 if current in _ROWS_OF else 0
+            self._keys = tuple(_ROWS_OF[number % len(_ROWS_OF)].split(","))
         elif key in ("p", " "):
             self._paused = not self._paused
         elif key == "i":
@@ -243,27 +243,27 @@ class View:
         marked = -1
         if self._help:
             lines = _HELP.splitlines()
-        elif self._last is None:
+        elif self._picture is None:
             lines = ["sampling ..."]
         else:
-            lines = list(self.lines(self._last, width, rows))[: rows + 2]
+            lines = list(self.lines(self._picture, width, rows))[: rows + 2]
             marked = self._marked
         lines = [fit(line, width) for line in lines[: height - 2]]
         lines += [""] * (height - 2 - len(lines))
         if self._typing:
-            last = f"filter: {printable(self._filter)}_   Enter: done  Esc: all rows"
+            footer = f"filter: {printable(self._filter)}_   Enter: done  Esc: all rows"
         else:
-            last = ("paused; p goes on  " if self._paused else "") + _KEYS
-        lines.append(fit(last, width))
+            footer = ("paused; p goes on  " if self._paused else "") + _KEYS
+        lines.append(fit(footer, width))
         self._screen.draw(lines, marked)
 
-    def _head(self, picture: "Picture", event: str, waited: float) -> str:
+    def _head(self, picture: "Picture", event: str, idle: float) -> str:
         parts = [f"{picture.samples:,} samples of {event} in {picture.seconds:.1f} s"]
         if picture.lost:
             parts[0] += f", {picture.lost:,} lost"
         parts.append("functions with all they call" if self._children else "functions themselves")
-        if waited >= 0.0005 and not self._idle:
-            parts.append(f"{100 * waited:.1f} % idle, not shown")
+        if idle >= 0.0005 and not self._idle:
+            parts.append(f"{100 * idle:.1f} % idle, not shown")
         parts += [f"without {'the kernel' if kernel else 'programs'}" for kernel in sorted(self._hidden)]
         if self._filter and not self._typing:
             parts.append(f"with {self._filter!r}")
@@ -273,12 +273,12 @@ class View:
         """The text of a picture."""
         from undwarf.outputs.terminal.style import fit, pad
         from undwarf.views.flat_profile import flat_profile
-        from undwarf.views.idle_samples import busy_rows, only_rows
+        from undwarf.views.idle_samples import without_idle
         from undwarf.views.sample_selection import samples_by_event
 
         profile = picture.profile
         if not self._idle:
-            profile = only_rows(profile, busy_rows(profile))
+            profile = without_idle(profile)
         # Weights of two events cannot be added.
         event: int | None = None
         events = [event.name for event in profile.events]
@@ -289,23 +289,23 @@ class View:
         else:
             names = ", ".join(sorted({name for name in events if not name.startswith("dummy")}))
         flat = flat_profile(profile, self._keys, event=event, children=True)
-        whole = flat_profile(picture.profile, ("comm",), event=event, children=False).total
-        waited = 1 - (flat.total if flat.samples else 0) / (whole or 1)
+        with_idle = flat_profile(picture.profile, ("comm",), event=event, children=False).total
+        idle = 1 - (flat.total if flat.samples else 0) / (with_idle or 1)
         order: Callable[[Row], Any] = (
             (lambda row: (-row.children_weight, -row.self_weight, row.key))
             if self._children
             else (lambda row: (-row.self_weight, -row.children_weight, row.key))
         )
-        sought = self._filter.lower()
+        wanted = self._filter.lower()
         shown = [
             row
             for row in sorted(flat.rows, key=order)
             if ("sym" not in self._keys or row.kernel not in self._hidden)
-            and (not sought or any(sought in text.lower() for text in row.key))
+            and (not wanted or any(wanted in text.lower() for text in row.key))
         ][:rows]
         self._shown = [row.key for row in shown]
         self._chosen = max(0, min(self._chosen, len(shown) - 1))
-        yield fit(self._head(picture, names, waited), width)
+        yield fit(self._head(picture, names, idle), width)
         texts = [
             [printable(text if key != "dso" else short(text)) for key, text in zip(self._keys, row.key, strict=True)]
             for row in shown
@@ -317,21 +317,21 @@ class View:
         ]
         yield fit("Children    Self  " + "  ".join([*map(pad, titles, sizes), titles[-1]]), width)
         total = flat.total or 1
-        at = 2
+        line_number = 2
         for number, (row, text) in enumerate(zip(shown, texts, strict=True)):
             if number == self._chosen:
-                self._marked = at
+                self._marked = line_number
             cells = [pad(fit(text[i], sizes[i]), sizes[i]) for i in range(len(sizes))]
             share = f"{100 * row.children_weight / total:7.2f}% {100 * row.self_weight / total:6.2f}%"
             yield fit(share + "  " + "  ".join([*cells, text[-1]]), width)
-            at += 1
+            line_number += 1
             if row.key in self._open:
                 for line in self._callers(profile, event, row, width):
                     yield fit(line, width)
-                    at += 1
+                    line_number += 1
 
     def _callers(self, profile: "Profile", event: int | None, row: "Row", width: int) -> list[str]:
-        """The callers of a row's function, with their shares of the whole."""
+        """The callers of a row's function, with their shares of the total weight."""
         from undwarf.outputs.report import tree_lines
         from undwarf.outputs.terminal.style import Paint
         from undwarf.views.call_tree import CallTree, callers
@@ -341,11 +341,11 @@ class View:
         name = row.key[self._keys.index("sym")]
         tree = callers(profile, event=event, only={name}, min_share=0.002)
         file = row.key[self._keys.index("dso")] if "dso" in self._keys else None
-        found = [caller for root in tree.roots if file in (None, root.dso) for caller in root.children]
+        roots = [caller for root in tree.roots if file in (None, root.dso) for caller in root.children]
         lines: list[str] = []
         times = 1
-        for line in tree_lines(CallTree(tree.total, found), Paint(False), max(40, width - 20)):
-            # A function that calls itself is one line.
+        for line in tree_lines(CallTree(tree.total, roots), Paint(False), max(40, width - 20)):
+            # Direct recursion is one line.
             if lines and line.strip().partition("  ")[0] == lines[-1].strip().partition("  ")[0]:
                 times += 1
                 continue
@@ -360,7 +360,7 @@ class View:
 
 
 class Screen:
-    """The terminal, while it is ours."""
+    """The terminal in full-screen mode."""
 
     def __init__(self, console: Any, live: Any) -> None:
         self._console = console
@@ -371,7 +371,7 @@ class Screen:
         return self._console.size.width, self._console.size.height
 
     def draw(self, lines: list[str], marked: int = -1) -> None:
-        """Show these lines; the one with the number ``marked`` is chosen."""
+        """Show these lines, the one with the number ``marked`` highlighted."""
         from rich.text import Text
 
         text = Text(no_wrap=True, overflow="crop")
@@ -381,23 +381,23 @@ class Screen:
         self._live.update(text, refresh=True)
 
     def pressed(self) -> str:
-        """The keys that were pressed since the last call."""
+        """The input since the last call."""
         import os
         import select
 
-        found = ""
+        text = ""
         with suppress(OSError):
             while select.select([0], [], [], 0)[0]:
                 data = os.read(0, 64)
                 if not data:
                     break
-                found += data.decode("latin-1")
-        return found
+                text += data.decode("latin-1")
+        return text
 
 
 @contextmanager
 def _screen() -> "Iterator[Screen | None]":
-    """The terminal as a screen of its own, if there is one; None elsewhere."""
+    """The terminal in full-screen mode; None without one."""
     if not (sys.stdout.isatty() and sys.stdin.isatty()):
         yield None
         return

@@ -34,12 +34,12 @@ def _addresses(_context: click.Context, _parameter: click.Parameter, value: str 
                 "or give addresses directly: --at 1500",
             ) from error
     try:
-        found = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
+        addresses = tuple(int(part, 16) for part in value.replace(" ", ",").split(",") if part.strip())
     except ValueError:
         raise click.BadParameter(f"{value[:60]!r} is not a list of hexadecimal addresses") from None
-    if any(not 0 <= address < 1 << 64 for address in found):
+    if any(not 0 <= address < 1 << 64 for address in addresses):
         raise click.BadParameter("an address is out of range")
-    return found
+    return addresses
 
 
 def _complete_type(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -127,23 +127,26 @@ def command(
         _draw(binary, type_name, btf, as_json, options)
         return
     if binary is not None:
-        _answer(binary, addresses, btf, as_json, options)
+        _list_accesses(binary, addresses, btf, as_json, options)
         return
     if addresses or btf:
         raise UsageError("--at and --btf go with --binary", "", "undwarf types --binary ./program --at 1500")
     _check_together(page is not None, as_json, code, type_name is not None)
     with Job(take_shared(options)) as job:
         if page is not None:
-            _page(job, page, type_name, skid, weight)
+            _write_page(job, page, type_name, skid, weight)
             return
         if as_json and type_name is None:
-            _numbers(job, code, skid, weight)
+            _write_all(job, code, skid, weight)
             return
-        _report(job, type_name, code, skid, percent_limit, rows, weight, as_json)
+        if type_name is not None:
+            _draw_sampled(job, type_name, skid, weight, as_json)
+            return
+        _list(job, code, skid, percent_limit, rows, weight)
 
 
 def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
-    """Nothing that was asked for is left out silently."""
+    """Reject options of which one would be ignored."""
     if page and (as_json or code):
         other = "--json" if as_json else "--code"
         raise UsageError(f"--html and {other} do not go together", "--html writes only the page", "give one of them")
@@ -151,152 +154,165 @@ def _check_together(page: bool, as_json: bool, code: bool, drawn: bool) -> None:
         raise UsageError("--code and --type do not go together", "", "--type draws one type, --code lists instructions")
 
 
-def _numbers(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
-    """All numbers of a recording, for machines: what writes text is not needed."""
-    read = _Read(job, "json_report", skid, weight, names=code)
+def _write_all(job: Job, code: bool, skid: bool, weight: "Weight") -> None:
+    """All numbers of a recording as JSON."""
+    accesses = _Accesses(job, "json_report", skid, weight, names=code)
 
-    from undwarf.outputs.types import json_report
+    from undwarf.outputs.types.json_report import as_dict
+    from undwarf.views.data.layout import spread
 
-    _write_numbers(job, read, weight, [json_report.as_dict(found, name, code=code) for _, name, found in read.events()])
+    _write_json(
+        job, accesses, weight, [as_dict(data, name, spread(data), code=code) for _, name, data in accesses.events()]
+    )
 
 
-def _write_numbers(job: Job, read: "_Read", weight: "Weight", events: list[dict[str, Any]]) -> None:
+def _write_json(job: Job, accesses: "_Accesses", weight: "Weight", events: list[dict[str, Any]]) -> None:
     from undwarf.outputs.types import json_report
 
     report = {"file": job.recording.path, "weight": weight, "events": events}
-    json_report.write({**report, "sharing": json_report.sharing_as_dict(read.clashes)}, sys.stdout)
+    json_report.write({**report, "sharing": json_report.sharing_as_dict(accesses.clashes)}, sys.stdout)
 
 
-def _report(
-    job: Job,
-    type_name: str | None,
-    code: bool,
-    skid: bool,
-    percent_limit: float,
-    rows: int,
-    weight: "Weight",
-    as_json: bool,
-) -> None:
-    """The types of a recording, or one of them, drawn or in numbers."""
-    read = _Read(job, "text", skid, weight, names=code)
+def _list(job: Job, code: bool, skid: bool, percent_limit: float, rows: int, weight: "Weight") -> None:
+    """The types of a recording, or with ``code`` its instructions, as text."""
+    accesses = _Accesses(job, "text", skid, weight, names=code)
 
     from undwarf.outputs.terminal.style import wants_colour
-    from undwarf.outputs.types import drawing as drawn
     from undwarf.outputs.types import text
     from undwarf.outputs.types.columns import TypesOptions
 
-    if as_json:
-        from undwarf.outputs.types import json_report
     if code:
         from undwarf.outputs.types.code import write_code
+    else:
+        from undwarf.views.data.layout import spread
 
-    colour = wants_colour(sys.stdout)
-    width = terminal_width()
-    settled = job.recording.event_stops.at | job.recording.event_stops.after
-    events = []
-    names: set[str] = set()
-    for k, (event, name, found) in enumerate(read.events()):
-        shown = TypesOptions(percent_limit, rows, colour, job.recording.path, skid, event in settled, width)
-        if type_name is not None:
-            find = drawn.find_types if k == read.last and not names else drawn.known_types
-            called = read.called(type_name)
-            of_name = find(found, type_name, called)
-            if not of_name:
-                continue
-            whole = of_name[0].name
-            if drawn.plain_name(whole) != drawn.plain_name(type_name) and whole not in called():
-                part = f"{whole} is the hottest type with {type_name!r} in its name"
-                click.echo(printable(part), err=True)
-            names.add(whole)
-            if as_json:
-                events += [{"event": name, **json_report.type_as_dict(found, row)} for row in of_name]
-                continue
-            if read.last:
-                sys.stdout.write(f"{printable(name)}: ")
-            drawn.write_types(found, of_name, sys.stdout, shown)
-            continue
-        if k:
+    options = TypesOptions(
+        percent_limit, rows, wants_colour(sys.stdout), job.recording.path, skid, width=terminal_width()
+    )
+    for number, (event, name, data) in enumerate(accesses.events()):
+        if number:
             sys.stdout.write("\n")
-        (write_code if code else text.write)(found, name, sys.stdout, shown)
+        of_event = options._replace(precise=event in accesses.precise)
+        if code:
+            write_code(data, name, sys.stdout, of_event)
+        else:
+            text.write(data, name, spread(data), sys.stdout, of_event)
+    if not code:
+        text.write_sharing(accesses.clashes, sys.stdout, options)
+
+
+def _draw_sampled(job: Job, type_name: str, skid: bool, weight: "Weight", as_json: bool) -> None:
+    """One type of a recording with its layout, for each event that accesses it."""
+    accesses = _Accesses(job, "text", skid, weight)
+
+    from undwarf.cli.type_names import find_types, known_types, plain_name
+    from undwarf.outputs.terminal.style import wants_colour
+    from undwarf.outputs.types import drawing, text
+    from undwarf.outputs.types.columns import TypesOptions
+    from undwarf.outputs.types.json_report import type_as_dict
+    from undwarf.views.data.layout import draw, spread
+
+    options = TypesOptions(colour=wants_colour(sys.stdout), width=terminal_width())
+    typedef_of = accesses.typedef_of(type_name)
+    rows_of_json: list[dict[str, Any]] = []
+    names: set[str] = set()
+    for number, (_event, name, data) in enumerate(accesses.events()):
+        find = find_types if number == accesses.last and not names else known_types
+        types = [draw(row) for row in find(data, type_name, typedef_of)]
+        if not types:
+            continue
+        full_name = types[0].row.name
+        names.add(full_name)
+        if plain_name(full_name) != plain_name(type_name) and full_name not in typedef_of():
+            click.echo(printable(f"{full_name} is the hottest type with {type_name!r} in its name"), err=True)
+        if as_json:
+            rows_of_json += [{"event": name, **type_as_dict(data, drawn)} for drawn in types]
+            continue
+        if accesses.last:
+            sys.stdout.write(f"{printable(name)}: ")
+        drawing.write_types(data, types, spread(data), sys.stdout, options)
     if as_json:
-        _write_numbers(job, read, weight, events)
-    elif not code:
-        text.write_sharing(read.clashes, sys.stdout, TypesOptions(colour=colour), names or None)
+        _write_json(job, accesses, weight, rows_of_json)
+    else:
+        text.write_sharing(accesses.clashes, sys.stdout, options, names or None)
 
 
-class _Read:
-    """A recording's samples with what they touch, and what cpus take from each other.
+class _Accesses:
+    """What the samples of a recording access, and the sharing between CPUs.
 
-    ``output`` names the module that is going to write it. Without ``names`` there are no rows of instructions, and only
-    the functions are named that touch something of a known type: of the others nothing is shown but a sum, and to read
-    the kernel's names takes a while.
+    ``output`` is the module that is going to write it. With ``names`` instructions have rows; without, only functions
+    that access something of a known type are named: of others only a sum is shown, and reading the kernel's symbols
+    takes a while.
     """
 
     def __init__(self, job: Job, output: str, skid: bool, weight: "Weight", *, names: bool = False) -> None:
         self._weight = weight
         self._names = names
-        # What comes after types is imported while they are followed.
-        output_module = partial(import_module, f"undwarf.outputs.types.{output}")
-        self._touched = job.touch(job.leaves(names=names), skid=skid, meanwhile=output_module)
-        self._profile = self._touched.profile
+        # What is needed later is imported while the second process resolves accesses.
+        import_output = partial(import_module, f"undwarf.outputs.types.{output}")
+        self._touched = job.touch(job.leaves(names=names), skid=skid, meanwhile=import_output)
 
         from undwarf.views.data.false_sharing import sharing
         from undwarf.views.sample_selection import sections
 
-        if not names:
-            job.recording.name(self._profile, self._touched.typed())
-        self._sections = sections(self._profile, ())
+        recording, profile = job.recording, self._touched.profile
+        self._profile = profile if names else recording.named(profile, self._touched.typed())
+        self._sections = sections(profile, ())
         self.last = len(self._sections) - 1
+        self.precise = recording.event_stops.at | recording.event_stops.after
         # Weights of two events cannot be added, but loads and stores are often two events.
-        alone = self._sections[0][0] if not self.last else None
+        single_event = self._sections[0][0] if not self.last else None
         self.clashes = sharing(
-            self._profile,
+            profile,
             self._touched,
-            lambda: job.recording.data_addresses(self._profile, self._touched),
+            lambda: recording.data_addresses(profile, self._touched),
             weight if not self.last else "samples",
-            event=alone,
+            event=single_event,
         )
 
-    def called(self, name: str) -> "Callable[[], frozenset[str]]":
-        """What asks the binaries which types a name stands for."""
-        from undwarf.outputs.types.drawing import plain_name
+    def typedef_of(self, name: str) -> "Callable[[], frozenset[str]]":
+        """Asks the binaries which types a name is a typedef of."""
+        from undwarf.cli.type_names import plain_name
 
         return cache(lambda: self._touched.named(plain_name(name)))
 
     def events(self) -> "Iterator[tuple[Events, str, DataTypes]]":
-        """(event, its name, what its samples touch)."""
+        """(event, its name, what its samples access)."""
         from undwarf.views.data.types import data_types
 
         for event, name in self._sections:
-            found = data_types(self._profile, self._touched, self._weight, event=event, instructions=self._names)
-            found.sharing = self.clashes.found
-            yield event, name, found
+            yield event, name, data_types(
+                self._profile, self._touched, self._weight,
+                event=event, instructions=self._names, sharing=self.clashes.found,
+            )  # fmt: skip
 
 
-def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Weight") -> None:
-    """Types as a page."""
+def _write_page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Weight") -> None:
+    """The types of a recording as a page."""
     from pathlib import Path
 
-    read = _Read(job, "html", skid, weight)
+    accesses = _Accesses(job, "html", skid, weight)
 
+    from undwarf.cli.type_names import find_types, known_types
     from undwarf.outputs.atomic_file import whole_file
-    from undwarf.outputs.types import drawing as drawn
-    from undwarf.outputs.types.html import write
+    from undwarf.outputs.types.html import MOST_TYPES, PageEvent, write
+    from undwarf.views.data.layout import draw, spread
 
-    found, late = [], set()
-    settled = job.recording.event_stops.at | job.recording.event_stops.after
-    for event, name, data in read.events():
-        found.append((name, data))
-        if not skid and event not in settled:
-            late.add(name)
-    wanted = None
+    read = list(accesses.events())
+    full_name = None
     if type_name is not None:
-        called = read.called(type_name)
-        rows = (drawn.known_types(data, type_name, called) for _name, data in found)
-        wanted = (next(filter(None, rows), None) or drawn.find_types(found[0][1], type_name, called))[0].name
-    made = io.StringIO()
-    write(found, read.clashes, job.recording.path, wanted, late, made)
-    text = made.getvalue().encode()
+        typedef_of = accesses.typedef_of(type_name)
+        found = (known_types(data, type_name, typedef_of) for _event, _name, data in read)
+        full_name = (next(filter(None, found), None) or find_types(read[0][2], type_name, typedef_of))[0].name
+    events = []
+    for event, name, data in read:
+        rows = [row for row in data.types if full_name in (None, row.name)]
+        types = [draw(row) for row in rows[:MOST_TYPES]]
+        late = not skid and event not in accesses.precise
+        events.append(PageEvent(name, data, types, len(rows) - len(types), spread(data), late))
+    page = io.StringIO()
+    write(events, accesses.clashes, job.recording.path, full_name, page)
+    text = page.getvalue().encode()
     try:
         with whole_file(Path(target)) as sink:
             sink.write(text)
@@ -306,11 +322,9 @@ def _page(job: Job, target: str, type_name: str | None, skid: bool, weight: "Wei
 
 
 def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[str, Any]) -> None:
-    """A type of a binary or of BTF, without samples."""
-    from undwarf.outputs.terminal.style import wants_colour
-    from undwarf.outputs.types import drawing as drawn
-    from undwarf.outputs.types import json_report
-    from undwarf.outputs.types.columns import TypesOptions
+    """A type of a binary or of a BTF file with its layout, without samples."""
+    from undwarf.cli.type_names import plain_name
+    from undwarf.views.data.layout import draw
     from undwarf.views.data.types import DataTypes, TypeRow
 
     if binary is None:
@@ -318,32 +332,38 @@ def _draw(binary: str | None, name: str, btf: str, as_json: bool, options: dict[
         from undwarf.types.sources.btf import BtfTypes
 
         types = BtfTypes(open_btf_with_base(btf))
-        graph, number = types.graph, types.named(drawn.plain_name(name))
+        graph, number = types.graph, types.named(plain_name(name))
     else:
         source = _resolver(binary, btf, options, code=False).source
-        graph, number = source.graph, source.type_named(drawn.plain_name(name))
+        graph, number = source.graph, source.type_named(plain_name(name))
     if not number:
         raise UsageError(
             f"no type named {name!r} in {binary or btf}",
             "names must be complete, with namespaces",
             "undwarf types FILE lists the types that a recording's samples touch",
         )
-    row = TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number)))
+    drawn = draw(TypeRow(graph.canonical_name(number), graph.size(number), lambda: (graph, graph.strip(number))))
     if as_json:
-        json_report.write(json_report.type_as_dict(DataTypes(), row), sys.stdout)
+        from undwarf.outputs.types import json_report
+
+        json_report.write(json_report.type_as_dict(DataTypes(), drawn), sys.stdout)
     else:
-        drawn.write_types(DataTypes(), [row], sys.stdout, TypesOptions(colour=wants_colour(sys.stdout)))
+        from undwarf.outputs.terminal.style import wants_colour
+        from undwarf.outputs.types.columns import TypesOptions
+        from undwarf.outputs.types.drawing import write_types
+
+        write_types(DataTypes(), [drawn], [], sys.stdout, TypesOptions(colour=wants_colour(sys.stdout)))
 
 
-def _answer(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:
-    """The list for addresses of one binary."""
+def _list_accesses(binary: str, addresses: tuple[int, ...], btf: str, as_json: bool, options: dict[str, Any]) -> None:
+    """What the instructions at some addresses of a binary access."""
     from undwarf.outputs.accesses import write, write_json
 
     if not addresses:
         raise UsageError("--binary needs --at or --type", "", "undwarf types --binary ./program --at 1500,1504")
     resolver = _resolver(binary, btf, options)
-    found = [access for address in addresses for access in resolver.at(address)]
-    (write_json if as_json else write)(found, sys.stdout)
+    accesses = [access for address in addresses for access in resolver.at(address)]
+    (write_json if as_json else write)(accesses, sys.stdout)
 
 
 def _resolver(binary: str, btf: str, options: dict[str, Any], *, code: bool = True) -> "Resolver":

@@ -1,5 +1,4 @@
-"""What people typed that is no command, option or value of ours: errors of one shape, near names, and what perf's names
-are here."""
+"""Errors for unknown commands, options and values: similar names, and the equivalents of perf's."""
 
 import re
 
@@ -23,7 +22,7 @@ PERF_COMMANDS = {
     "trace": "undwarf script prints tracepoints that perf record -e recorded",
     "version": "undwarf --version",
 }
-"""What stands here for commands of perf."""
+"""Equivalents of perf's commands."""
 OTHER_NAMES = {
     "collapse": "fold",
     "flame": "flamegraph",
@@ -34,7 +33,7 @@ OTHER_NAMES = {
     "stackcollapse": "fold",
     "svg": "flamegraph",
 }
-"""What other tools call our commands."""
+"""Names of our commands in other tools."""
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _HEADER = "undwarf info shows the header"
 PERF_OPTIONS = {
@@ -75,18 +74,18 @@ PERF_OPTIONS = {
     "-q": "notes and warnings go to standard error: 2>/dev/null",
     "--quiet": "notes and warnings go to standard error: 2>/dev/null",
 }
-"""What stands in commands that read a recording for options of perf that are spelled otherwise."""
+"""Equivalents of perf's options, in commands that read a recording."""
 PERF_RECORD_OPTIONS = {
     "--per-thread": "-t TID samples single threads",
     "-W": "perf record -W, or perf mem record; undwarf reads what they write",
     "-d": "perf record -d, or perf mem record; undwarf reads what they write",
     "-s": "per-thread totals: undwarf report -s tid",
 }
-"""The same of commands that sample."""
+"""Equivalents of perf's options, in commands that sample."""
 
 
 def _unknown_command(name: str, path: str, group: click.Group, context: click.Context) -> UsageError:
-    """The error for a word in a command's place."""
+    """The error for an unknown command."""
     what = f"{path} has no command {name!r}"
     if context.parent is None:
         if name in PERF_COMMANDS:
@@ -95,21 +94,21 @@ def _unknown_command(name: str, path: str, group: click.Group, context: click.Co
             return UsageError(what, "it looks like a file", f"{path} report {name}")
     commands = group.list_commands(context)
     close = _close(name, [*commands, *(OTHER_NAMES if context.parent is None else ())])
-    hint = " or ".join(f"{path} {one}" for one in dict.fromkeys(OTHER_NAMES.get(one, one) for one in close))
+    hint = " or ".join(f"{path} {ours}" for ours in dict.fromkeys(OTHER_NAMES.get(word, word) for word in close))
     return UsageError(what, "", hint or f"commands are {', '.join(commands)}")
 
 
 def _close(name: str, known: list[str]) -> list[str]:
-    """Names that are alike, the nearest two."""
+    """The two most similar names."""
     # Few runs need it.
     import difflib
 
-    begun = [one for one in known if len(name.strip("-")) >= 2 and one.startswith(name)]
-    return begun[:2] or difflib.get_close_matches(name, known, 2, 0.7)
+    longer = [word for word in known if len(name.strip("-")) >= 2 and word.startswith(name)]
+    return longer[:2] or difflib.get_close_matches(name, known, 2, 0.7)
 
 
 def as_error(error: click.ClickException, command: str) -> UndwarfError:
-    """The same in the shape of all our errors: what, why, what to try. ``command`` is the one that was run."""
+    """An error of click as one of ours: what, why, what to try. ``command`` is the one that was run."""
     context: click.Context | None = getattr(error, "ctx", None)
     path = context.command_path if context is not None else command
     more = f"{path} --help shows all options"
@@ -133,7 +132,7 @@ def as_error(error: click.ClickException, command: str) -> UndwarfError:
 
 
 def _instead_of(given: str, context: click.Context | None, more: str) -> tuple[str, str]:
-    """(why, what to try) for an option that is not there."""
+    """(why, what to try) for an unknown option."""
     parameters = context.command.params if context is not None else []
     samples = any(parameter.name == "everything" for parameter in parameters)
     of_perf = PERF_RECORD_OPTIONS if samples else PERF_OPTIONS
@@ -151,7 +150,7 @@ def _instead_of(given: str, context: click.Context | None, more: str) -> tuple[s
 
 
 def _option_of(parameter: click.Parameter) -> str:
-    """How people write a parameter: its option, or what its help calls it."""
+    """A parameter as it is typed: its option, or its metavar."""
     if isinstance(parameter, click.Option):
         return "/".join(f"'{name}'" for name in parameter.opts)
     return f"'{parameter.metavar or parameter.name}'"

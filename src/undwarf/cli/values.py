@@ -1,5 +1,5 @@
-"""What shells complete after options: keys and fields, and of the recording on the command line its events, threads,
-processes, CPUs and files."""
+"""Values that shells complete after options: keys and fields, and the recording's events, threads, processes, CPUs and
+files."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 def _of_recording(
     context: click.Context, values: "Callable[[Recording], Iterable[str]]", *, records: bool
 ) -> list[str]:
-    """Values that a recording has; none of one that cannot be read, or where ``records`` are asked for and it is so
-    large that nobody would wait."""
+    """Values of the recording on the command line; none if it cannot be read, or is too large and its ``records`` are
+    needed."""
     from pathlib import Path
 
     from undwarf.api import open_recording
     from undwarf.limits import DEFAULT
 
-    given = context.params
-    # An option without its value ends what click reads of a line: the file is among what it left.
-    path = given.get("also_file") or next(iter(context.args), None) or given.get("file") or "perf.data"
+    options = context.params
+    # click stops parsing at the option without a value: the file is among the remaining arguments.
+    path = options.get("also_file") or next(iter(context.args), None) or options.get("file") or "perf.data"
     try:
         if path == "-" or (records and Path(path).stat().st_size > DEFAULT.completion_bytes):
             return []
@@ -106,11 +106,11 @@ _VALUES: dict[str, Callable[[click.Context], list[str]]] = {
     "tids": _numbers("tid"),
     "unwind_order": _kinds,
 }
-"""Values by parameter, of commands that read a recording."""
+"""By parameter: the values for commands that read a recording."""
 
 
 def complete_values(command: click.Command) -> None:
-    """Let shells complete the values of a command that reads a recording."""
+    """Complete the values of a command that reads a recording."""
     for parameter in command.params:
         values = _VALUES.get(parameter.name or "")
         if values is not None:
@@ -123,10 +123,10 @@ def _completing(
     def complete(context: click.Context, incomplete: str) -> "list[click.shell_completion.CompletionItem]":
         from click.shell_completion import CompletionItem
 
-        # Lists are completed from the last comma on; a field may be added to the default ones, or taken away.
+        # Lists are completed after the last comma; + and - change the default fields.
         before, comma, last = incomplete.rpartition(",")
         sign = last[:1] if last[:1] in ("+", "-") else ""
-        found = [value for value in values(context) if value.startswith(last[len(sign) :]) and " " not in value]
-        return [CompletionItem(f"{before}{comma}{sign}{value}") for value in found]
+        matching = [value for value in values(context) if value.startswith(last[len(sign) :]) and " " not in value]
+        return [CompletionItem(f"{before}{comma}{sign}{value}") for value in matching]
 
     return complete

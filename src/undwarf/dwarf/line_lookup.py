@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import neg
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from undwarf.column import absent, zeros
@@ -104,8 +104,7 @@ class _Table:
 _NOTHING = _Table({name: zeros("Q" if name == "address" else "I", 0) for name in ("address", "file", "line", "column")})
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class _Unit:
+class _Unit(NamedTuple):
     """A unit that was read: its functions and their flattened ranges; ``names`` has the names' numbers known so far."""
 
     file: DwarfFile

@@ -1,4 +1,4 @@
-"""The memory accesses of single instructions (type, member, evidence), as text or JSON."""
+"""The memory accesses of instructions (type, member, evidence), as text or JSON."""
 
 import json
 from collections.abc import Iterable
@@ -7,21 +7,19 @@ from typing import TextIO
 from undwarf.outputs.terminal.escape import printable
 from undwarf.types.resolver import Access
 
-__all__ = ["write", "write_json"]
-
 
 def write_json(accesses: Iterable[Access], sink: TextIO) -> None:
-    """A list with one object an operand."""
+    """Write a list with an object for each operand."""
     rows = ",\n".join(json.dumps(access.as_dict()) for access in accesses)
     sink.write(f"[{rows}]\n")
 
 
 def write(accesses: Iterable[Access], sink: TextIO) -> None:
-    """A line an operand: address, access, type and member or the reason why not, instruction."""
+    """Write a line for each operand: address, access, type and member (or why they are unknown), instruction."""
     for access in accesses:
-        what = access.reason
+        text = access.reason
         if access.type is not None:
-            what = f"{access.type} +{access.offset}" + (f" ({access.field})" if access.field else "")
+            text = f"{access.type} +{access.offset}" + (f" ({access.field})" if access.field else "")
         if access.candidates:
-            what += f" [{', '.join(access.candidates)}]"
-        sink.write(f"{access.address:#10x} {access.access:>2} {printable(what):<48} {access.how:<9} {access.insn}\n")
+            text += f" [{', '.join(access.candidates)}]"
+        sink.write(f"{access.address:#10x} {access.access:>2} {printable(text):<48} {access.how:<9} {access.insn}\n")

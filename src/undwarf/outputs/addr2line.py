@@ -1,4 +1,4 @@
-"""Addresses as addr2line prints them: function, file and line, for each inlined function a pair."""
+"""Function, file and line of addresses, in the format of GNU addr2line or as JSON."""
 
 import json
 from typing import Any, BinaryIO, NamedTuple
@@ -9,7 +9,7 @@ from undwarf.symbols.address_lookup import Located
 
 
 class Addr2lineOptions(NamedTuple):
-    """As GNU addr2line's options of these names; ``base_names`` is its ``-s``. ``digits`` are those of an address."""
+    """The options of GNU addr2line; ``base_names`` is ``-s``. ``digits``: of an address."""
 
     functions: bool = False
     inlines: bool = False
@@ -19,25 +19,25 @@ class Addr2lineOptions(NamedTuple):
     digits: int = 16
 
 
-def write(found: Located, sink: BinaryIO, options: Addr2lineOptions) -> None:
-    """Write the lines of all addresses."""
-    chains = found.chains
+def write(located: Located, sink: BinaryIO, options: Addr2lineOptions) -> None:
+    """Write the lines of the addresses."""
+    chains = located.chains
     files = [file.rpartition("/")[2] or file for file in chains.files] if options.base_names else chains.files
     mode = options.functions | options.inlines << 1 | options.addresses << 2 | options.pretty << 3
-    text = Addr2lineText(mode, options.digits, pack(chains.names), pack(files), pack(found.symbols))
-    while len(piece := text.render(found.addresses, found.symbol_of, chains)):
+    text = Addr2lineText(mode, options.digits, pack(chains.names), pack(files), pack(located.symbols))
+    while len(piece := text.render(located.addresses, located.symbol_of, chains)):
         sink.write(piece)
 
 
-def write_json(found: Located, sink: BinaryIO) -> None:
+def write_json(located: Located, sink: BinaryIO) -> None:
     """Write one line of JSON for each address.
 
     It has ``address`` (hexadecimal), ``symbol``, and ``frames``, innermost first, each with ``function``, ``file``,
-    ``line``, ``column`` and whether it is ``inlined``; null for what is unknown.
+    ``line``, ``column`` and ``inlined``; null for unknown ones.
     """
-    for i, address in enumerate(found.addresses):
-        symbol = found.symbols[found.symbol_of[i]]
-        chain = found.chains.chain(i)
+    for i, address in enumerate(located.addresses):
+        symbol = located.symbols[located.symbol_of[i]]
+        chain = located.chains.chain(i)
         frames: list[dict[str, Any]] = [
             {
                 "function": (symbol if k == len(chain) - 1 else "") or name or None,

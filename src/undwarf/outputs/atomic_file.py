@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 @contextmanager
 def whole_file(target: Path, mode: int | None = None) -> Iterator[BinaryIO]:
-    """A file to write, renamed to ``target`` when the with ends well; ``mode`` has its permissions, else those of any
-    new file.
+    """A file to write, renamed to ``target`` at the end of the ``with`` unless that raises. ``mode``: its permissions
+    (default: those of any new file).
 
-    A symbolic link stays, and its target is replaced. A device or a pipe is written to directly.
+    If ``target`` is a symbolic link, the file that it points to is replaced. A device or a pipe is written directly.
     Raises OSError.
     """
     if not replaceable(target):
@@ -37,8 +37,8 @@ def whole_file(target: Path, mode: int | None = None) -> Iterator[BinaryIO]:
 
 
 def _nameless(directory: Path) -> int:
-    """A descriptor of a file that has no name yet, so that nothing of it is left whatever ends us; -1 where the file
-    system has no such files."""
+    """The descriptor of a file without a name, of which nothing is left if the process dies; -1 if the file system does
+    not support such files."""
     try:
         handle = os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666)
     except (OSError, AttributeError):
@@ -52,7 +52,7 @@ def _nameless(directory: Path) -> int:
 def _give_name(handle: int, target: Path) -> None:
     directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # With a directory's descriptor this is linkat(2), which follows the link that /proc has of the file.
+        # With a directory descriptor, os.link calls linkat(2), which follows the link in /proc.
         source = f"/proc/self/fd/{handle}"
         try:
             os.link(source, target.name, dst_dir_fd=directory)
@@ -70,7 +70,7 @@ def _give_name(handle: int, target: Path) -> None:
 
 @contextmanager
 def _named(target: Path, mode: int | None) -> Iterator[BinaryIO]:
-    """The same where files must have a name from the start."""
+    """As :func:`whole_file`, on file systems without nameless files."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".undwarf-", suffix=target.suffix)
     draft = Path(name)
     try:
@@ -88,7 +88,7 @@ def _named(target: Path, mode: int | None) -> Iterator[BinaryIO]:
 
 
 def replaceable(target: Path) -> bool:
-    """Whether another file may take the place of this one: there is none yet, or it is a regular one."""
+    """Whether ``target`` can be replaced by renaming another file: it does not exist, or is a regular file."""
     try:
         return stat.S_ISREG(target.stat().st_mode)
     except FileNotFoundError:

@@ -4,14 +4,16 @@ import base64
 import hashlib
 import json
 from importlib.resources import files
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.flame_graph import KINDS, FlameGraph
+
+if TYPE_CHECKING:
+    from undwarf.views.flame_graph import FlameGraph
 
 
 class FlamegraphOptions(NamedTuple):
-    """``title`` of the page; ``weight``: what widths are at first, what samples stand for or their number."""
+    """``title`` of the page; ``weight``: what the widths show at first, the samples' periods or their number."""
 
     title: str = "undwarf"
     weight: Literal["period", "samples"] = "period"
@@ -21,13 +23,12 @@ def _packed(column: memoryview) -> str:
     return base64.b64encode(bytes(column.cast("B")) if len(column) else b"").decode("ascii")
 
 
-def page_data(graph: FlameGraph, options: FlamegraphOptions) -> dict[str, Any]:
-    """What the page's script works on.
+def page_data(graph: "FlameGraph", options: FlamegraphOptions) -> dict[str, Any]:
+    """The input of the page's script.
 
-    ``parent`` and ``entity`` are the tree (32-bit numbers, parents first), ``name``, ``dso`` and ``kind`` describe
-    entities, ``count_group``, ``count_node`` and ``count`` say how many samples of a group (thread name and event) end
-    in a node, ``weight`` (64-bit floating point) what they stand for. ``graphs`` are the events that are drawn
-    together, each with its unit, the first one first.
+    ``parent`` and ``entity`` are the tree (u32, parents first), ``name``, ``dso`` and ``kind`` describe entities.
+    ``count`` samples of group ``count_group`` (thread name and event) end in node ``count_node``; ``weight`` (f64) is
+    the sum of their periods. ``graphs`` are the events that are drawn together, each with its unit.
     """
     quality = graph.quality
     return {
@@ -35,10 +36,11 @@ def page_data(graph: FlameGraph, options: FlamegraphOptions) -> dict[str, Any]:
         "name": [printable(name) for name, _dso, _kind in graph.entities],
         "dso": [printable(dso) for _name, dso, _kind in graph.entities],
         "kind": [kind for _name, _dso, kind in graph.entities],
-        "kinds": KINDS,
+        "kinds": graph.kinds,
         "groups": [[printable(comm) if comm is not None else "[unknown]", event] for comm, event in graph.groups],
         "graphs": [
-            {"name": printable(one.name), "unit": printable(one.unit), "events": one.events} for one in graph.graphs
+            {"name": printable(measure.name), "unit": printable(measure.unit), "events": measure.events}
+            for measure in graph.graphs
         ],
         "by": options.weight,
         "parent": _packed(graph.parent),
@@ -63,9 +65,9 @@ def _asset(name: str) -> str:
     return (files("undwarf.outputs") / "assets" / name).read_text(encoding="utf-8")
 
 
-def write(graph: FlameGraph, sink: BinaryIO, options: FlamegraphOptions) -> None:
-    """Write the page. Nothing in it asks the network; a content security policy forbids it as well."""
-    # Inside <script> only "<" could end the element; in JSON it can be written as an escape.
+def write(graph: "FlameGraph", sink: BinaryIO, options: FlamegraphOptions) -> None:
+    """Write the page. It loads nothing from the network; a content security policy enforces that."""
+    # Within <script>, only "<" can end the element; JSON has an escape for it.
     data = json.dumps(page_data(graph, options), separators=(",", ":")).replace("<", "\\u003c")
     script = _asset("flamegraph.js")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")

@@ -1,13 +1,15 @@
 """Folded stacks: one line ``comm;outer;...;inner WEIGHT`` for each distinct stack, for flame-graph tools."""
 
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from undwarf.outputs.kernels.folded_text import FoldedText
 from undwarf.outputs.terminal.escape import pack
-from undwarf.views.folded_stacks import FoldedStacks
+
+if TYPE_CHECKING:
+    from undwarf.views.folded_stacks import FoldedStacks
 
 
-def write(stacks: FoldedStacks, sink: BinaryIO) -> None:
+def write(stacks: "FoldedStacks", sink: BinaryIO) -> None:
     """Write the lines; characters that are not printable are escaped."""
     name_bytes, name_offsets = pack(stacks.names)
     root_bytes, root_offsets = pack(stacks.roots)

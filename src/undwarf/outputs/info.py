@@ -1,4 +1,4 @@
-"""What a recording holds and how far it can be trusted, as text or JSON."""
+"""The contents of a recording and the quality of its stacks, as text or JSON."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TextIO
@@ -10,27 +10,27 @@ from undwarf.outputs.terminal.style import Paint
 
 
 class InfoOptions(NamedTuple):
-    """``json`` for machines; ``entries``: how many lines a list has at most."""
+    """``entries``: the most lines of a list."""
 
     json: bool = False
     entries: int = 12
     colour: bool = False
 
 
-def write(found: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
-    """Write what :func:`undwarf.views.overview.overview` found."""
+def write(overview: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
+    """Write the overview of a recording (:func:`undwarf.views.overview.overview`)."""
     if options.json:
-        dump(found, sink)
+        dump(overview, sink)
         return
     paint = Paint(options.colour)
     for lines in (
-        _header(found, paint),
-        _events(found, paint),
-        _stacks(found, paint, options.entries),
-        _missing(found, paint, options.entries),
-        _processes(found, paint, options.entries),
-        _records(found, paint),
-        _damage(found, paint, options.entries),
+        _header(overview, paint),
+        _events(overview, paint),
+        _stacks(overview, paint, options.entries),
+        _missing(overview, paint, options.entries),
+        _processes(overview, paint, options.entries),
+        _records(overview, paint),
+        _damage(overview, paint, options.entries),
     ):
         text = "\n".join(lines)
         if text:
@@ -51,19 +51,19 @@ def _more(kind: str, hidden: int, paint: Paint) -> str:
     return paint.dim(f"{'':12}and {hidden:,} more {kind} (--json lists all)")
 
 
-def _header(found: dict[str, Any], paint: Paint) -> Iterator[str]:
-    form = f"{found['form']} form, {found['byte_order']}-endian"
-    yield f"{paint.bold(printable(found['file']))}  {paint.dim(form)}"
-    header = found["header"]
+def _header(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
+    form = f"{overview['form']} form, {overview['byte_order']}-endian"
+    yield f"{paint.bold(printable(overview['file']))}  {paint.dim(form)}"
+    header = overview["header"]
     rows = [
         ("host", header["hostname"]),
         ("kernel", " ".join(printable(part) for part in (header["osrelease"], header["arch"]) if part)),
         ("cpu", header["cpudesc"]),
         ("perf", header["version"]),
         ("command", " ".join(header["cmdline"] or ())),
-        ("begin", _moment(found["first_sample_s"])),
-        ("end", _moment(found["first_sample_s"], found["duration_s"])),
-        ("duration", f"{found['duration_s']:.3f} s" if found["duration_s"] else ""),
+        ("begin", _moment(overview["first_sample_s"])),
+        ("end", _moment(overview["first_sample_s"], overview["duration_s"])),
+        ("duration", f"{overview['duration_s']:.3f} s" if overview["duration_s"] else ""),
     ]
     for title, value in rows:
         if value:
@@ -74,78 +74,81 @@ def _moment(seconds: float | None, later: float = 0.0) -> str:
     return f"{seconds + later:.6f} s, by the recording's clock" if seconds is not None else ""
 
 
-def _events(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+def _events(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
     yield ""
     yield paint.bold("Events")
-    for event in found["events"]:
+    for event in overview["events"]:
         rate = f"{event['frequency']:,} Hz" if "frequency" in event else f"every {event['period']:,}"
         if not event.get("frequency", event.get("period")):
             rate = "read with another's samples"
         dump = f", {event['stack_dump']:,} bytes of stack each" if event["stack_dump"] else ""
         yield f"{event['samples']:>10,}  {printable(event['name'])}  {paint.dim(rate + dump)}"
-    if found["lost"]:
+    if overview["lost"]:
         advice = paint.dim("stacks and mappings may be missing; record with a larger -m")
-        yield f"{found['lost']:>10,}  {paint.bad('lost')}  {advice}"
+        yield f"{overview['lost']:>10,}  {paint.bad('lost')}  {advice}"
 
 
-def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
-    whole = found["wholeness"]
+def _stacks(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    quality = overview["wholeness"]
     yield ""
     yield paint.bold("Stacks")
-    unwound = whole["unwound"]
+    unwound = quality["unwound"]
     if unwound:
-        style = paint.good if whole["share"] >= 0.95 else paint.warn
-        share = style(f"{100 * whole['share']:.2f} % whole")
-        yield f"{whole['whole']:>10,}  of {unwound:,} user stacks reach their root: {share}"
+        style = paint.good if quality["share"] >= 0.95 else paint.warn
+        share = style(f"{100 * quality['share']:.2f} % whole")
+        yield f"{quality['whole']:>10,}  of {unwound:,} user stacks reach their root: {share}"
     for count, text in (
-        (whole["reasons"].get("fiber_root", 0), "of these reach the root of a fiber"),
-        (whole["reasons"].get("signal_stack", 0), "of these that of an alternate signal stack; the rest is elsewhere"),
-        (whole["reasons"].get("entered_stack", 0), "of these that of a stack entered from another one"),
-        (whole["inferred"], "more reach it with callers inferred from other dumps or memory of their thread"),
-        (whole["copied_code"], "pass through code copied to memory without a file, found by the file it is from"),
-        (whole["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
-        (whole["without_chain"], "have no call chains: they were recorded without --call-graph"),
-        (whole["without_user"], "have no user part (kernel threads, the idle task)"),
-        (found["deferred_not_merged"], "had their user chain deferred, and it never came"),
-        *((found.get("deferred", {}).get(kind, 0), text) for kind, text in _DEFERRED.items()),
+        (quality["reasons"].get("fiber_root", 0), "of these reach the root of a fiber"),
+        (
+            quality["reasons"].get("signal_stack", 0),
+            "of these that of an alternate signal stack; the rest is elsewhere",
+        ),
+        (quality["reasons"].get("entered_stack", 0), "of these that of a stack entered from another one"),
+        (quality["inferred"], "more reach it with callers inferred from other dumps or memory of their thread"),
+        (quality["copied_code"], "pass through code copied to memory without a file, found by the file it is from"),
+        (quality["as_recorded"], "have frame-pointer chains as recorded, which cannot tell if they are whole"),
+        (quality["without_chain"], "have no call chains: they were recorded without --call-graph"),
+        (quality["without_user"], "have no user part (kernel threads, the idle task)"),
+        (overview["deferred_not_merged"], "had their user chain deferred, and it never came"),
+        *((overview.get("deferred", {}).get(kind, 0), text) for kind, text in _DEFERRED.items()),
     ):
         if count:
             yield f"{count:>10,}  {text}"
-    gaps = whole["gaps"]
+    gaps = quality["gaps"]
     if not gaps:
         return
     yield ""
     yield paint.bold("Why stacks are not whole, and what would help")
-    shown: set[str] = set()
+    advised: set[str] = set()
     for gap in gaps[:entries]:
         share = gap["samples"] / max(1, unwound)
         image = printable(gap["image"])
-        where = f"  {paint.dim('in')} {image}" if image != "[unknown]" else ""
-        yield f"{gap['samples']:>10,}  {paint.share(share, f'{100 * share:5.2f} %')}  {gap['description']}{where}"
-        if gap["advice"] and gap["advice"] not in shown:
-            shown.add(gap["advice"])
+        file = f"  {paint.dim('in')} {image}" if image != "[unknown]" else ""
+        yield f"{gap['samples']:>10,}  {paint.share(share, f'{100 * share:5.2f} %')}  {gap['description']}{file}"
+        if gap["advice"] and gap["advice"] not in advised:
+            advised.add(gap["advice"])
             yield paint.dim(f"{'':21}→ {printable(gap['advice'])}")
     if len(gaps) > entries:
         yield _more("places", len(gaps) - entries, paint)
 
 
-def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
-    files = found["missing"]
+def _missing(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    files = overview["missing"]
     if not files:
         return
     yield ""
     yield f"{paint.bold('Files that could not be used')}  {paint.dim('by the samples that pass through them')}"
-    for one in files[:entries]:
-        build = paint.dim(f"  build-id {one['build_id']}") if one["build_id"] else ""
-        yield f"{one['samples']:>10,}  {printable(one['name'])}: {paint.warn(printable(one['problem']))}{build}"
+    for file in files[:entries]:
+        build = paint.dim(f"  build-id {file['build_id']}") if file["build_id"] else ""
+        yield f"{file['samples']:>10,}  {printable(file['name'])}: {paint.warn(printable(file['problem']))}{build}"
     if len(files) > entries:
         yield _more("files", len(files) - entries, paint)
-    if any(one["problem"] != NOT_ELF for one in files):
+    if any(file["problem"] != NOT_ELF for file in files):
         yield paint.dim(f"{'':10}  → undwarf info --missing lists commands that fetch them")
 
 
-def _processes(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
-    processes = found["processes"]
+def _processes(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    processes = overview["processes"]
     yield ""
     yield f"{paint.bold('Processes')}  {paint.dim(f'{len(processes):,} with samples')}"
     for process in processes[:entries]:
@@ -155,15 +158,15 @@ def _processes(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[st
         yield _more("processes", len(processes) - entries, paint)
 
 
-def _records(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+def _records(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
     yield ""
     yield paint.bold("Records")
-    for name, count in sorted(found["records"].items(), key=lambda one: (-one[1], one[0])):
+    for name, count in sorted(overview["records"].items(), key=lambda item: (-item[1], item[0])):
         yield f"{count:>10,}  {printable(name)}"
 
 
-def _damage(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
-    defects = found["defects"]
+def _damage(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    defects = overview["defects"]
     if not defects:
         return
     yield ""

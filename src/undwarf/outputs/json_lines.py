@@ -1,7 +1,6 @@
 """JSON with one line for each entry, written in large pieces.
 
 The text is that of ``json.dump`` with an indent, for which the standard library uses its slow encoder in Python.
-It is used for values that are neither text nor a finite number.
 """
 
 from collections.abc import Callable
@@ -9,14 +8,12 @@ from json import dumps as dump_json
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TextIO
 
-__all__ = ["dump", "dumps"]
-
 _PIECES = 1 << 15
-"""Parts of the text that are put together before they are written."""
+"""Parts of the text that are joined before they are written."""
 
 
 def dump(value: object, sink: TextIO, indent: int = 1) -> None:
-    """Write a value, of what :mod:`json` knows, and a line's end."""
+    """Write a value that :mod:`json` supports, and a newline."""
     parts: list[str] = []
 
     def add(part: str) -> None:
@@ -31,30 +28,30 @@ def dump(value: object, sink: TextIO, indent: int = 1) -> None:
 
 
 def dumps(value: object, indent: int = 1) -> str:
-    """The text of a value."""
+    """The text of a value that :mod:`json` supports."""
     parts: list[str] = []
     _put(value, "\n", " " * indent, parts.append)
     return "".join(parts)
 
 
 def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
-    """Add the parts of a value that begins in a line; ``line`` is what begins the next one as far in."""
+    """Add the parts of a value; ``line``: a newline with the indent of the value's own line."""
     if isinstance(value, dict):
         if not value:
             add("{}")
             return
         inner = line + step
         before = "{" + inner
-        for key, one in value.items():
+        for key, entry in value.items():
             name = quoted(key) if isinstance(key, str) else f'"{_plain(key)}"'
-            kind = type(one)
+            kind = type(entry)
             if kind is int:
-                add(f"{before}{name}: {one}")
+                add(f"{before}{name}: {entry}")
             elif kind is str:
-                add(f"{before}{name}: {quoted(one)}")
+                add(f"{before}{name}: {quoted(entry)}")
             else:
                 add(f"{before}{name}: ")
-                _put(one, inner, step, add)
+                _put(entry, inner, step, add)
             before = "," + inner
         add(line + "}")
     elif isinstance(value, list | tuple):
@@ -63,9 +60,9 @@ def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
             return
         inner = line + step
         before = "[" + inner
-        for one in value:
+        for entry in value:
             add(before)
-            _put(one, inner, step, add)
+            _put(entry, inner, step, add)
             before = "," + inner
         add(line + "]")
     else:
@@ -73,7 +70,7 @@ def _put(value: Any, line: str, step: str, add: Callable[[str], None]) -> None:
 
 
 def _plain(value: Any) -> str:
-    """The text of what has no parts."""
+    """The text of a value without entries."""
     kind = type(value)
     if kind is str:
         return quoted(value)

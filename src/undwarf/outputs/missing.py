@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.style import Paint
-from undwarf.views.missing_files import MissingFile
+
+if TYPE_CHECKING:
+    from undwarf.views.missing_files import MissingFile
 
 
 class MissingOptions(NamedTuple):
-    """``samples`` of the whole recording; ``fetched``: debuginfod was asked already; ``entries`` shown at most."""
+    """``samples`` of the recording; ``fetched``: debuginfod was asked already; ``entries``: the most that are shown."""
 
     samples: int
     fetched: bool = False
@@ -20,28 +22,28 @@ class MissingOptions(NamedTuple):
     colour: bool = False
 
 
-def write(found: Sequence[MissingFile], sink: TextIO, options: MissingOptions) -> None:
-    """Write what :func:`undwarf.views.missing_files.missing_files` found."""
+def write(files: "Sequence[MissingFile]", sink: TextIO, options: MissingOptions) -> None:
+    """Write the files, those that affect most samples first."""
     if options.json:
-        dump({"samples": options.samples, "missing": [asdict(one) for one in found]}, sink)
+        dump({"samples": options.samples, "missing": [asdict(file) for file in files]}, sink)
         return
     paint = Paint(options.colour)
-    if not found:
+    if not files:
         sink.write(f"Nothing is missing for the {options.samples:,} samples.\n")
         return
     sink.write(f"{paint.bold('Missing files')}  {paint.dim(f'by what they spoil of {options.samples:,} samples')}\n\n")
     sink.write(paint.dim(f"{'samples':>10}{'unnamed':>10}{'ended':>10}") + "\n")
-    for one in found[: options.entries]:
-        name = printable(one.name)
-        sink.write(f"{one.samples:>10,}{one.unnamed:>10,}{one.ended:>10,}  {paint.warn(one.what)} of {name}\n")
-        sink.write(f"{'':32}{printable(one.problem)}\n")
-        if one.build_id:
-            sink.write(paint.dim(f"{'':32}build-id {one.build_id}") + "\n")
-        for command in one.commands:
+    for file in files[: options.entries]:
+        name = printable(file.name)
+        sink.write(f"{file.samples:>10,}{file.unnamed:>10,}{file.ended:>10,}  {paint.warn(file.what)} of {name}\n")
+        sink.write(f"{'':32}{printable(file.problem)}\n")
+        if file.build_id:
+            sink.write(paint.dim(f"{'':32}build-id {file.build_id}") + "\n")
+        for command in file.commands:
             sink.write(f"{'':32}→ {printable(command)}\n")
-    if len(found) > options.entries:
-        sink.write(paint.dim(f"{'':12}and {len(found) - options.entries:,} more files (--json lists all)") + "\n")
+    if len(files) > options.entries:
+        sink.write(paint.dim(f"{'':12}and {len(files) - options.entries:,} more files (--json lists all)") + "\n")
     sink.write("\n")
     sink.write(paint.dim("unnamed: samples with a frame there that has no name; ended: stacks that stop there") + "\n")
-    if not options.fetched and any(one.build_id for one in found):
+    if not options.fetched and any(file.build_id for file in files):
         sink.write("→ undwarf info --missing --debuginfod fetches what the servers in $DEBUGINFOD_URLS have\n")

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
 from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
-from undwarf.views.call_tree import CallTree, TreeNode
-from undwarf.views.flat_profile import FlatProfile, Joined, joined
-from undwarf.views.report import EventReport, Graph, Report
-from undwarf.views.sample_selection import Weight
-from undwarf.views.unwind_quality import UnwindQuality
+
+if TYPE_CHECKING:
+    from undwarf.views.call_tree import CallTree, TreeNode
+    from undwarf.views.report import EventGroup, EventReport, Graph, GroupRow, Report
+    from undwarf.views.sample_selection import Weight
+    from undwarf.views.unwind_quality import UnwindQuality
 
 TITLES = {
     "comm": "Command",
@@ -46,11 +47,11 @@ TITLES = {
 }
 TREE_DEPTH = 200
 _TYPES = ("typecln", "type", "typeoff")
-"""Keys of data types, in the order in which their columns give way."""
+"""Keys of data types, in the order in which their columns are cut."""
 _PATHS = ("dso", "srcline", "srcfile")
-"""Keys of which the end says most."""
+"""Keys whose texts are cut at the start."""
 _MOST_TYPE = 72
-"""Columns of a type on a terminal, however wide: beyond, its templates are written out for nobody."""
+"""Columns of a type on a terminal of any width: longer template arguments are not read."""
 
 
 class ReportOptions(NamedTuple):
@@ -62,11 +63,11 @@ class ReportOptions(NamedTuple):
 
     keys: tuple[str, ...] = ("comm", "dso", "sym")
     children: bool = True
-    graph: Graph = "caller"
+    graph: "Graph" = "caller"
     percent_limit: float = 0.5
     tree_limit: float = 5.0
     rows: int = 0
-    weight: Weight = "period"
+    weight: "Weight" = "period"
     show_samples: bool = False
     colour: bool = False
     width: int | None = None
@@ -74,50 +75,49 @@ class ReportOptions(NamedTuple):
     path: str = ""
 
 
-def write(report: Report, sink: TextIO, options: ReportOptions) -> None:
+def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
     """Write the report."""
     paint = Paint(options.colour)
     _write_head(report.quality, sink, options, paint)
     for group in report.groups:
+        numbered = len(group.events) > 1
         sink.write("\n")
-        if len(group) > 1:
-            sink.write(paint.bold(f"Group of {len(group)} events") + "\n")
-        for number, one in enumerate(group, 1):
-            mark = f"{number}: " if len(group) > 1 else ""
-            sink.write(mark + _event_line(one, paint) + "\n")
-        _write_table([one.flat for one in group], sink, options, paint)
-        for number, one in enumerate(group, 1):
-            title = f", of {number}: {printable(one.name)}" if len(group) > 1 else ""
-            if one.tree is not None:
-                _write_graph(one.tree, sink, options, paint, title)
+        if numbered:
+            sink.write(paint.bold(f"Group of {len(group.events)} events") + "\n")
+        for number, event in enumerate(group.events, 1):
+            sink.write((f"{number}: " if numbered else "") + _event_line(event, paint) + "\n")
+        _write_table(group, sink, options, paint)
+        for number, event in enumerate(group.events, 1):
+            if event.tree is not None:
+                title = f", of {number}: {printable(event.name)}" if numbered else ""
+                _write_graph(event.tree, sink, options, paint, title)
 
 
-def _write_head(whole: UnwindQuality, sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+def _write_head(quality: "UnwindQuality", sink: TextIO, options: ReportOptions, paint: Paint) -> None:
     lost = f", {options.lost:,} lost" if options.lost else ""
-    text = f"{printable(options.path)}: {samples_text(whole.samples)}"
+    text = f"{printable(options.path)}: {samples_text(quality.samples)}"
     sink.write(paint.bold(text) + paint.warn(lost) + "\n")
-    style = paint.good if whole.share >= 0.95 else paint.warn
-    if whole.unwound:
-        text = f"{percent(whole.share)} of {whole.unwound:,} user stacks are whole"
-        if whole.inferred:
-            share = percent(whole.inferred / whole.unwound)
+    style = paint.good if quality.share >= 0.95 else paint.warn
+    if quality.unwound:
+        text = f"{percent(quality.share)} of {quality.unwound:,} user stacks are whole"
+        if quality.inferred:
+            share = percent(quality.inferred / quality.unwound)
             text += f"; {share}: with callers inferred from other dumps or memory of the thread"
-        if whole.copied_code:
-            text += f"; {percent(whole.copied_code / whole.samples)}: in code copied to memory without a file"
-        rest = [gap for gap in whole.gaps if gap.samples >= 0.01 * whole.unwound]
-        for gap in rest[:2]:
-            text += f"; {percent(gap.samples / whole.unwound)}: {gap.description} ({printable(gap.image)})"
+        if quality.copied_code:
+            text += f"; {percent(quality.copied_code / quality.samples)}: in code copied to memory without a file"
+        large_gaps = [gap for gap in quality.gaps if gap.samples >= 0.01 * quality.unwound][:2]
+        for gap in large_gaps:
+            text += f"; {percent(gap.samples / quality.unwound)}: {gap.description} ({printable(gap.image)})"
         sink.write(style(text) + "\n")
-        tips = list(dict.fromkeys(gap.advice for gap in rest[:2] if gap.advice))
-        for tip in tips:
-            sink.write(paint.dim(f"  → {printable(tip)}") + "\n")
-        if whole.share < 0.9:
+        for advice in dict.fromkeys(gap.advice for gap in large_gaps if gap.advice):
+            sink.write(paint.dim(f"  → {printable(advice)}") + "\n")
+        if quality.share < 0.9:
             sink.write(paint.dim("  → undwarf info says more") + "\n")
-    if whole.as_recorded:
-        text = f"{samples_text(whole.as_recorded)} with frame-pointer chains, which cannot tell if they are whole"
+    if quality.as_recorded:
+        text = f"{samples_text(quality.as_recorded)} with frame-pointer chains, which cannot tell if they are whole"
         sink.write(paint.dim(text) + "\n")
-    if whole.without_chain:
-        text = f"{samples_text(whole.without_chain)} without call chains: recorded without --call-graph"
+    if quality.without_chain:
+        text = f"{samples_text(quality.without_chain)} without call chains: recorded without --call-graph"
         sink.write(paint.dim(text) + "\n")
 
 
@@ -133,63 +133,66 @@ def samples_text(count: int) -> str:
     return f"{count:,} sample" + ("" if count == 1 else "s")
 
 
-def _event_line(one: EventReport, paint: Paint) -> str:
-    flat = one.flat
+def _event_line(event: "EventReport", paint: Paint) -> str:
+    flat = event.flat
     weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
-    return paint.bold(printable(one.name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
+    return paint.bold(printable(event.name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
 
 
-def _write_table(flats: Sequence[FlatProfile], sink: TextIO, options: ReportOptions, paint: Paint) -> None:
-    """The table of an event, or of a group of events, whose columns stand side by side."""
-    keys = flats[0].keys
-    rows = joined(flats, children=options.children)
+def _write_table(group: "EventGroup", sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+    """The table of an event, or of a group of events, whose columns are side by side."""
+    keys = group.events[0].flat.keys
+    totals = [event.flat.total or 1 for event in group.events]
 
-    def numbers(row: Joined) -> list[tuple[int, int, int]]:
-        """(children's weight, own weight, samples) for each event."""
+    def weights(row: "GroupRow") -> list[tuple[int, int, int]]:
+        """(children's weight, self weight, samples) for each event."""
         return [(one.children_weight, one.self_weight, one.samples) if one else (0, 0, 0) for one in row.of_event]
 
-    totals = [flat.total or 1 for flat in flats]
-    least = [options.percent_limit * total / 100 for total in totals]
-    heavy = 0 if options.children else 1
-    shown = [
-        row for row in rows if any(found[heavy] >= limit for found, limit in zip(numbers(row), least, strict=True))
-    ]
+    limits = [options.percent_limit * total / 100 for total in totals]
+
+    def is_shown(row: "GroupRow") -> bool:
+        for one, limit in zip(row.of_event, limits, strict=True):
+            if one is not None and (one.children_weight if options.children else one.self_weight) >= limit:
+                return True
+        return False
+
+    shown = list(filter(is_shown, group.rows))
     if options.rows and len(shown) > options.rows:
         del shown[options.rows :]
     texts = [_texts(keys, row) for row in shown]
-    sizes = _sizes(keys, len(flats), texts, options)
-    marks = [f" {number}" for number in range(1, len(flats) + 1)] if len(flats) > 1 else [""]
+    sizes = _sizes(keys, len(totals), texts, options)
+    marks = [f" {number}" for number in range(1, len(totals) + 1)] if len(totals) > 1 else [""]
     heads = [f"{'Children' + mark:>8}" for mark in marks] if options.children else []
     heads += [f"{'Self' + mark:>8}" for mark in marks]
     if options.show_samples:
         heads += [f"{'Samples' + mark:>10}" for mark in marks]
-    wide = [max(8, cells(head)) for head in heads]
+    widths = [max(8, cells(head)) for head in heads]
     heads += [pad(TITLES[key], size) for key, size in zip(keys, sizes, strict=True)]
     sink.write(paint.bold("  ".join(heads).rstrip()) + "\n")
-    fitted = [_fitted(key, size) for key, size in zip(keys, sizes, strict=True)]
+    shorteners = [_shortener(key, size) for key, size in zip(keys, sizes, strict=True)]
     for row, text in zip(shown, texts, strict=True):
-        found = numbers(row)
-        shares = [one[0] / total for one, total in zip(found, totals, strict=True)] if options.children else []
-        shares += [one[1] / total for one, total in zip(found, totals, strict=True)]
-        line = [paint.share(share, f"{100 * share:{size - 1}.2f}%") for share, size in zip(shares, wide, strict=False)]
+        of_events = weights(row)
+        shares = [one[0] / total for one, total in zip(of_events, totals, strict=True)] if options.children else []
+        shares += [one[1] / total for one, total in zip(of_events, totals, strict=True)]
+        line = [paint.share(share, f"{100 * share:{w - 1}.2f}%") for share, w in zip(shares, widths, strict=False)]
         if options.show_samples:
-            line += [f"{one[2]:10,}" for one in found]
-        for column, key in enumerate(keys):
-            value = fitted[column](text[column])
-            if column < len(keys) - 1:
-                value = pad(value, sizes[column])
+            line += [f"{one[2]:10,}" for one in of_events]
+        for number, key in enumerate(keys):
+            value = shorteners[number](text[number])
+            if number < len(keys) - 1:
+                value = pad(value, sizes[number])
             if key == "sym" or key == "dso":
                 value = paint.name(value, kernel=row.kernel)
             line.append(value)
         sink.write("  ".join(line).rstrip() + "\n")
-    hidden = len(rows) - len(shown)
+    hidden = len(group.rows) - len(shown)
     if hidden > 0:
         cut = bool(options.rows) and len(shown) == options.rows
         sink.write(paint.dim(hidden_text(hidden, options.percent_limit, cut=cut)) + "\n")
 
 
-def _texts(keys: Sequence[str], row: Joined) -> list[str]:
-    """A row's key as it is printed; symbols say whose code they are, as perf's do."""
+def _texts(keys: Sequence[str], row: "GroupRow") -> list[str]:
+    """A row's key as it is printed; symbols are marked as kernel or user code, as in perf."""
     level = "[k] " if row.kernel else "[.] "
     texts = []
     for key, part in zip(keys, row.key, strict=True):
@@ -198,31 +201,26 @@ def _texts(keys: Sequence[str], row: Joined) -> list[str]:
     return texts
 
 
-def _fit(key: str, text: str, room: int) -> str:
-    """A text of the table in its column: paths lose their start, signatures and types what is in brackets."""
-    if key in _TYPES:
-        return shorten_type(text, room)
-    return shorten(text, room) if key == "sym" else fit(text, room, keep_end=key in _PATHS)
-
-
-def _fitted(key: str, room: int) -> Callable[[str], str]:
-    """As :func:`_fit` for a column's texts, one by one: different signatures and types stay different."""
-    if key not in _TYPES and key != "sym":
-        return partial(_fit, key, room=room)
-    distinct = Distinct(shorten_type if key in _TYPES else shorten)
-    return partial(distinct, room=room)
+def _shortener(key: str, width: int) -> Callable[[str], str]:
+    """Shortens the texts of a column: paths lose their start, signatures and types their arguments, but different ones
+    stay different."""
+    if key == "sym" or key in _TYPES:
+        return partial(Distinct(shorten if key == "sym" else shorten_type), width=width)
+    return partial(fit, width=width, keep_end=key in _PATHS)
 
 
 def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: ReportOptions) -> list[int]:
-    """Columns for each key: as wide as its texts; on a terminal types, files and functions give way."""
+    """The width of each key's column: that of its texts; on a terminal types, files and functions are cut."""
     sizes = [max([cells(TITLES[key]), *(cells(text[column]) for text in texts)]) for column, key in enumerate(keys)]
     if options.width is None:
         return sizes
     for column, key in enumerate(keys):
         if key in _TYPES and sizes[column] > _MOST_TYPE:
-            sizes[column] = max(cells(_fit(key, text[column], _MOST_TYPE)) for text in texts)
-    one = 10 if events == 1 else 12
-    used = events * (one * (2 if options.children else 1) + (12 if options.show_samples else 0)) + 2 * (len(sizes) - 1)
+            sizes[column] = max(cells(shorten_type(text[column], _MOST_TYPE)) for text in texts)
+    number = 10 if events == 1 else 12
+    used = events * (number * (2 if options.children else 1) + (12 if options.show_samples else 0)) + 2 * (
+        len(sizes) - 1
+    )
     types = ((key, 32) for key in _TYPES)
     for key, least in (("dso", 24), ("srcfile", 24), ("srcline", 24), ("sym", 30), ("comm", 12), ("dso", 12), *types):
         over = used + sum(sizes) - options.width
@@ -232,7 +230,7 @@ def _sizes(keys: Sequence[str], events: int, texts: list[list[str]], options: Re
     return sizes
 
 
-def _write_graph(tree: CallTree, sink: TextIO, options: ReportOptions, paint: Paint, of: str = "") -> None:
+def _write_graph(tree: "CallTree", sink: TextIO, options: ReportOptions, paint: Paint, of: str = "") -> None:
     if not any(root.children for root in tree.roots):
         return
     title = "Call tree, callers above" if options.graph == "caller" else "Hot functions, their callers below"
@@ -241,37 +239,37 @@ def _write_graph(tree: CallTree, sink: TextIO, options: ReportOptions, paint: Pa
         sink.write(line + "\n")
 
 
-def tree_lines(tree: CallTree, paint: Paint, width: int | None) -> list[str]:
-    """One line a node: its share of the whole, then its name. Only where paths part is there an indent; trees of
-    more than one line stand apart."""
+def tree_lines(tree: "CallTree", paint: Paint, width: int | None) -> list[str]:
+    """One line a node: its share of the whole, then its name. Only children of a node with several are indented; an
+    empty line separates trees of more than one line."""
     total = tree.total or 1
     lines: list[str] = []
-    within = False
+    nested = False
     distinct = Distinct()
-    # (node, what stands before it, what stands before its children, file of the line above, depth)
+    # (node, prefix of its line, prefix of its children's lines, file of the line above, depth)
     stack: list[tuple[TreeNode, str, str, str, int]] = [(root, "", "", "", 0) for root in reversed(tree.roots)]
     while stack:
-        node, own, below, above, depth = stack.pop()
-        if not depth and lines and (node.children or within):
+        node, prefix, below, file_above, depth = stack.pop()
+        if not depth and lines and (node.children or nested):
             lines.append("")
-        within = bool(depth)
+        nested = bool(depth)
         share = node.weight / total
         name = printable(node.name)
-        file = f"  {printable(_last_part(node.dso))}" if node.dso != above else ""
+        file = f"  {printable(_last_part(node.dso))}" if node.dso != file_above else ""
         if width is not None:
-            room = width - 9 - cells(own)
-            name = distinct(name, max(12, room))
-            file = file if cells(name) + cells(file) <= room else ""
+            left = width - 9 - cells(prefix)
+            name = distinct(name, max(12, left))
+            file = file if cells(name) + cells(file) <= left else ""
         text = paint.name(name, kernel=node.kernel) + paint.dim(file)
-        lines.append(f"{paint.share(share, f'{100 * share:7.2f}%')} {paint.dim(own)}{text}")
+        lines.append(f"{paint.share(share, f'{100 * share:7.2f}%')} {paint.dim(prefix)}{text}")
         if depth >= TREE_DEPTH:
             if node.children:
                 lines.append(f"{'':8} {paint.dim(below + '...')}")
             continue
-        alone = len(node.children) == 1
+        only_child = len(node.children) == 1
         for i in range(len(node.children) - 1, -1, -1):
             child = node.children[i]
-            if alone:
+            if only_child:
                 stack.append((child, below, below, node.dso, depth + 1))
             elif i == len(node.children) - 1:
                 stack.append((child, below + "└─ ", below + "   ", node.dso, depth + 1))

@@ -1,31 +1,33 @@
 """The report as JSON: the same numbers as weights, names in full."""
 
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import ReportOptions
-from undwarf.views.call_tree import TreeNode
-from undwarf.views.flat_profile import FlatProfile
-from undwarf.views.report import Report
+
+if TYPE_CHECKING:
+    from undwarf.views.call_tree import TreeNode
+    from undwarf.views.flat_profile import FlatProfile
+    from undwarf.views.report import Report
 
 
-def write(report: Report, sink: TextIO, options: ReportOptions) -> None:
+def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
     """Write one JSON object: ``events`` holds a table of ``rows`` and a ``tree`` for each event that has samples.
 
     A tree is a list of nodes: ``parent`` is the ``id`` of another, which stands before it, or null at a root.
     """
     quality = report.quality
     events = []
-    for one in report.events:
-        found: dict[str, Any] = {
-            "event": one.name,
-            "samples": one.flat.samples,
-            "total": one.flat.total,
-            "rows": _rows(one.flat, options),
+    for event in report.events:
+        numbers: dict[str, Any] = {
+            "event": event.name,
+            "samples": event.flat.samples,
+            "total": event.flat.total,
+            "rows": _rows(event.flat, options),
         }
-        if one.tree is not None:
-            found["tree"] = _tree(one.tree.roots)
-        events.append(found)
+        if event.tree is not None:
+            numbers["tree"] = _tree(event.tree.roots)
+        events.append(numbers)
     shown = {
         "file": options.path,
         "samples": quality.samples,
@@ -40,7 +42,7 @@ def write(report: Report, sink: TextIO, options: ReportOptions) -> None:
     dump(shown, sink)
 
 
-def _rows(flat: FlatProfile, options: ReportOptions) -> list[dict[str, Any]]:
+def _rows(flat: "FlatProfile", options: ReportOptions) -> list[dict[str, Any]]:
     least = options.percent_limit * flat.total / 100
     rows = [row for row in flat.rows if (row.children_weight if options.children else row.self_weight) >= least]
     if not options.children:
@@ -56,9 +58,9 @@ def _rows(flat: FlatProfile, options: ReportOptions) -> list[dict[str, Any]]:
     ]
 
 
-def _tree(roots: list[TreeNode]) -> list[dict[str, Any]]:
-    """The nodes as a list, each after its parent and the heavier of its siblings: what reads JSON may refuse nesting as
-    deep as call trees are (jq 1.6: 256)."""
+def _tree(roots: "list[TreeNode]") -> list[dict[str, Any]]:
+    """The nodes as a list, each after its parent and its heavier siblings: readers of JSON may refuse nesting as deep
+    as call trees (jq 1.6: 256)."""
     nodes: list[dict[str, Any]] = []
     left: list[tuple[TreeNode, int | None]] = [(root, None) for root in reversed(roots)]
     while left:

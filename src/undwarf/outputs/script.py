@@ -3,58 +3,33 @@
 The format is that of perf 7 (tools/perf/builtin-script.c: print_sample_start, process_event; util/evsel_fprintf.c).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.images import Image
+from undwarf.outputs import script_modes as modes
 from undwarf.outputs.kernels.script_text import ScriptText
 from undwarf.outputs.script_fields import PLACES, SILENT, SampleFields
 from undwarf.perfdata import SampleField
+from undwarf.perfdata.data_source import page_size
+from undwarf.perfdata.data_source import text as data_source
 from undwarf.profile.filters import near
+from undwarf.profile.labels import UNKNOWN, dso, is_kernel, is_made_at_run_time, short_dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.unwind.stop_reason import DESCRIPTIONS, StopReason
-from undwarf.views.data.access_labels import LATENCIES, latency_of, numbered
-from undwarf.views.data.data_source import page_size
-from undwarf.views.data.data_source import text as data_source
-from undwarf.views.labels import UNKNOWN, dso, is_kernel, is_made_at_run_time, short_dso
 
 FIELDS = {
-    "comm": 1,
-    "tid": 2,
-    "pid": 4,
-    "time": 8,
-    "cpu": 16,
-    "period": 32,
-    "event": 64,
-    "addr": 128,
-    "ip": 256,
-    "sym": 512,
-    "symoff": 1024,
-    "dso": 2048,
-    "srcline": 4096,
-    "data_src": 8192,
-    "weight": 16384,
-    "ins_lat": 32768,
-    "retire_lat": 1 << 20,
-    "phys_addr": 1 << 21,
-    "data_page_size": 1 << 22,
-    "code_page_size": 1 << 23,
-}
-"""perf's names of the fields."""
-
-CHAIN = 1 << 16
-NANOSECONDS = 1 << 17
-WHY = 1 << 18
-DUMPED = 1 << 19
-DSO_OFFSET = 1 << 24
-PLACE = 25
-"""The first of the bits that say where a sample has fields of undwarf.outputs.script_fields."""
-SKIPPED = 1 << 31
-
+    "comm": modes.COMM, "tid": modes.TID, "pid": modes.PID, "time": modes.TIME, "cpu": modes.CPU,
+    "period": modes.PERIOD, "event": modes.EVENT, "addr": modes.ADDR, "ip": modes.IP, "sym": modes.SYM,
+    "symoff": modes.SYMOFF, "dso": modes.DSO, "srcline": modes.SRCLINE, "data_src": modes.DATA_SRC,
+    "weight": modes.WEIGHT, "ins_lat": modes.INS_LAT, "retire_lat": modes.RETIRE_LAT, "phys_addr": modes.PHYS_ADDR,
+    "data_page_size": modes.DATA_PAGE_SIZE, "code_page_size": modes.CODE_PAGE_SIZE,
+}  # fmt: skip
+"""perf's names of the fields that the kernel formats."""
 NAMES = (*FIELDS, *(name for name in PLACES if name not in FIELDS), "dsoff", *SILENT)
-"""All fields that may be asked for."""
+"""All fields that can be requested."""
 DEFAULT = frozenset({"comm", "tid", "cpu", "time", "period", "event", "ip", "sym", "symoff", "dso"})
 FRAMES = frozenset({"ip", "sym", "symoff", "dso"})
 TYPES = {"hw": 0, "sw": 1, "trace": 2, "raw": 4, "break": 5, "synth": -1}
@@ -87,12 +62,12 @@ _NEEDS = {
     "brstackinsn": SampleField.BRANCH_STACK,
     "brstackdisasm": SampleField.BRANCH_STACK,
 }
-_SOURCE_ROOM = 99
-"""Characters that perf has room for in a data source (tools/perf/builtin-script.c: data_src__fprintf)."""
+_SOURCE_WIDTH = 99
+"""Characters of a data source that perf prints (tools/perf/builtin-script.c: data_src__fprintf)."""
 
 
 class Event(Protocol):
-    """What must be known of an event."""
+    """The attributes of an event that fields depend on."""
 
     @property
     def name(self) -> str: ...
@@ -103,11 +78,11 @@ class Event(Protocol):
 
 
 class ScriptOptions(NamedTuple):
-    """``fields``: for each event, what its samples show. ``chains``: for each event, whether it has call chains.
-    ``dumped``: those come from pieces of stack in the samples, so that the text says where they are cut off.
+    """By event: the ``fields`` that its samples show, and whether it has call ``chains``.
 
-    ``max_stack``: frames a sample at most. ``nanoseconds``: nine digits after the point of a time. ``why``: after a
-    stack that is not whole a line that says why.
+    ``dumped``: chains are unwound from stack dumps, so that the text says where a dump ends. ``max_stack``: the most
+    frames of a sample. ``nanoseconds``: times have nine decimal places. ``why``: a stack that is not whole is followed
+    by the reason.
     """
 
     fields: Sequence[frozenset[str]]
@@ -117,29 +92,32 @@ class ScriptOptions(NamedTuple):
     nanoseconds: bool = False
     why: bool = False
     more: SampleFields | None = None
-    """Writes the fields that the compiled module does not."""
+    """Formats the fields that the kernel does not."""
     offsets: "memoryview[int] | None" = None
-    """Where in its file each frame is (Q), for ``dsoff``."""
+    """The offset of each frame in its file (Q), for ``dsoff``."""
+    accesses: "Mapping[str, tuple[memoryview, list[int]]] | None" = None
+    """Details of memory accesses, as :func:`undwarf.views.data.access_labels.access_values` gives them."""
 
 
 def needs_more(fields: frozenset[str]) -> bool:
-    """Whether some of an event's fields are written by undwarf.outputs.script_fields."""
+    """Whether some of an event's fields are formatted by undwarf.outputs.script_fields."""
     return bool(fields & PLACES.keys() - {"addr"}) or ("addr" in fields and bool(fields & {"sym", "dso"}))
 
 
 def file_offsets(profile: Profile, images: Sequence[Image]) -> "memoryview[int]":
-    """Where in its file each frame is (Q); all ones where perf shows none, which is in the kernel."""
+    """The offset of each frame in its file (Q); all ones in the kernel, where perf prints none."""
     frames = profile.frames
-    found = zeros("Q", len(frames))
+    offsets = zeros("Q", len(frames))
     for number, address in enumerate(frames.address):
         image = frames.image[number]
-        inside = image != NONE and not is_kernel(profile.images[image])
-        found[number] = images[image].offset_of_address(address) if inside else (1 << 64) - 1
-    return found
+        in_file = image != NONE and not is_kernel(profile.images[image])
+        offsets[number] = images[image].offset_of_address(address) if in_file else (1 << 64) - 1
+    return offsets
 
 
 class FieldRequest(NamedTuple):
-    """One ``-F``: for events of which type (None: of all), the fields, or what is added and taken away."""
+    """One ``-F``: for events of one ``type`` (None: all), a list of fields, or fields added to and removed from the
+    default."""
 
     type: int | None
     named: frozenset[str] | None
@@ -148,9 +126,9 @@ class FieldRequest(NamedTuple):
 
 
 def parse_fields(text: str) -> FieldRequest:
-    """What perf's ``-F`` argument asks for: ``[TYPE:]NAME,...`` or ``[TYPE:]+NAME,-NAME...``.
+    """Parse an argument of perf's ``-F``: ``[TYPE:]NAME,...`` or ``[TYPE:]+NAME,-NAME...``.
 
-    Raises UsageError for a field or type that is not known, or for a mixture of names and changes.
+    Raises UsageError for an unknown field or type, or for a mixture of names and changes.
     """
     head, colon, names = text.rpartition(":")
     if colon and head.strip() not in TYPES:
@@ -164,15 +142,15 @@ def parse_fields(text: str) -> FieldRequest:
             raise UsageError(f"unknown field {name!r}", "", f"fields are {', '.join(near([name], list(NAMES)))}")
     if named and (added or removed):
         raise UsageError("-F takes either a list of fields or changes", "", "for example -F +addr,-period")
-    # An empty list after a type is nothing; without one it is no request at all.
+    # "TYPE:" requests no fields; an empty argument requests nothing.
     listed = frozenset(named) if named or (colon and not parts) else None
     return FieldRequest(TYPES[head.strip()] if colon else None, listed, frozenset(added), frozenset(removed))
 
 
 def default_fields(event: Event) -> frozenset[str]:
-    """What samples of an event show where nobody asks for anything else."""
+    """The fields that samples of an event show by default."""
     if event.type == TRACEPOINT:
-        # Their period has no meaning, and their name is the address at which they are taken.
+        # Their period has no meaning, and the address is that of the tracepoint.
         shown = DEFAULT - {"period"} | {"trace"}
         return shown if has_chain(event) else shown - FRAMES
     if event.type == SOFTWARE and event.sample_type & SampleField.RAW:
@@ -181,22 +159,22 @@ def default_fields(event: Event) -> frozenset[str]:
 
 
 def fields_of_event(event: Event, requests: "str | Sequence[str] | None") -> tuple[frozenset[str], frozenset[str]]:
-    """(what the event's samples show, what was asked for by name but was not recorded). Later requests count."""
+    """(fields that the event's samples show, fields that were requested but not recorded). Later requests win."""
     shown = default_fields(event)
-    asked: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
     for text in (requests,) if isinstance(requests, str) else requests or ():
         request = parse_fields(text)
         if request.type is not None and request.type != event.type:
             continue
         if request.named is not None:
-            shown, asked = request.named, request.named
+            shown, requested = request.named, request.named
         shown = (shown | request.added) - request.removed
-        asked = (asked | request.added) - request.removed
+        requested = (requested | request.added) - request.removed
     absent = {name for name, bit in _NEEDS.items() if not event.sample_type & bit}
     if event.type != TRACEPOINT:
-        # As perf: of other events there is none to be had.
-        shown, asked = shown - {"trace"}, asked - {"trace"}
-    return shown - absent, frozenset(absent & asked)
+        # As in perf, which does not report this as missing.
+        shown, requested = shown - {"trace"}, requested - {"trace"}
+    return shown - absent, frozenset(absent & requested)
 
 
 def has_chain(event: Event) -> bool:
@@ -206,19 +184,19 @@ def has_chain(event: Event) -> bool:
 
 def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
     """Write all samples in the profile's order; its frames must have their runtime addresses."""
-    modes = zeros("I", len(profile.events))
+    mode_of = zeros("I", len(profile.events))
     for number, (fields, chain) in enumerate(zip(options.fields, options.chains, strict=True)):
-        modes[number] = (
+        mode_of[number] = (
             sum(FIELDS.get(name, 0) for name in fields)
-            | (CHAIN if chain and "ip" in fields else 0)
-            | (DUMPED if options.dumped else 0)
-            | (NANOSECONDS if options.nanoseconds else 0)
-            | (WHY if options.why else 0)
-            | (DSO_OFFSET if "dsoff" in fields else 0)
-            | (SKIPPED if not fields else 0)
+            | (modes.CHAIN if chain and "ip" in fields else 0)
+            | (modes.DUMPED if options.dumped else 0)
+            | (modes.NANOSECONDS if options.nanoseconds else 0)
+            | (modes.WHY if options.why else 0)
+            | (modes.DSO_OFFSET if "dsoff" in fields else 0)
+            | (modes.SKIPPED if not fields else 0)
         )
         if options.more is not None:
-            modes[number] |= sum(1 << (PLACE + place) for place in options.more.places(number))
+            mode_of[number] |= sum(1 << (modes.PLACE + place) for place in options.more.places(number))
     events = [event.name for event in profile.events]
     reasons = ["" for _number in range(max(StopReason) + 1)]
     for reason, description in DESCRIPTIONS.items():
@@ -233,30 +211,17 @@ def write(profile: Profile, sink: BinaryIO, options: ScriptOptions) -> None:
         [file.rpartition("/")[2] or file for file in profile.files],
     )
     width = max(map(len, events), default=0)
-    made = zeros("B", len(profile.images))
-    for number, image in enumerate(profile.images):
-        made[number] = is_made_at_run_time(image)
-    asked = frozenset().union(*options.fields)
-    memory = _memory(profile, asked)
-    text = ScriptText(profile, modes, names, made, width, options.max_stack, memory, options.more, options.offsets)
+    generated = memoryview(bytes(map(is_made_at_run_time, profile.images)))
+    accesses = {
+        name: (column, [_source(value) if name == "data_src" else page_size(value) for value in values])
+        for name, (column, values) in (options.accesses or {}).items()
+    }
+    text = ScriptText(
+        profile, mode_of, names, generated, width, options.max_stack, accesses, options.more, options.offsets
+    )
     while len(piece := text.fill()):
         sink.write(piece)
 
 
-def _memory(profile: Profile, asked: frozenset[str]) -> dict[str, tuple[memoryview, list[str]]]:
-    """What samples say of their accesses: numbers, or numbers of texts."""
-    found: dict[str, tuple[memoryview, list[str]]] = {}
-    columns = profile.samples.columns
-    for name in ("data_src", "data_page_size", "code_page_size"):
-        column = getattr(columns, name)
-        if name in asked and column is not None:
-            numbers, values = numbered(column)
-            found[name] = (numbers, [_source(value) if name == "data_src" else page_size(value) for value in values])
-    for name in ("weight", "ins_lat", "retire_lat"):
-        if name in asked and columns.weight is not None:
-            found[name] = (latency_of(profile, LATENCIES[name]), [])
-    return found
-
-
 def _source(value: int) -> str:
-    return f"{value:16x} {data_source(value)[:_SOURCE_ROOM]}"[:_SOURCE_ROOM]
+    return f"{value:16x} {data_source(value)[:_SOURCE_WIDTH]}"[:_SOURCE_WIDTH]

@@ -1,8 +1,7 @@
-"""Fields of `script` that are written sample by sample: tracepoints, registers, branches, code.
+"""Fields of `script` that are formatted sample by sample: tracepoints, registers, branches, code.
 
-What they look like is perf 7's (tools/perf/builtin-script.c: perf_sample__fprintf_iregs, _brstack, _brstackinsn, _addr,
-_bpf_output, _insn). The rest of a sample is written by a kernel (`kernels/script_text.py`), which calls this module for
-the fields.
+The format is perf 7's (tools/perf/builtin-script.c: perf_sample__fprintf_iregs, _brstack, _brstackinsn, _addr,
+_bpf_output, _insn). A kernel (`kernels/script_text.py`) formats the other fields and calls this module for these.
 """
 
 import re
@@ -13,31 +12,38 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from undwarf.defects import Defects
 from undwarf.images import Image
 from undwarf.limits import DEFAULT, Limits
+from undwarf.outputs.script_modes import (
+    AFTER_ADDRESS,
+    AFTER_EVENT,
+    AFTER_FRAMES,
+    AFTER_LINE,
+    BEFORE_FRAMES,
+    BEFORE_TIME,
+)  # fmt: skip
 from undwarf.outputs.terminal.escape import printable
 from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.print_format import UNKNOWN, PrintFormat
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.perfdata.tracing import Tracing, parse_tracing
 from undwarf.profile.addresses import Addresses, Located
+from undwarf.profile.labels import Named, dso, is_kernel
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.labels import dso, is_kernel
-from undwarf.views.source import SourceText, read_source
+from undwarf.symbols.source_text import SourceText, read_source
 
-# Where in a sample's text these fields stand.
-BEFORE_TIME, AFTER_EVENT, AFTER_ADDRESS, BEFORE_FRAMES, AFTER_FRAMES, AFTER_LINE = range(6)
 PLACES = {
     "tod": BEFORE_TIME, "flags": AFTER_EVENT, "trace": AFTER_EVENT, "addr": AFTER_ADDRESS, "cgroup": BEFORE_FRAMES,
     "iregs": AFTER_FRAMES, "uregs": AFTER_FRAMES, "brstack": AFTER_FRAMES, "brstacksym": AFTER_FRAMES,
     "brstackoff": AFTER_FRAMES, "brstackinsn": AFTER_FRAMES, "brstackdisasm": AFTER_FRAMES,
     "bpf-output": AFTER_FRAMES, "insn": AFTER_FRAMES, "insnlen": AFTER_FRAMES, "srccode": AFTER_LINE,
-}  # fmt: skip  # a table
+}  # fmt: skip
+"""Where these fields are in a sample's text."""
 SILENT = ("synth", "callindent", "ipc", "machine_pid", "vcpu")
-"""Fields of samples that only perf's decoders of processor traces, or its merging of guests, make."""
+"""Fields that are always empty: perf fills them from processor traces and guests' recordings."""
 
 _WINDOW = 4 << 20
 _UNPRINTABLE = re.compile(rb"[^ -~]")
@@ -53,15 +59,15 @@ _HARDWARE_INDEX = 1 << 17
 _LARGEST_INSTRUCTION = 15
 _LARGEST_BLOCK = 16384
 _MISSING_BRANCH = 128
-_KEPT_FILES = 64
-"""Source files whose lines are kept."""
+_CACHED_FILES = 64
+"""Source files whose lines are cached."""
 _JUMP_WIDTH = 30
 _PAGE_FAULTS = (2, 5, 6)
 _KERNEL_HALF = 1 << 63
 
 
 class Branch(NamedTuple):
-    """An entry of a branch stack; the newest is the first. ``flags`` as in the kernel's header."""
+    """An entry of a branch stack; ``flags`` as in the kernel's header."""
 
     source: int
     target: int
@@ -69,13 +75,13 @@ class Branch(NamedTuple):
 
     @property
     def cycles(self) -> int:
-        """Cycles since the branch before."""
+        """Cycles since the previous branch."""
         return self.flags >> 4 & 0xFFFF
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class Sources:
-    """What fields are read from."""
+    """The sources of the fields."""
 
     data: PerfData
     records: Records
@@ -83,11 +89,11 @@ class Sources:
     addresses: Addresses
     limits: Limits = DEFAULT
     nanoseconds: bool = False
-    """Times of day have nine digits after the point."""
+    """Times of day have nine decimal places."""
 
 
 class SampleFields:
-    """The texts of samples, by place: ``text(place, sample)``. ``fields`` are those that each event shows."""
+    """Formats the fields of samples by place: ``text(place, sample)``. ``fields`` has those of each event."""
 
     def __init__(self, sources: Sources, fields: Sequence[frozenset[str]]) -> None:
         self._data = sources.data
@@ -109,27 +115,27 @@ class SampleFields:
         self._writers = [self._writers_of(shown, event) for shown, event in zip(fields, self._events, strict=True)]
 
     def places(self, event: int) -> frozenset[int]:
-        """The places where samples of an event have something to say."""
+        """The places at which samples of an event have fields."""
         return frozenset(place for place, writers in enumerate(self._writers[event]) if writers)
 
     def text(self, place: int, sample: int) -> bytes:
-        """What stands at a place of a sample."""
+        """The fields at a place of a sample."""
         writers = self._writers[self._columns.event[sample]][place]
         return b"".join([write(sample) for write in writers])
 
     def close(self) -> None:
-        """Let go of what was mapped."""
+        """Unmap the recording."""
         if self._window is not None:
             self._window.__exit__(None, None, None)
             self._window = None
 
     def _writers_of(self, shown: frozenset[str], event: EventAttr) -> list[list[Callable[[int], bytes]]]:
-        """The functions that write an event's fields, by place, in perf's order."""
-        found: list[list[Callable[[int], bytes]]] = [[] for _ in range(6)]
+        """The functions that format an event's fields, by place, in perf's order."""
+        writers: list[list[Callable[[int], bytes]]] = [[] for _ in range(6)]
 
         def add(name: str, write: Callable[[int], bytes]) -> None:
             if name in shown:
-                found[PLACES[name]].append(write)
+                writers[PLACES[name]].append(write)
 
         add("tod", self._time_of_day)
         add("flags", lambda _sample: b" " * 24)
@@ -151,18 +157,18 @@ class SampleFields:
         if event.type == 1 and event.config == 10:
             add("bpf-output", self._bpf_output)
         if shown & {"insn", "insnlen"}:
-            found[AFTER_FRAMES].append(lambda sample: self._instruction(sample, shown))
+            writers[AFTER_FRAMES].append(lambda sample: self._instruction(sample, shown))
         for name in ("brstackinsn", "brstackdisasm"):
             if name in shown:
                 add(name, lambda sample: self._branch_code(sample, event))
                 break
         add("srccode", self._source_line)
-        return found
+        return writers
 
-    # What samples hold -----------------------------------------------------------------------------------
+    # Contents of samples ---------------------------------------------------------------------------------
 
     def _record(self, sample: int) -> tuple[memoryview, int]:
-        """The bytes of a sample's record, to be read from an offset on."""
+        """(a view of the recording, the offset of a sample's record in it)."""
         columns = self._columns
         assert columns.position is not None
         position = columns.position[sample]
@@ -178,7 +184,7 @@ class SampleFields:
         return int(struct.unpack_from("=H", self._view, at + 6)[0])
 
     def _words(self, sample: int, column: "memoryview[int] | None") -> Iterator[int]:
-        """The 64-bit words of a sample from a field on; none where it has not the field."""
+        """The 64-bit words of a sample from a field on; none without the field."""
         offset = column[sample] if column is not None else 0
         if not offset:
             return
@@ -190,7 +196,7 @@ class SampleFields:
             at += 8
 
     def _raw(self, sample: int) -> bytes | None:
-        """The raw data of a sample."""
+        """The raw data of a sample; None without any."""
         column = self._columns.raw_at
         offset = column[sample] if column is not None else 0
         if not offset:
@@ -255,11 +261,11 @@ class SampleFields:
         if described is None:
             self._defects.add("tracepoint without a format", self._data.path)
             return None
-        made = PrintFormat(described, self._tracing, self._kernel_function, self._limits)
-        if made.failed:
+        parsed = PrintFormat(described, self._tracing, self._kernel_function, self._limits)
+        if parsed.failed:
             name = f"{described.system}:{described.name}"
             self._defects.add("tracepoint's format that is not understood", self._data.path, detail=name)
-        return made
+        return parsed
 
     def _kernel_function(self, address: int) -> tuple[bytes, int] | None:
         if address < _KERNEL_HALF:
@@ -343,8 +349,8 @@ class SampleFields:
 
     @cached_property
     def _decode(self) -> Callable[[bytes, int], tuple[int, bool]]:
-        """A function that gives the length of the instruction that bytes begin with, 0 for none, and whether it is a
-        branch that is always taken."""
+        """A function that gives the length of the first instruction in some bytes (0 for none), and whether it always
+        branches."""
         if (self._data.features.arch or "x86_64") not in ("x86_64", "i686", "i386"):
             return lambda code, _address: (4 if len(code) >= 4 else 0, False)
         from iced_x86 import Decoder, FlowControl
@@ -363,7 +369,7 @@ class SampleFields:
         return decode
 
     def _code(self, space: int, start: int, size: int) -> bytes:
-        """Bytes of the code at an address; fewer where the image has not as many, none where there is none to read."""
+        """Code at an address: ``size`` bytes, or fewer at the end of the image; empty if it cannot be read."""
         found = self._addresses.find(space, start)
         return read_code(found.image, found.address, size)
 
@@ -385,26 +391,26 @@ class SampleFields:
         return b"\n" + _BranchCode(self, sample, stack, event.branch_sample_type).text()
 
     def _source_line(self, sample: int) -> bytes:
-        """The source of the innermost frame's line, where it is another than that of the thread's sample before."""
+        """The source line of the innermost frame, if it differs from that of the thread's previous sample."""
         frames, leaf = self._profile.frames, self._columns.stack[sample]
         if frames.file is None or frames.line is None or leaf == NONE:
             return b""
         frame = self._profile.stacks.frame[leaf]
-        place = frames.file[frame], frames.line[frame]
+        file, number = frames.file[frame], frames.line[frame]
         thread = self._columns.tid[sample]
-        if place[0] == NONE or self._last_lines.get(thread) == place:
+        if file == NONE or self._last_lines.get(thread) == (file, number):
             return b""
-        self._last_lines[thread] = place
-        source = self._source(place[0])
-        line = source.line_of(place[1])
+        self._last_lines[thread] = file, number
+        source = self._source(file)
+        line = source.line_of(number)
         if not 0 < line <= len(source.lines):
             return b""
         return b"|%-8d %s\n" % (line, _shown(source.lines[line - 1].expandtabs()))
 
     def _source(self, file: int) -> SourceText:
-        """The text of a source file; none where it cannot be read."""
+        """The text of a source file; empty if it cannot be read."""
         if file not in self._files:
-            if len(self._files) >= _KEPT_FILES:
+            if len(self._files) >= _CACHED_FILES:
                 self._files.clear()
             try:
                 self._files[file] = read_source(self._profile.files[file], "", self._limits.source_bytes)
@@ -428,7 +434,7 @@ class _BranchCode:
         self.left = fields._limits.branch_code_bytes
 
     def text(self) -> bytes:
-        """All blocks, the oldest first."""
+        """All basic blocks, the oldest first."""
         first = self.stack[-1]
         code = self.block(first.source, first.source)
         if code:
@@ -438,7 +444,7 @@ class _BranchCode:
         while number >= 0 and self.left > 0:
             start, end = self.stack[number + 1].target, self.stack[number].source
             if (start ^ end) >> 63 and number > 0:
-                # The way into the kernel or out of it is not in the stack.
+                # The switch between user and kernel code is not in the branch stack.
                 number -= 1
                 end = self.stack[number].source
             self.between(start, end, self.stack[number])
@@ -449,14 +455,14 @@ class _BranchCode:
         return b"".join(self.lines)
 
     def block(self, start: int, end: int) -> bytes:
-        """Code from ``start`` to the end of the instruction at ``end``, and some more; empty where it cannot be."""
+        """Code from ``start`` to at least the end of the instruction at ``end``; empty for an impossible range."""
         if (start ^ end) >> 63 or not 0 <= end - start <= _LARGEST_BLOCK - _LARGEST_INSTRUCTION:
             return b""
         self.left -= end - start + _LARGEST_INSTRUCTION
         return self.fields._code(self.space, start, end - start + _LARGEST_INSTRUCTION)
 
     def between(self, start: int, end: int, branch: Branch) -> None:
-        """A block that a branch ends."""
+        """Add the basic block that a branch ends."""
         code = self.block(start, end)
         if not code:
             return
@@ -477,7 +483,7 @@ class _BranchCode:
             self.lines.append(b"\tmismatch of LBR data and executable\n")
 
     def up_to_sample(self, start: int) -> None:
-        """What was run after the newest branch."""
+        """Add the code that was executed after the newest branch."""
         end = self.ip
         if end < start:
             # A branch is missing.
@@ -503,7 +509,7 @@ class _BranchCode:
             offset += size
 
     def symbol(self, address: int) -> None:
-        """A line for a function, where another one begins."""
+        """Add a line for the function at an address, if it differs from the last one."""
         found = self.fields._addresses.find(self.space, address)
         if not found.known:
             self.last = None
@@ -512,17 +518,17 @@ class _BranchCode:
         if function == self.last:
             return
         self.last = function
-        added = found.address - found.start
-        self.lines.append(b"\t%s%s:\n" % (_shown(found.function), b"+%d" % added if added else b""))
+        offset = found.address - found.start
+        self.lines.append(b"\t%s%s:\n" % (_shown(found.function), b"+%d" % offset if offset else b""))
 
     def instruction(self, address: int, code: bytes) -> int:
-        """A line for an instruction; gives its bytes, 0 where it is none."""
+        """Add a line for an instruction; its size in bytes, 0 for invalid code."""
         size, _always = self.fields._decode(code, address) if code else (0, False)
         self.lines.append(b"\t%016x\tinsn: %s\n" % (address, _hex(code[:size])))
         return size
 
     def jump(self, address: int, branch: Branch, code: bytes, count: int) -> None:
-        """A line for a branch, with what is known of it."""
+        """Add a line for a branch, with its flags, cycles and instructions per cycle."""
         size, _always = self.fields._decode(code[:_LARGEST_INSTRUCTION], address)
         shown = (b"insn: " + _hex(code[:size])).ljust(_JUMP_WIDTH)
         flags = branch.flags
@@ -543,12 +549,12 @@ def read_code(image: Image | None, address: int, size: int) -> bytes:
     for _offset, length, start, _flags in image.segments:
         if start <= address < start + length:
             size = min(size, start + length - address)
-    found = image.read(address, size)
-    return bytes(found) if found is not None else b""
+    code = image.read(address, size)
+    return bytes(code) if code is not None else b""
 
 
 def register_names(arch: str) -> tuple[str, ...]:
-    """perf's names of a machine's registers, by their bits in a mask."""
+    """perf's names of a machine's registers, by bit."""
     return _AARCH64_ORDER if arch in ("aarch64", "arm64") else _X86_ORDER
 
 
@@ -579,16 +585,8 @@ def _symbol(found: Located) -> bytes:
 def _dso(found: Located, offset: bool) -> bytes:
     if found.image is None:
         return b" (%s)" % UNKNOWN
-    image = _Named(found.image)
+    image = Named(found.image.name.decode("utf-8", "replace"), found.image.kind.name)
     return b" (%s%s)" % (_shown(dso(image)), b"+0x%x" % found.offset if offset and not is_kernel(image) else b"")
-
-
-class _Named:
-    """An image as :func:`undwarf.views.labels.dso` wants it."""
-
-    def __init__(self, image: Image) -> None:
-        self.name = image.name.decode("utf-8", "replace")
-        self.kind: Any = image.kind.name
 
 
 def _flags(flags: int) -> bytes:

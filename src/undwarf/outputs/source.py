@@ -2,50 +2,49 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.report import percent
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.terminal.short_names import shorten
 from undwarf.outputs.terminal.style import Paint, fit
-from undwarf.views.sample_selection import Weight
-from undwarf.views.source import Code, Line, Listing
 
-SKIPPED = 8
-"""Lines without weight that are left out if there are more of them in a row."""
+if TYPE_CHECKING:
+    from undwarf.views.sample_selection import Weight
+    from undwarf.views.source import Code, Line, Listing
+
+LONGEST_GAP = 8
+"""Longer runs of lines without weight are left out."""
 BLANK = " " * 8
-
-OfEvent = tuple[str, list[Listing]]
-"""(event's name, the listings of a function with the weights of this event)."""
 
 
 class SourceOptions(NamedTuple):
     """How listings are shown: ``width`` in columns; None: nothing is cut."""
 
-    weight: Weight = "period"
+    weight: "Weight" = "period"
     path: str = ""
     colour: bool = False
     width: int | None = None
 
 
-def write_json(found: Sequence[OfEvent], sink: TextIO, options: SourceOptions) -> None:
+def write_json(events: "Sequence[tuple[str, list[Listing]]]", sink: TextIO, options: SourceOptions) -> None:
     """Write one JSON object: ``events`` holds the ``listings`` of each event."""
-    events = [{"event": name, "listings": [asdict(listing) for listing in made]} for name, made in found]
-    dump({"file": options.path, "weight": options.weight, "events": events}, sink)
+    rows = [{"event": name, "listings": [asdict(listing) for listing in listings]} for name, listings in events]
+    dump({"file": options.path, "weight": options.weight, "events": rows}, sink)
 
 
-def write(found: Sequence[OfEvent], sink: TextIO, options: SourceOptions) -> None:
+def write(events: "Sequence[tuple[str, list[Listing]]]", sink: TextIO, options: SourceOptions) -> None:
     """Write the listings of each event."""
     paint = Paint(options.colour)
-    for name, made in found:
-        if len(found) > 1:
+    for name, listings in events:
+        if len(events) > 1:
             sink.write(paint.bold(printable(name)) + "\n\n")
-        for listing in made:
+        for listing in listings:
             _write_listing(listing, sink, options, paint)
 
 
-def _write_listing(listing: Listing, sink: TextIO, options: SourceOptions, paint: Paint) -> None:
+def _write_listing(listing: "Listing", sink: TextIO, options: SourceOptions, paint: Paint) -> None:
     whole = listing.whole or 1
     sink.write(paint.bold(printable(listing.function)) + paint.dim(f"  {printable(listing.dso)}") + "\n")
     shares = f"{percent(listing.total_weight / whole)} pass it, {percent(listing.self_weight / whole)} are its own"
@@ -59,11 +58,11 @@ def _write_listing(listing: Listing, sink: TextIO, options: SourceOptions, paint
         end = at
         while end < len(lines) and not _has_weight(lines[end]):
             end += 1
-        if end - at > SKIPPED:
-            near = 1 if at else 0
-            _write_lines(lines[at : at + near], whole, sink, options, paint)
-            last = end - (1 if end < len(lines) else 0)
-            _write_gap(lines[at + near : last], sink, paint)
+        if end - at > LONGEST_GAP:
+            # One line is kept beside each line with weight.
+            first, last = at + (1 if at else 0), end - (1 if end < len(lines) else 0)
+            _write_lines(lines[at:first], whole, sink, options, paint)
+            _write_gap(lines[first:last], sink, paint)
             at = last
         end = max(end, at + 1)
         _write_lines(lines[at:end], whole, sink, options, paint)
@@ -71,32 +70,32 @@ def _write_listing(listing: Listing, sink: TextIO, options: SourceOptions, paint
     sink.write("\n")
 
 
-def _has_weight(line: Line) -> bool:
+def _has_weight(line: "Line") -> bool:
     return bool(line.total_weight) or any(code.total_weight for code in line.code)
 
 
-def _write_gap(lines: Sequence[Line], sink: TextIO, paint: Paint) -> None:
-    code = sum(len(line.code) for line in lines)
-    made = f", {code} instructions" if code else ""
-    sink.write(paint.dim(f"{BLANK} {BLANK}      ⋮  {len(lines)} lines{made} without weight") + "\n")
+def _write_gap(lines: "Sequence[Line]", sink: TextIO, paint: Paint) -> None:
+    count = sum(len(line.code) for line in lines)
+    instructions = f", {count} instructions" if count else ""
+    sink.write(paint.dim(f"{BLANK} {BLANK}      ⋮  {len(lines)} lines{instructions} without weight") + "\n")
 
 
-def _write_lines(lines: Sequence[Line], whole: int, sink: TextIO, options: SourceOptions, paint: Paint) -> None:
+def _write_lines(lines: "Sequence[Line]", whole: int, sink: TextIO, options: SourceOptions, paint: Paint) -> None:
     for line in lines:
         number = f"{line.number:6}" if line.number else "     ?"
-        text = printable(line.text.expandtabs(4)) if line.text is not None else ""
+        text = printable(line.text.expandtabs(4)).rstrip() if line.text is not None else ""
+        if options.width is not None:
+            text = fit(text, max(20, options.width - 26))
         head = f"{_share(line.total_weight, whole, paint)} {_share(line.self_weight, whole, paint)} {number} "
-        room = None if options.width is None else max(20, options.width - 26)
-        text = text.rstrip() if room is None else fit(text.rstrip(), room)
         sink.write(f"{head}{paint.dim('│')} {text}".rstrip() + "\n")
-        before = ""
+        inlined = ""
         for code in line.code:
-            _write_code(code, before, whole, sink, options, paint)
-            before = code.inlined
+            _write_code(code, inlined, whole, sink, options, paint)
+            inlined = code.inlined
 
 
-def _write_code(code: Code, before: str, whole: int, sink: TextIO, options: SourceOptions, paint: Paint) -> None:
-    """One instruction, and whose it is where that changes."""
+def _write_code(code: "Code", before: str, whole: int, sink: TextIO, options: SourceOptions, paint: Paint) -> None:
+    """One instruction, and the function inlined there if it is another than ``before``."""
     note = f"  ← {shorten(printable(code.inlined), 60)}" if code.inlined and code.inlined != before else ""
     text = printable(code.text)
     if options.width is not None:

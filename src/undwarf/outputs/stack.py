@@ -1,4 +1,4 @@
-"""Stacks of threads, as debuggers print them, or as JSON."""
+"""Stacks of threads, in the format of debuggers or as JSON."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from undwarf.unwind.stop_reason import DESCRIPTIONS, StopReason
 
 
 def _ending(sample: Sample) -> str:
-    """Why a stack is not whole; empty where it is."""
+    """Why a stack is not whole; empty if it is."""
     reason = StopReason(sample.stop)
     if reason is StopReason.DEPTH:
         return f"{DESCRIPTIONS[reason]} (--max-stack)"
@@ -47,11 +47,11 @@ def lines(profile: Profile, process: str, source: bool = True, ended_by: int = 0
             yield f"     ... {printable(ending)}"
 
 
-def as_json(profile: Profile, process: str, held: Sequence[int], ended_by: int = 0) -> str:
-    """The same as one JSON object; ``held``: ns that each thread was stopped, 0 where it was not."""
+def as_json(profile: Profile, process: str, stopped_ns: Sequence[int], ended_by: int = 0) -> str:
+    """The stacks as one JSON object; ``stopped_ns``: how long each thread was stopped, 0 if it was not."""
     threads: list[dict[str, Any]] = []
     samples = list(profile.samples)
-    for sample, stopped in zip(samples, held, strict=True):
+    for sample, stopped in zip(samples, stopped_ns, strict=True):
         frames = [
             {
                 "address": f"0x{frame.runtime or frame.address:x}",

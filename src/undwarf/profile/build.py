@@ -1,10 +1,10 @@
 """Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 _AHEAD = ((".debug_info", ".debug_abbrev"),)
 """Sections that lines and inlined functions are found with; others are smaller, or not always needed."""
+Built = TypeVar("Built", bound=Profile)
 Progress = Callable[[str, int, int], None]
 """Told the step's name, how much of it is done, and how much there is."""
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class Naming:
+class Naming(NamedTuple):
     """What is computed for frames beside their addresses."""
 
     options: ResolverOptions
@@ -72,8 +72,10 @@ def build_profile(
     filters: Filters | None = None,
     by_time: bool = False,
     progress: Progress | None = None,
-) -> Profile:
-    """Unwind and name the samples that pass the filters; ``by_time`` puts them in time order, else as recorded."""
+    kind: type[Built],
+) -> Built:
+    """Unwind and name the samples that pass the filters, as a profile of this ``kind`` of class; ``by_time`` puts them
+    in time order, else as recorded."""
     comms, comm_of = comms_of(records, spaces.comm_of)
     chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
     step = (lambda done, total: progress("walking stacks", done, total)) if progress is not None else None
@@ -109,7 +111,7 @@ def build_profile(
             frames.file = frames.line = None
         if len(innermost):
             remap(walked.stack, 0, len(walked.stack), innermost)
-    return Profile(
+    return kind(
         _samples(
             records, walked, comm_of, spaces.space_of, order, reduce(or_, (one.sample_type for one in data.events), 0)
         ),
@@ -185,13 +187,15 @@ def _named(
     return named.number, FunctionTable(named.name, named.image, named.address, named.unnamed)
 
 
-def name_frames(profile: Profile, wanted: Iterable[int], resolver: Resolver) -> None:
-    """Name what was made without names: the functions of some frames. All others are one that nothing names."""
+def name_frames(profile: Built, wanted: Iterable[int], resolver: Resolver) -> Built:
+    """A profile that was built without names, with the functions of some frames named; all other frames are of one
+    unknown function."""
     frames = profile.frames
     images = absent("I", len(frames))
     for frame in wanted:
         images[frame] = frames.image[frame]
-    frames.function, profile.functions = _named(resolver, images, frames.address)
+    number, functions = _named(resolver, images, frames.address)
+    return profile.derived(frames=replace(frames, function=number), functions=functions)
 
 
 def _expanded(
@@ -289,32 +293,30 @@ def _samples(
 ) -> SampleColumns:
     """``fields``: the bits of all events' sample types."""
     samples = records.samples
-    columns: dict[str, Any] = {
-        "time": samples.time,
-        "pid": samples.pid,
-        "tid": samples.tid,
-        "cpu": samples.cpu,
-        "event": samples.event,
-        "period": samples.period,
-        "comm": comm_of,
-        "stack": walked.stack,
-        "stop": walked.stop,
-        "stop_image": walked.stop_image,
-        "ip": samples.ip,
-        "addr": samples.addr,
-        "weight": samples.weight,
-        "data_src": samples.data_src,
-        "phys_addr": samples.phys_addr,
-        "data_page_size": samples.data_page_size,
-        "code_page_size": samples.code_page_size,
-        "space": space_of,
-        "position": samples.position,
-        "regs_at": samples.regs_at,
-        "regs_intr_at": samples.regs_intr_at,
-        "raw_at": samples.raw_at if fields & SampleField.RAW else None,
-        "branch_at": samples.branch_at if fields & SampleField.BRANCH_STACK else None,
-        "cgroup": samples.cgroup,
-    }
-    if order is not None:
-        columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}
-    return SampleColumns(**columns)
+    columns = SampleColumns(
+        time=samples.time,
+        pid=samples.pid,
+        tid=samples.tid,
+        cpu=samples.cpu,
+        event=samples.event,
+        period=samples.period,
+        comm=comm_of,
+        stack=walked.stack,
+        stop=walked.stop,
+        stop_image=walked.stop_image,
+        ip=samples.ip,
+        addr=samples.addr,
+        weight=samples.weight,
+        data_src=samples.data_src,
+        phys_addr=samples.phys_addr,
+        data_page_size=samples.data_page_size,
+        code_page_size=samples.code_page_size,
+        space=space_of,
+        position=samples.position,
+        regs_at=samples.regs_at,
+        regs_intr_at=samples.regs_intr_at,
+        raw_at=samples.raw_at if fields & SampleField.RAW else None,
+        branch_at=samples.branch_at if fields & SampleField.BRANCH_STACK else None,
+        cgroup=samples.cgroup,
+    )
+    return columns.rows(order) if order is not None else columns

@@ -5,9 +5,10 @@ use 0xffffffff for "none".
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Self, overload
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, overload
 
+from undwarf.ordering import take
 from undwarf.perfdata.features import LINE
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
@@ -60,6 +61,14 @@ class SampleColumns:
     def __len__(self) -> int:
         return len(self.stack)
 
+    def rows(self, numbers: Column) -> "SampleColumns":
+        """Some of the samples, by number (I)."""
+        chosen: dict[str, Any] = {}
+        for name in self.__slots__:
+            column = getattr(self, name)
+            chosen[name] = take(column, numbers) if column is not None else None
+        return SampleColumns(**chosen)
+
 
 @dataclass(slots=True, repr=False, eq=False)
 class StackColumns:
@@ -109,8 +118,7 @@ class FunctionTable:
         return len(self.name)
 
 
-@dataclass(slots=True)
-class ImageInfo:
+class ImageInfo(NamedTuple):
     """A mapped file or what stands for one; ``problem`` says why its code could not be unwound or named."""
 
     name: str
@@ -120,8 +128,7 @@ class ImageInfo:
     problem: str = ""
 
 
-@dataclass(slots=True)
-class EventInfo:
+class EventInfo(NamedTuple):
     """An event of the recording, by number. ``packed``: its weights are three numbers in one word, u32 latency, u16 of
     the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains."""
 
@@ -151,8 +158,7 @@ class Frame(NamedTuple):
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One sample with its whole stack, innermost frame first.
 
     ``time`` is in nanoseconds of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
@@ -167,7 +173,10 @@ class Sample:
     period: int
     comm: str
     stop: int
-    stack: list[Frame] = field(repr=False)
+    stack: list[Frame]
+
+    def __repr__(self) -> str:
+        return f"Sample({', '.join(f'{name}={value!r}' for name, value in zip(self._fields[:-1], self, strict=False))})"
 
 
 class SampleView(Sequence[Sample]):

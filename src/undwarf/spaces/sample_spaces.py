@@ -1,12 +1,11 @@
 """The address spaces of a recording, and those of each sample."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from undwarf.spaces.replay import Replay
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class Spaces:
+class Spaces(NamedTuple):
     """Replayed address spaces; the columns are results of :meth:`Replay.run`, by sample."""
 
     replay: Replay

@@ -1,8 +1,8 @@
 """Finds the inlined functions and source lines of frames, image by image, from debugging information."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
@@ -13,13 +13,15 @@ from undwarf.images import Image, ImageStore
 from undwarf.limits import DEFAULT, Limits
 from undwarf.ordering import group, take
 from undwarf.symbols.demangle import demangle_all, demangle_own
-from undwarf.symbols.go_lines import GoLines
 from undwarf.symbols.inline_chains import Chains
-from undwarf.symbols.jit_lines import JitLines
 from undwarf.symbols.language_detection import has_code_of
 
-Lines = DebugLines | JitLines | GoLines
-"""A source of chains."""
+if TYPE_CHECKING:
+    from undwarf.symbols.go_lines import GoLines
+    from undwarf.symbols.jit_lines import JitLines
+
+    Lines = DebugLines | JitLines | GoLines
+    """A source of chains."""
 
 
 class ImageLines:
@@ -32,7 +34,7 @@ class ImageLines:
         self._defects = Defects() if defects is None else defects
         self._known: dict[int, Lines | None] = {}
 
-    def __call__(self, image: Image) -> Lines | None:
+    def __call__(self, image: Image) -> "Lines | None":
         """The debugging information of an image, or None."""
         try:
             return self._known[image.number]
@@ -43,8 +45,10 @@ class ImageLines:
             self._known[image.number] = found
             return found
 
-    def _open(self, image: Image) -> Lines | None:
+    def _open(self, image: Image) -> "Lines | None":
         if image.jitdump is not None:
+            from undwarf.symbols.jit_lines import JitLines
+
             return JitLines(image.jitdump)
         elf = image.elf
         if elf is None:
@@ -62,12 +66,15 @@ class ImageLines:
         )
         if found is None:
             functions = GoFunctions.of(elf)
-            return GoLines(functions) if functions is not None else None
+            if functions is None:
+                return None
+            from undwarf.symbols.go_lines import GoLines
+
+            return GoLines(functions)
         return found
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class Inlines:
+class Inlines(NamedTuple):
     """Chains of frames: ``columns`` as of :meth:`undwarf.symbols.inline_chains.Chains.columns`.
 
     Entries have indices in ``names`` (demangled) and ``files``.
@@ -97,7 +104,7 @@ def find_inlines(
     store: ImageStore,
     images: memoryview,
     addresses: memoryview,
-    lines_of: Callable[[Image], Lines | None],
+    lines_of: "Callable[[Image], Lines | None]",
     *,
     lines: bool = True,
     demangle: bool = True,

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undwarf.column import absent, zeros
 from undwarf.elf import ElfFile
@@ -34,8 +34,7 @@ MAX_STUBS = 20_000
 """Maximum frames in stubs that are decoded for an image; real programs have a few hundred."""
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class ResolverOptions:
+class ResolverOptions(NamedTuple):
     """Options of naming. ``demangle``: whether symbols are demangled; ``versions``: whether symbol versions are kept
     (`malloc@@GLIBC_2.2.5`); ``starts``: whether functions without a symbol are named by their start address, as in
     ``gzip+0x4330``."""

@@ -5,7 +5,7 @@ file, and read-only data of mapped files."""
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata.native import u64
+from cython.cimports.undwarf.perfdata.native_integers import u64
 from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import STACK_LIMIT, ImageState, LiveState

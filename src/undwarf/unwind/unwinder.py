@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.limits import DEFAULT, Limits
@@ -127,8 +128,7 @@ def default_jobs() -> int:
     return min(len(os.sched_getaffinity(0)), 8)
 
 
-@dataclass(slots=True, repr=False, eq=False)
-class Walking:
+class Walking(NamedTuple):
     """Options of the walk."""
 
     limits: Limits = DEFAULT

@@ -17,7 +17,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
-from cython.cimports.undwarf.perfdata.native import u64
+from cython.cimports.undwarf.perfdata.native_integers import u64
 from cython.cimports.undwarf.tables.registers import RBX, RIP, RSP
 from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.unwind.frame_states import state_at

@@ -1,57 +1,50 @@
-"""Profiles of branch stacks: each branch as a sample of its own, or branch addresses as functions within stacks.
+"""Profiles of branch stacks: each branch as a sample, or the ends of branches as functions within stacks.
 
-Both start from a profile with the branch history (``branch_history`` of undwarf.api.Recording.profile): there the
-branches before a sample are frames of provenance BRANCH_STACK, target and source in turns, the newest first.
+Both start from a profile with the branch history (``branch_history`` of undwarf.api.Recording.profile): the branches
+before a sample are frames of provenance BRANCH_STACK, target and source alternating, the newest first.
 """
 
+from array import array
 from dataclasses import replace
-from typing import Any
 
-from undwarf.column import zeros
 from undwarf.profile.model import NONE, FunctionTable, Profile, SampleColumns, StackColumns
 from undwarf.unwind.provenance import Provenance
 
-_PER_SAMPLE = ("time", "pid", "tid", "cpu", "event", "comm", "stop", "stop_image")
 
-
-def name_places(profile: Profile) -> Profile:
-    """The profile with each end of a branch as a function of its own, named with its offset in the function: else the
-    frames of a loop would all have one name."""
+def name_branch_ends(profile: Profile) -> Profile:
+    """The profile with each end of a branch as a function of its own, named with its offset in its function: otherwise
+    the frames of a loop would all have the same name."""
     frames, functions = profile.frames, profile.functions
-    number = zeros("I", len(frames))
-    number[:] = frames.function
-    names, images, starts = list(functions.name), list(functions.image), list(functions.address)
-    made: dict[tuple[int, int], int] = {}
+    function_of = frames.function.tolist()
+    names, images, starts = list(functions.name), functions.image.tolist(), functions.address.tolist()
+    numbers: dict[tuple[int, int], int] = {}
     for frame, provenance in enumerate(frames.provenance):
-        if provenance != Provenance.BRANCH_STACK:
-            continue
-        function, address = frames.function[frame], frames.address[frame]
-        start = functions.address[function]
-        if not start:
+        function, address = function_of[frame], frames.address[frame]
+        start = starts[function]
+        if provenance != Provenance.BRANCH_STACK or not start:
             continue
         key = function, address
-        if key not in made:
-            made[key] = len(names)
-            names.append(f"{functions.name[function]}+{address - start:#x}")
-            images.append(functions.image[function])
+        if key not in numbers:
+            numbers[key] = len(names)
+            names.append(f"{names[function]}+{address - start:#x}")
+            images.append(images[function])
             starts.append(start)
-        number[frame] = made[key]
+        function_of[frame] = numbers[key]
     unnamed = bytes(functions.unnamed) + bytes(len(names) - len(functions))
     return profile.derived(
-        frames=replace(frames, function=number),
+        frames=replace(frames, function=_column("I", function_of)),
         functions=FunctionTable(names, _column("I", images), _column("Q", starts), memoryview(unnamed)),
     )
 
 
 def branch_pairs(profile: Profile) -> Profile:
-    """Each branch as a sample: its source calls its target. All weigh the same, as many as there are."""
+    """Each branch as a sample whose source calls its target, all of weight 1."""
     parents, frames, provenance = profile.stacks.parent, profile.stacks.frame, profile.frames.provenance
     nodes: dict[tuple[int, int], int] = {}
     pairs_of: dict[int, list[int]] = {}
-    columns = profile.samples.columns
     samples: list[int] = []
     leaves: list[int] = []
-    for sample, leaf in enumerate(columns.stack):
+    for sample, leaf in enumerate(profile.samples.columns.stack):
         pairs = pairs_of.get(leaf)
         if pairs is None:
             pairs = pairs_of[leaf] = []
@@ -63,21 +56,14 @@ def branch_pairs(profile: Profile) -> Profile:
                 node = parents[parents[node]]
         leaves += pairs
         samples += [sample] * len(pairs)
-    kept: dict[str, Any] = {name: _taken(getattr(columns, name), samples) for name in _PER_SAMPLE}
-    ones = zeros("Q", len(samples))
-    for row in range(len(samples)):
-        ones[row] = 1
-    made = SampleColumns(**kept, period=ones, stack=_column("I", leaves), ip=_taken(columns.ip, samples))
-    stacks = StackColumns(_column("I", [up for up, _ in nodes]), _column("I", [frame for _, frame in nodes]))
-    return profile.derived(samples=made, stacks=stacks)
+    of_sample = profile.samples.columns.rows(_column("I", samples))
+    columns = SampleColumns(
+        of_sample.time, of_sample.pid, of_sample.tid, of_sample.cpu, of_sample.event, _column("Q", [1] * len(samples)),
+        of_sample.comm, _column("I", leaves), of_sample.stop, of_sample.stop_image, of_sample.ip,
+    )  # fmt: skip
+    stacks = StackColumns(_column("I", [parent for parent, _ in nodes]), _column("I", [frame for _, frame in nodes]))
+    return profile.derived(samples=columns, stacks=stacks)
 
 
-def _column(code: Any, values: list[int]) -> "memoryview[int]":
-    made = zeros(code, len(values))
-    for row, value in enumerate(values):
-        made[row] = value
-    return made
-
-
-def _taken(column: "memoryview[int]", rows: list[int]) -> "memoryview[int]":
-    return _column(column.format, [column[row] for row in rows])
+def _column(code: str, values: list[int]) -> "memoryview[int]":
+    return memoryview(array(code, values))

@@ -1,57 +1,78 @@
-"""The call tree: functions under their callers, or callers under their callees."""
+"""Call trees: functions below their callers, or callers below their callees."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from undwarf.profile.grouping import look_up, rows_from, sums
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.flat_profile import Entity, entities
-from undwarf.views.kernels.stack_tree import collapse, subtree_sums
+from undwarf.views.flat_profile import EntityTree, entity_tree
+from undwarf.views.kernels.stack_tree import subtree_sums
 from undwarf.views.sample_selection import Events, Selection, Weight
 
 
-@dataclass(slots=True)
-class TreeNode:
-    """A function on a path; ``weight`` with everything beyond it, ``self_weight`` what ended here."""
+class TreeNode(NamedTuple):
+    """A function on a path; ``weight`` with its callees (in trees of callers: its callers), ``self_weight`` without."""
 
     name: str
     dso: str
     kernel: bool
     weight: int
     self_weight: int
-    children: "list[TreeNode]" = field(default_factory=list)
+    children: "list[TreeNode]"
 
 
-@dataclass(slots=True)
-class CallTree:
-    """Trees by falling weight, of ``total``."""
+class CallTree(NamedTuple):
+    """Trees by falling weight; ``total`` is the weight of all samples."""
 
     total: int
     roots: list[TreeNode]
 
 
-def _node(entity: Entity, weight: int = 0, self_weight: int = 0) -> TreeNode:
-    name, file = entity.texts
-    return TreeNode(name, file, entity.kernel, weight, self_weight)
+KEYS = ("sym", "dso")
+"""The keys of nodes."""
+
+
+class _Nodes:
+    """Creates nodes of entities."""
+
+    def __init__(self, tree: EntityTree) -> None:
+        self._entities = tree.entities
+        self._name, self._file = map(tree.keys.index, KEYS)
+
+    def __call__(self, number: int, weight: int, self_weight: int = 0) -> TreeNode:
+        entity = self._entities[number]
+        name, file = entity.texts[self._name], entity.texts[self._file]
+        return TreeNode(name, file, entity.kernel, weight, self_weight, [])
 
 
 def _sort(nodes: list[TreeNode]) -> None:
     nodes.sort(key=lambda node: (-node.weight, node.name, node.dso))
 
 
-def call_tree(profile: Profile, *, weight: Weight = "period", event: Events = None, min_share: float = 0.0) -> CallTree:
-    """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the whole."""
-    known, entity_of_frame = entities(profile, ("sym", "dso"))
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
+def call_tree(
+    profile: Profile,
+    *,
+    weight: Weight = "period",
+    event: Events = None,
+    min_share: float = 0.0,
+    tree: EntityTree | None = None,
+) -> CallTree:
+    """The tree from the outermost callers down, without nodes below ``min_share`` (0 to 1) of the total weight.
+
+    ``tree``: :func:`entity_tree` of ``KEYS``, in any order, if it is there already.
+    """
+    tree = tree if tree is not None else entity_tree(profile, KEYS)
+    node_of_entity = _Nodes(tree)
+    parent, entity = tree.parent, tree.entity
     selection = Selection(profile, event, weight)
-    own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
+    own = sums(look_up(selection.stacks, tree.node_of), selection.weights, len(parent))
     below = subtree_sums(parent, own)
     nodes: dict[int, TreeNode] = {}
     roots: list[TreeNode] = []
-    # Weights grow towards the root, so a node that is heavy enough has a parent that is.
+    # Weights grow towards the root: the parent of a node that is heavy enough is so as well.
     for i in rows_from(below, max(1, int(min_share * selection.total))):
         up = parent[i]
-        node = nodes[i] = _node(known[entity[i]], below[i], own[i])
+        node = nodes[i] = node_of_entity(entity[i], below[i], own[i])
         (roots if up == NONE else nodes[up].children).append(node)
     for node in nodes.values():
         _sort(node.children)
@@ -66,23 +87,24 @@ def callers(
     event: Events = None,
     min_share: float = 0.0,
     only: Collection[str] | None = None,
+    tree: EntityTree | None = None,
 ) -> CallTree:
-    """The functions in which samples ended (those named in ``only``, if given), with the tree of their callers.
-
-    Functions below ``min_share`` (0 to 1) of the whole are left out, callers below it as well.
-    """
-    known, entity_of_frame = entities(profile, ("sym", "dso"))
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
+    """The functions in which samples were taken (only those named in ``only``, if given), with the trees of their
+    callers; without functions and callers below ``min_share`` (0 to 1) of the total weight. ``tree`` as in
+    :func:`call_tree`."""
+    tree = tree if tree is not None else entity_tree(profile, KEYS)
+    node_of_entity = _Nodes(tree)
+    parent, entity = tree.parent, tree.entity
     selection = Selection(profile, event, weight)
-    own = sums(look_up(selection.stacks, node_of), selection.weights, len(parent))
+    own = sums(look_up(selection.stacks, tree.node_of), selection.weights, len(parent))
     least = max(1, int(min_share * selection.total))
-    of_entity = sums(entity, own, len(known))
+    of_entity = sums(entity, own, len(tree.entities))
     starts = {
-        e: _node(known[e], of_entity[e], of_entity[e])
-        for e in rows_from(of_entity, least)
-        if only is None or known[e].texts[0] in only
+        e: node
+        for e, node in ((e, node_of_entity(e, of_entity[e], of_entity[e])) for e in rows_from(of_entity, least))
+        if only is None or node.name in only
     }
-    # Level by level, so that what is too light is dropped before its own callers are looked at.
+    # By level, so that the callers of a node that is too light are never looked at.
     level: list[tuple[TreeNode, list[tuple[int, int]]]] = [(node, []) for node in starts.values()]
     at_start = dict(zip(starts, level, strict=True))
     for i in rows_from(own, 1):
@@ -99,7 +121,7 @@ def callers(
             for caller, above in by_caller.items():
                 passed = sum(value for _at, value in above)
                 if passed >= least:
-                    child = _node(known[caller], passed)
+                    child = node_of_entity(caller, passed)
                     node.children.append(child)
                     deeper.append((child, above))
             _sort(node.children)

@@ -1,9 +1,8 @@
 """The units of events' periods, and which events can be added up.
 
-Cycles and page faults have no sum. Time on a CPU and time spent waiting have one: how long something took.
+The sum of cycles and page faults means nothing; that of CPU time and waiting time is elapsed time.
 """
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ WAITING = frozenset({"offcpu-time"})
 _TIMES = RUNNING | WAITING | {f"sched:sched_stat_{what}" for what in ("wait", "sleep", "iowait", "blocked", "runtime")}
 """Events whose periods are nanoseconds; those of sched by their ``__perf_count`` (include/trace/events/sched.h)."""
 _STEADY = RUNNING | {"cycles", "ref-cycles", "bus-cycles", "instructions"}
-"""Events that happen all the time: at a fixed frequency, each sample stands for about as long."""
+"""Events that never pause: at a fixed frequency, all samples have about the same period."""
 _SYNONYMS = {
     "cpu-cycles": "cycles",
     "faults": "page-faults",
@@ -27,8 +26,7 @@ _SYNONYMS = {
     "cs": "context-switches",
 }
 SAMPLES = "samples"
-_PMU_EVENT = re.compile(r"([^/]+)/([^/]*)/(\w*)\Z")
-_MODIFIERS = re.compile(r"(.+?):([a-zA-Z]+)\Z")
+_MODIFIERS = frozenset("ukhIGHpPSDWeb")
 
 
 class Kind(NamedTuple):
@@ -41,30 +39,30 @@ class Kind(NamedTuple):
 
 def kind_of_event(name: str) -> Kind:
     """The parts of an event's name; aliases of perf become one name."""
-    found = _PMU_EVENT.match(name)
-    if found is not None:
-        pmu, base, modifiers = found.groups()
+    parts = name.split("/")
+    if len(parts) == 3 and parts[0] and (parts[2].isalnum() or not parts[2]):
+        pmu, base, modifiers = parts
     else:
         pmu = ""
-        plain = _MODIFIERS.match(name)
-        # What follows the colon of a tracepoint is its name.
-        is_modified = plain is not None and not set(plain[2]) - set("ukhIGHpPSDWeb")
-        base, modifiers = (plain[1], plain[2]) if plain is not None and is_modified else (name, "")
+        base, _colon, modifiers = name.rpartition(":")
+        if not base or not modifiers or not _MODIFIERS.issuperset(modifiers):
+            # Of a tracepoint, the colon separates system and name.
+            base, modifiers = name, ""
     return Kind(_SYNONYMS.get(base, base), pmu, modifiers)
 
 
 def unit_of_event(name: str) -> str:
-    """What one of an event's period is: ``ns``, or the event itself (cycles, page-faults, ...)."""
+    """The unit of an event's periods: ``ns``, or the event itself (cycles, page-faults, ...)."""
     base = kind_of_event(name).base
     return "ns" if base in _TIMES else base
 
 
 def _apart(one: Kind, other: Kind) -> bool:
-    """Whether no moment or happening counts in both events: their sum has each once."""
+    """Whether nothing is counted by both events, so that their sum has everything once."""
     if one.base != other.base:
         return len({one.base, other.base} & RUNNING) == 1 and len({one.base, other.base} & WAITING) == 1
     if one.pmu and other.pmu and one.pmu != other.pmu:
-        # The kinds of CPU that one machine has.
+        # The core types of a hybrid CPU.
         return True
     levels = [set(kind.modifiers) & set("ukh") for kind in (one, other)]
     return all(levels) and not levels[0] & levels[1]
@@ -88,26 +86,26 @@ class Measure(NamedTuple):
 
 
 def measures(names: Sequence[str], used: Sequence[int]) -> list[Measure]:
-    """What can be added up of the events ``used`` (numbers of ``names``), in their order."""
-    found: list[list[int]] = []
+    """The events ``used`` (indices of ``names``), in their order, with those together that can be added."""
+    groups: list[list[int]] = []
     for event in used:
         kind = kind_of_event(names[event])
-        for events in found:
+        for events in groups:
             if unit_of_event(names[events[0]]) == unit_of_event(names[event]) and all(
                 _apart(kind, kind_of_event(names[other])) for other in events
             ):
                 events.append(event)
                 break
         else:
-            found.append([event])
+            groups.append([event])
     return [
         Measure(" + ".join(names[event] for event in events), unit_of_event(names[events[0]]), tuple(events))
-        for events in found
+        for events in groups
     ]
 
 
 def measures_of(profile: Profile) -> list[Measure]:
-    """The measures of a profile's samples. An event whose samples all say 0 of their weight counts samples."""
+    """The measures of a profile's samples. Of an event whose periods are all 0, samples are counted."""
     columns = profile.samples.columns
     names = [event.name for event in profile.events]
     event_of = widen(columns.event)
@@ -119,8 +117,8 @@ def measures_of(profile: Profile) -> list[Measure]:
 
 
 def samples_differ(profile: Profile, events: Sequence[int]) -> bool:
-    """Whether samples of these events stand for so different amounts that their number measures nothing: they are of
-    several events, or of one that does not go on as clocks, cycles and instructions do: waits, page faults."""
+    """Whether the number of samples measures nothing: they are of several events, or their periods differ, as those of
+    waits and page faults do and those of clocks, cycles and instructions do not."""
     if len(events) != 1:
         return len(events) > 1
     if kind_of_event(profile.events[events[0]].name).base in _STEADY:

@@ -1,30 +1,27 @@
-"""The numbers of a flame graph: a tree of distinct (function, file, kind), and the samples that end in each node."""
+"""Flame graphs: a tree of distinct (function, file, kind), and the samples that were taken in each node."""
 
 from array import array
 from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.profile.grouping import Pairs, look_up, sums
+from undwarf.profile.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
 from undwarf.profile.model import NONE, Column, ImageInfo, Profile
 from undwarf.views.event_units import Measure, measures_of
 from undwarf.views.kernels.stack_tree import collapse
-from undwarf.views.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
 
-__all__ = ["KINDS", "FlameGraph", "flame_graph"]
-
-KINDS = ("program", "library", "kernel", "compiled at run time", "without a symbol", "data type")
-"""What a frame's colour and pattern stand for."""
-_DATA_TYPE = KINDS.index("data type")
+_KINDS = ("program", "library", "kernel", "compiled at run time", "without a symbol", "data type")
+_DATA_TYPE = _KINDS.index("data type")
 
 
 class FlameGraph(NamedTuple):
     """A flame graph as columns.
 
-    ``entities`` are (name, file, index in ``KINDS``); ``parent`` and ``entity`` (I) are the tree, parents first. Of
-    each group of samples (index in ``comms`` or None, event) and node there is one entry of ``count_group``,
-    ``count_node``, ``samples`` (I) and ``weight`` (double): how many samples end there, and their periods. ``graphs``
-    are the events that are drawn together, each with its unit, the first one first.
+    ``entities`` are (name, file, index in ``kinds``); ``parent`` and ``entity`` (I) are the tree, parents first.
+    ``groups`` are (thread name or None, event). ``count_group``, ``count_node``, ``samples`` (I) and ``weight``
+    (double) have an entry for each group and node: the number of samples taken there, and the sum of their periods.
+    ``graphs`` are the events that are drawn together, each with its unit, the default first.
     """
 
     entities: list[tuple[str, str, int]]
@@ -37,10 +34,12 @@ class FlameGraph(NamedTuple):
     weight: memoryview
     graphs: list[Measure]
     quality: UnwindQuality
+    kinds: tuple[str, ...] = _KINDS
+    """Kinds of frames, each drawn with a colour and pattern of its own."""
 
 
 def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:
-    """The flame graph of a profile; ``dump`` is the largest stack dump that was recorded, in bytes, for advice."""
+    """The flame graph of a profile; ``dump`` is the largest recorded stack dump, in bytes, for advice."""
     functions = profile.functions
     numbers: dict[tuple[str, str, int], int] = {}
     of_function = zeros("I", len(functions.name))
@@ -77,7 +76,7 @@ def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:
 
 def _kind(name: str, image: ImageInfo | None, unnamed: bool) -> int:
     if image is None:
-        # A name without a file is no code: a data type, with --by type.
+        # With --by type, data types are frames without a file.
         return 4 if name == UNKNOWN else _DATA_TYPE
     if is_kernel(image):
         return 2
@@ -90,10 +89,10 @@ def _kind(name: str, image: ImageInfo | None, unnamed: bool) -> int:
 
 
 def _graphs(profile: Profile) -> list[Measure]:
-    """What can be drawn: events that may be added, and each of these alone; never the sum of different units."""
-    found: list[Measure] = []
-    for one in measures_of(profile):
-        found.append(one)
-        if len(one.events) > 1:
-            found += [Measure(profile.events[event].name, one.unit, (event,)) for event in one.events]
-    return found
+    """The events that can be drawn together, and each of these alone."""
+    graphs: list[Measure] = []
+    for measure in measures_of(profile):
+        graphs.append(measure)
+        if len(measure.events) > 1:
+            graphs += [Measure(profile.events[event].name, measure.unit, (event,)) for event in measure.events]
+    return graphs

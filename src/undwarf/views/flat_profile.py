@@ -1,22 +1,21 @@
 """Flat profiles: self and children weight of each thread, file, function or other sort key."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
 from undwarf.profile.filters import near
 from undwarf.profile.grouping import Pairs, look_up, sums, without_none
+from undwarf.profile.labels import UNKNOWN, dso, is_kernel
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.data.access_labels import MEMORY_KEYS, SUMMED, SampleLabels
 from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.labels import UNKNOWN, dso, is_kernel, short_dso
-from undwarf.views.sample_selection import Events, Selection, Weight
+from undwarf.views.sample_selection import Events, Selection, Weight, signed
 
 SAMPLE_KEYS = ("comm", "pid", "tid", "cpu", "event")
 FRAME_KEYS = ("dso", "sym", "srcline", "srcfile")
 LABEL_KEYS = ("type", "typeoff", "typecln")
-"""Keys of the data type that a sample accesses, whose labels are computed beforehand."""
+"""Keys of the accessed data type, whose labels are computed beforehand."""
 KEYS = SAMPLE_KEYS + FRAME_KEYS + LABEL_KEYS + MEMORY_KEYS
 NO_FRAME = "[no frame]"
 
@@ -35,9 +34,9 @@ _ALIASES = {
 
 
 class Row(NamedTuple):
-    """One line of a report: the key's texts in the order asked for, and weights (of the whole: ``FlatProfile.total``).
+    """One row of a report: the texts of its sort keys in their order, and its weights (in ``FlatProfile.total``).
 
-    ``samples`` counts the samples that ended here; ``kernel``: whether the function of the row is kernel code.
+    ``samples`` were taken in the row itself; ``kernel``: whether its function is kernel code.
     """
 
     key: tuple[str, ...]
@@ -48,7 +47,7 @@ class Row(NamedTuple):
 
 
 class FlatProfile(NamedTuple):
-    """A flat report: rows by falling weight."""
+    """Rows by falling weight."""
 
     keys: tuple[str, ...]
     total: int
@@ -57,7 +56,7 @@ class FlatProfile(NamedTuple):
 
 
 def parse_keys(text: str) -> tuple[str, ...]:
-    """Sort keys as perf names them. Raises UsageError for one that is not known."""
+    """Parse sort keys, named as in perf. Raises UsageError for an unknown one."""
     keys: list[str] = []
     for part in text.split(","):
         name = _ALIASES.get(part.strip(), part.strip())
@@ -73,46 +72,60 @@ def parse_keys(text: str) -> tuple[str, ...]:
 
 
 class Entity(NamedTuple):
-    """What frames are counted as: the texts of the frame keys, and whether it is kernel code."""
+    """What frames are counted as: the texts of the frame keys, and whether they are kernel code."""
 
     texts: tuple[str, ...]
     kernel: bool
 
 
-def entities(profile: Profile, keys: tuple[str, ...], *, short: bool = False) -> tuple[list[Entity], memoryview]:
-    """(what frames count as, its number for each frame); functions that print alike count as one.
+class EntityTree(NamedTuple):
+    """The stacks of a profile, merged by entity: the frame keys, the entities, the new node of each of the profile's
+    nodes, and parent and entity of each new node (I)."""
 
-    ``short`` leaves files their last part only.
-    """
-    wanted = [key for key in keys if key in FRAME_KEYS]
+    keys: tuple[str, ...]
+    entities: list[Entity]
+    node_of: memoryview
+    parent: memoryview
+    entity: memoryview
+
+
+def entity_tree(profile: Profile, keys: tuple[str, ...]) -> EntityTree:
+    """Merge the stacks of a profile by those of ``keys`` that describe frames."""
+    frame_keys = tuple(key for key in keys if key in FRAME_KEYS)
+    entities, of_frame = _entities(profile, frame_keys)
+    return EntityTree(frame_keys, entities, *collapse(profile.stacks.parent, profile.stacks.frame, of_frame))
+
+
+def _entities(profile: Profile, wanted: tuple[str, ...]) -> tuple[list[Entity], memoryview]:
+    """(entities, the entity of each frame (I)); functions with the same texts are one entity."""
     if SOURCE_KEYS.intersection(wanted) and profile.frames.file is not None and profile.frames.line is not None:
-        return _entities_with_lines(profile, wanted, short=short)
+        return _entities_with_lines(profile, wanted)
     functions = profile.functions
-    files = [(short_dso if short else dso)(image) for image in profile.images]
+    files = [dso(image) for image in profile.images]
     kernel = [is_kernel(image) for image in profile.images]
     numbers: dict[tuple[bool, tuple[str, ...]], int] = {}
     of_function = zeros("I", len(functions.name))
     for i, (name, image) in enumerate(zip(functions.name, functions.image, strict=True)):
         file = files[image] if image != NONE else UNKNOWN
-        texts = tuple(name if key == "sym" else file if key == "dso" else UNKNOWN_LINE for key in wanted)
+        texts = tuple([name if key == "sym" else file if key == "dso" else UNKNOWN_LINE for key in wanted])
         entry = (image != NONE and kernel[image], texts)
         of_function[i] = numbers.setdefault(entry, len(numbers))
     return [Entity(texts, in_kernel) for in_kernel, texts in numbers], look_up(profile.frames.function, of_function)
 
 
-def _entities_with_lines(profile: Profile, wanted: list[str], *, short: bool) -> tuple[list[Entity], memoryview]:
-    """As :func:`entities`, where source files or lines are among the keys."""
+def _entities_with_lines(profile: Profile, wanted: tuple[str, ...]) -> tuple[list[Entity], memoryview]:
+    """As :func:`_entities`, with source files or lines among the keys."""
     frames = profile.frames
     if frames.file is None or frames.line is None:
         raise ValueError("a profile without source lines")
-    plain, of_frame = entities(profile, tuple(key for key in wanted if key not in SOURCE_KEYS), short=short)
+    plain, of_frame = _entities(profile, tuple(key for key in wanted if key not in SOURCE_KEYS))
     by_file = Pairs(1024)
     group = by_file.column(of_frame, without_none(frames.file, len(profile.files)))
     by_line = Pairs(1024)
     line = frames.line if "srcline" in wanted else zeros("I", len(frames.line))
     group = by_line.column(group, line)
-    names = [*(file if not short else file.rpartition("/")[2] for file in profile.files), ""]
-    found: dict[Entity, int] = {}
+    names = [*profile.files, ""]
+    numbers: dict[Entity, int] = {}
     number_of = zeros("I", len(by_line))
     first, files = by_file.high(), by_file.low()
     for i, (pair, number) in enumerate(zip(by_line.high(), by_line.low(), strict=True)):
@@ -120,23 +133,23 @@ def _entities_with_lines(profile: Profile, wanted: list[str], *, short: bool) ->
         texts = iter(entity.texts)
         source = {"srcline": f"{file.rpartition('/')[2]}:{number}" if file else UNKNOWN_LINE, "srcfile": file or "??"}
         row = tuple(source[key] if key in SOURCE_KEYS else next(texts) for key in wanted)
-        number_of[i] = found.setdefault(Entity(row, entity.kernel), len(found))
-    return list(found), look_up(group, number_of)
+        number_of[i] = numbers.setdefault(Entity(row, entity.kernel), len(numbers))
+    return list(numbers), look_up(group, number_of)
 
 
 def _sample_groups(
     profile: Profile, selection: Selection, keys: tuple[str, ...], labels: SampleLabels
 ) -> tuple[list[tuple[str, ...]], memoryview]:
-    """(texts of the sample keys, group of each sample)."""
+    """(texts of the sample keys by group, the group of each sample (I))."""
     group: memoryview = zeros("I", len(selection))
     texts: list[tuple[str, ...]] = [()]
     for key in keys:
         if key in LABEL_KEYS or key in MEMORY_KEYS:
             pairs = Pairs()
-            of_sample, known = labels[key]
+            of_sample, of_label = labels[key]
             group = pairs.column(group, selection.chosen(of_sample))
             texts = [
-                (*texts[before], known[value] if value != NONE else NO_FRAME)
+                (*texts[before], of_label[value] if value != NONE else NO_FRAME)
                 for before, value in zip(pairs.high(), pairs.low(), strict=True)
             ]
         elif key in SAMPLE_KEYS:
@@ -154,7 +167,7 @@ def _text(profile: Profile, key: str, value: int) -> str:
         return profile.comms[value] if value != NONE else UNKNOWN
     if key == "event":
         return profile.events[value].name
-    return str(value if value < 1 << 31 else value - (1 << 32))
+    return str(signed(value))
 
 
 def flat_profile(
@@ -165,10 +178,12 @@ def flat_profile(
     event: Events = None,
     children: bool = True,
     labels: SampleLabels | None = None,
+    tree: EntityTree | None = None,
 ) -> FlatProfile:
-    """The flat profile for these sort keys, of one event or all; without ``children`` their weights are own weights.
+    """The flat profile for these sort keys, of one event or all; without ``children`` all weights are self weights.
 
-    ``labels`` has the keys of memory accesses and of data types that are among ``keys``.
+    ``labels`` has those of ``keys`` that are of memory accesses and data types, ``tree`` is :func:`entity_tree` of
+    these keys if it is there already.
     """
     selection = Selection(profile, event, weight)
     weights = selection.weights
@@ -178,41 +193,16 @@ def flat_profile(
         count = sums(group, None, len(group_texts))
         rows = [Row(texts, own[i], own[i], count[i]) for i, texts in enumerate(group_texts)]
     else:
-        rows = _by_frame(profile, selection, keys, group_texts, group, children)
+        tree = tree if tree is not None else entity_tree(profile, keys)
+        rows = _by_frame(tree, selection, keys, group_texts, group, children)
     if SUMMED.intersection(keys):
         rows = [_summed(row, keys) for row in rows]
     rows.sort(key=lambda row: (-row.children_weight, -row.self_weight, row.key, row.kernel))
     return FlatProfile(keys, selection.total, len(selection), rows)
 
 
-class Joined(NamedTuple):
-    """A key's rows of several events: one for each, None where an event has none."""
-
-    key: tuple[str, ...]
-    kernel: bool
-    of_event: list[Row | None]
-
-
-def joined(flats: Sequence[FlatProfile], *, children: bool = True) -> list[Joined]:
-    """The rows of flat reports with the same keys side by side, by falling weight in the first one, then the next.
-    Without ``children`` by own weight, and without rows that have none."""
-    found: dict[tuple[tuple[str, ...], bool], list[Row | None]] = {}
-    for number, flat in enumerate(flats):
-        for row in flat.rows:
-            if children or row.self_weight:
-                found.setdefault((row.key, row.kernel), [None] * len(flats))[number] = row
-    rows = [Joined(key, kernel, of_event) for (key, kernel), of_event in found.items()]
-
-    def place(row: Joined) -> tuple[list[int], list[int], tuple[str, ...], bool]:
-        passing = [-one.children_weight if one is not None and children else 0 for one in row.of_event]
-        return passing, [-one.self_weight if one is not None else 0 for one in row.of_event], row.key, row.kernel
-
-    rows.sort(key=place)
-    return rows
-
-
 def _summed(row: Row, keys: tuple[str, ...]) -> Row:
-    """The row with the sums of its samples' latencies in place of what each of them has."""
+    """The row with the sums of its samples' latencies instead of one sample's."""
     texts = tuple(
         str(int(text) * row.samples) if key in SUMMED else text for key, text in zip(keys, row.key, strict=True)
     )
@@ -220,44 +210,40 @@ def _summed(row: Row, keys: tuple[str, ...]) -> Row:
 
 
 def _by_frame(
-    profile: Profile,
+    tree: EntityTree,
     selection: Selection,
     keys: tuple[str, ...],
     group_texts: list[tuple[str, ...]],
     group: memoryview,
     children: bool,
 ) -> list[Row]:
-    """Rows of functions or files, for each group of samples."""
-    known, entity_of_frame = entities(profile, keys)
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, entity_of_frame)
+    """Rows with frame keys, for each group of samples."""
     pairs = Pairs(1024)
-    path = pairs.column(group, look_up(selection.stacks, node_of))
+    path = pairs.column(group, look_up(selection.stacks, tree.node_of))
     path_weight = sums(path, selection.weights, len(pairs))
     path_count = sums(path, None, len(pairs))
     groups, nodes = pairs.high(), pairs.low()
-    # Own weights: by (group, what the innermost frame is); samples without a stack get a row that says so.
+    # Self weights by (group, entity of the innermost frame), NONE for samples without a stack.
     leaves = Pairs(1024)
-    leaf = leaves.column(groups, look_up(nodes, entity))
+    leaf = leaves.column(groups, look_up(nodes, tree.entity))
     own = sums(leaf, path_weight, len(leaves))
     count = sums(leaf, path_count, len(leaves))
-    found: dict[tuple[int, int], list[int]] = {
+    weights: dict[tuple[int, int], list[int]] = {
         (g, e): [own[i], own[i] if e == NONE or not children else 0, count[i]]
         for i, (g, e) in enumerate(zip(leaves.high(), leaves.low(), strict=True))
     }
     if children:
-        columns = inclusive(groups, nodes, path_weight, parent, entity, len(known))
+        columns = inclusive(groups, nodes, path_weight, tree.parent, tree.entity, len(tree.entities))
         for g, e, passing in zip(*columns, strict=True):
-            found.setdefault((g, e), [0, 0, 0])[1] = passing
-    nothing = Entity((NO_FRAME,) * sum(key in FRAME_KEYS for key in keys), False)
+            weights.setdefault((g, e), [0, 0, 0])[1] = passing
+    no_frame = Entity((NO_FRAME,) * len(tree.keys), False)
+    # The texts of sample keys come first, then those of frame keys.
+    by_kind = sorted(range(len(keys)), key=lambda number: keys[number] in FRAME_KEYS)
+    order = [by_kind.index(number) for number in range(len(keys))]
     rows = []
-    for (g, e), (self_weight, children_weight, samples) in found.items():
-        what = known[e] if e != NONE else nothing
-        key = _in_order(keys, group_texts[g], what.texts)
-        rows.append(Row(key, self_weight, children_weight, samples, what.kernel))
+    for (g, e), (self_weight, children_weight, samples) in weights.items():
+        row_entity = tree.entities[e] if e != NONE else no_frame
+        texts = group_texts[g] + row_entity.texts
+        key = tuple([texts[place] for place in order])
+        rows.append(Row(key, self_weight, children_weight, samples, row_entity.kernel))
     return rows
-
-
-def _in_order(keys: tuple[str, ...], outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts of sample and frame keys in the order in which the keys were given."""
-    of_samples, of_frames = iter(outer), iter(inner)
-    return tuple(next(of_frames if key in FRAME_KEYS else of_samples) for key in keys)

@@ -1,20 +1,18 @@
-"""The numbers of folded stacks: each distinct stack as a line, with its root text and its weight."""
+"""Folded stacks: each distinct stack as a line, with the text of its root and its weight."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.ordering import take
-from undwarf.profile import grouping
+from undwarf.profile import grouping, labels
 from undwarf.profile.model import Column, Profile
-from undwarf.views import labels
 from undwarf.views.event_units import rows_of_events
 from undwarf.views.kernels import stack_tree
-
-__all__ = ["FoldedStacks", "Root", "fold"]
+from undwarf.views.sample_selection import signed
 
 Root = Literal["comm", "pid", "tid", "none"]
-"""What stands before a stack: comm, comm-pid, comm-pid/tid, or nothing."""
+"""The text before a stack: comm, comm-pid, comm-pid/tid, or nothing."""
 
 
 class FoldedStacks(NamedTuple):
@@ -42,11 +40,11 @@ def fold(
     annotate_kernel: bool = False,
     events: Sequence[int] | None = None,
 ) -> FoldedStacks:
-    """The folded stacks of a profile, sorted by root and function names whatever order the samples came in.
+    """The folded stacks of a profile, sorted by root and function names.
 
-    ``weight``: number of samples, or the sum of their periods. With ``annotate_kernel`` functions of the kernel end in
-    ``_[k]``. ``events``: the indices of those whose samples count; None: all. A ``;`` inside a name becomes ``:``, as
-    other tools write it. A function without a name is ``[file]``.
+    ``weight``: number of samples, or the sum of their periods. With ``annotate_kernel``, names of kernel functions end
+    in ``_[k]``. ``events``: indices of the events whose samples count; None: all. A ``;`` in a name becomes ``:``, as
+    in other tools. A function without a name is ``[file]``.
     """
     samples = profile.samples
     count = len(samples.stack)
@@ -67,7 +65,7 @@ def fold(
     line_weight = grouping.sums(lines, weights, len(pairs))
 
     place = stack_tree.preorder(parent, node_entity, len(names))
-    # Lines without a stack come first: place 0; the others one later than in the walk.
+    # Lines without a stack come first, with place 0; places of nodes start at 1.
     ordered = grouping.order(line_root, len(root_names), stack_tree.places(line_node, place), len(place) + 1)
     return FoldedStacks(
         parent,
@@ -81,7 +79,7 @@ def fold(
 
 
 def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int], list[str]]":
-    """The number of each frame's name, and the names, sorted: functions of one name are one."""
+    """(index of each frame's name (I), the distinct names, sorted)."""
     functions = profile.functions
     images = profile.images
     kernel = [annotate_kernel and labels.is_kernel(image) for image in images]
@@ -103,30 +101,26 @@ def _entities(profile: Profile, annotate_kernel: bool) -> "tuple[memoryview[int]
 
 
 def _roots(profile: Profile, root: Root, count: int) -> "tuple[memoryview[int], list[str]]":
-    """The number of each sample's root, and the roots' texts, sorted."""
+    """(index of each sample's root (I), the distinct roots, sorted)."""
     samples = profile.samples
     if root == "none":
         return zeros("I", count), [""]
-    # Threads whose name was never recorded share the last one.
+    # The last is of threads whose name was never recorded.
     comms = [*(comm.replace(";", ":") or ":" for comm in profile.comms), labels.UNKNOWN]
     column = grouping.without_none(samples.comm, len(comms) - 1)
     texts = comms
     if root in ("pid", "tid"):
         by_pid = grouping.Pairs()
         column = by_pid.column(column, grouping.widen(samples.pid))
-        keys = [(comms[comm], _signed(pid)) for comm, pid in zip(by_pid.high(), by_pid.low(), strict=True)]
+        keys = [(comms[comm], signed(pid)) for comm, pid in zip(by_pid.high(), by_pid.low(), strict=True)]
         texts = [f"{comm}-{pid}" for comm, pid in keys]
         if root == "tid":
             by_tid = grouping.Pairs()
             column = by_tid.column(column, grouping.widen(samples.tid))
-            texts = [f"{texts[pair]}/{_signed(tid)}" for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)]
+            texts = [f"{texts[pair]}/{signed(tid)}" for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)]
     names = sorted(set(texts))
     number = {name: index for index, name in enumerate(names)}
     ranks = zeros("I", len(texts))
     for index, text in enumerate(texts):
         ranks[index] = number[text]
     return grouping.look_up(column, ranks), names
-
-
-def _signed(bits: int) -> int:
-    return bits - (1 << 32) if bits >> 31 else bits

@@ -1,46 +1,45 @@
-"""The samples of a profile whose stacks pass filters: by the function or file they were taken in, or by a caller."""
+"""Filters samples by the function or file that they were taken in, and by their callers."""
 
 import contextlib
 import re
+from array import array
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import fields
 from fnmatch import fnmatchcase
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
-from undwarf.ordering import take
 from undwarf.profile.filters import Filters, near
 from undwarf.profile.grouping import look_up, rows_set, sums, without_none
+from undwarf.profile.labels import dso, short_dso
 from undwarf.profile.model import NONE, Profile, SampleColumns
 from undwarf.symbols.resolver import UNKNOWN
-from undwarf.views.labels import dso, short_dso
 from undwarf.views.source import plain_name, without_parameters
 
 OFFERED = 8
-"""Names that are offered where a filter finds nothing."""
+"""Names that are suggested if a filter finds nothing."""
 
 
 def split_names(text: str) -> list[str]:
-    """Names between commas; those within brackets, as of ``f<int, char>(int, char)``, part nothing."""
+    """Split at commas outside of brackets: ``f<int, char>(int, char)`` is one name."""
     depth, start = 0, 0
-    found = []
+    names = []
     for i, char in enumerate(text):
         if char in "(<[{":
             depth += 1
         elif char in ")>]}":
             depth = max(0, depth - 1)
         elif char == "," and not depth:
-            found.append(text[start:i].strip())
+            names.append(text[start:i].strip())
             start = i + 1
-    found.append(text[start:].strip())
-    return [name for name in found if name]
+    names.append(text[start:].strip())
+    return [name for name in names if name]
 
 
-def _names_function(pattern: str) -> Callable[[str], bool]:
-    """Whether a function's name is meant: just so, without parameters or template arguments, or by wildcards."""
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    """Matches a function's name, in full or without parameters and template arguments, with wildcards."""
 
-    def means(name: str) -> bool:
+    def matches(name: str) -> bool:
         if fnmatchcase(name, pattern) or name == pattern:
             return True
         if name.partition("@")[0] == pattern:
@@ -50,28 +49,28 @@ def _names_function(pattern: str) -> Callable[[str], bool]:
             return False
         return any(fnmatchcase(short, pattern) for short in (without_parameters(name), plain_name(name)))
 
-    return means
+    return matches
 
 
 def _matching(patterns: Collection[str], names: Sequence[str], *, regular: bool = False) -> list[int]:
-    """The numbers of the names that patterns mean; ``regular``: a pattern that is no name may be a regular expression,
-    as perf's --parent is."""
+    """The indices of the names that match; ``regular``: a pattern that matches none may be a regular expression, as in
+    perf's --parent."""
     distinct: dict[str, list[int]] = {}
     for number, name in enumerate(names):
         distinct.setdefault(name, []).append(number)
-    found: list[int] = []
+    matching: list[int] = []
     for pattern in patterns:
-        chosen = list(filter(_names_function(pattern), distinct))
+        chosen = list(filter(_matcher(pattern), distinct))
         if not chosen and regular:
             with contextlib.suppress(re.error):
                 chosen = list(filter(re.compile(pattern).search, distinct))
-        found += [number for name in chosen for number in distinct[name]]
-    return found
+        matching += [number for name in chosen for number in distinct[name]]
+    return matching
 
 
 def passing(profile: Profile, filters: Filters) -> SampleColumns:
-    """The samples that pass ``symbols``, ``dsos`` and ``callers``. Raises NothingUsable for a name of which there are
-    none, and says which there are."""
+    """The samples that pass ``symbols``, ``dsos`` and ``callers``. Raises NothingUsable, with suggestions, if a filter
+    matches none."""
     chosen = memoryview(bytearray(b"\1" * len(profile.samples)))
     if filters.symbols:
         _keep(chosen, profile, _by_symbol(profile, filters.symbols))
@@ -79,18 +78,11 @@ def passing(profile: Profile, filters: Filters) -> SampleColumns:
         _keep(chosen, profile, _by_dso(profile, filters.dsos))
     if filters.callers:
         _keep(chosen, profile, _by_caller(profile, filters.callers))
-    kept = zeros("I", len(chosen))
-    for i, one in enumerate(chosen):
-        kept[i] = one
-    rows = rows_set(kept)
-    columns = profile.samples.columns
-    taken: dict[str, Any] = {one.name: getattr(columns, one.name) for one in fields(SampleColumns)}
-    taken = {name: take(column, rows) if column is not None else None for name, column in taken.items()}
-    return SampleColumns(**taken)
+    return profile.samples.columns.rows(rows_set(memoryview(array("I", chosen))))
 
 
 def _keep(chosen: memoryview, profile: Profile, nodes: memoryview) -> None:
-    """Leave out samples whose innermost node has no flag."""
+    """Drop samples whose innermost node has no flag."""
     for i, node in enumerate(profile.samples.columns.stack):
         if node == NONE or not nodes[node]:
             chosen[i] = 0
@@ -101,12 +93,12 @@ def _flags(profile: Profile, functions: Collection[int]) -> memoryview:
     flags = zeros("I", max(1, len(profile.functions)))
     for number in functions:
         flags[number] = 1
-    made: memoryview = look_up(look_up(profile.stacks.frame, profile.frames.function), flags)
-    return made
+    of_node: memoryview = look_up(look_up(profile.stacks.frame, profile.frames.function), flags)
+    return of_node
 
 
 def _by_symbol(profile: Profile, patterns: Collection[str]) -> memoryview:
-    """Nodes of the named functions, and of what is inlined there: a sample there was taken in both."""
+    """Nodes of the named functions, and of functions inlined there: a sample there was taken in both."""
     numbers = _matching(patterns, profile.functions.name)
     flags = _flags(profile, numbers)
     parent, frame, depth = profile.stacks.parent, profile.stacks.frame, profile.frames.inline_depth
@@ -123,7 +115,7 @@ def _samples_in(profile: Profile, flags: memoryview) -> int:
 
 
 def _by_samples(leaf: memoryview, names: Sequence[str]) -> list[str]:
-    """Names, those first that most samples have; ``leaf`` has the number of each sample's."""
+    """Names by falling number of samples; ``leaf`` has the index of each sample's name (I)."""
     total: dict[str, int] = {}
     for name, count in zip(names, sums(leaf, None, len(names)), strict=True):
         if count:
@@ -131,8 +123,8 @@ def _by_samples(leaf: memoryview, names: Sequence[str]) -> list[str]:
     return sorted(total, key=lambda name: (-total[name], name))
 
 
-def _nothing(what: str, patterns: Collection[str], names: Sequence[str]) -> NoReturn:
-    """Raise NothingUsable, with the names there are, those first that are most like what was asked for."""
+def _no_match(what: str, patterns: Collection[str], names: Sequence[str]) -> NoReturn:
+    """Raise NothingUsable with the names that exist, the most similar ones first."""
     ordered = near(patterns, names)
     more = f"; and {len(ordered) - OFFERED:,} more" if len(ordered) > OFFERED else ""
     why = "there are: " + "; ".join(ordered[:OFFERED]) + more if ordered else "none has a name"
@@ -147,7 +139,7 @@ def _no_symbol(profile: Profile, patterns: Collection[str], numbers: Collection[
         raise NothingUsable(f"no sample was taken in {text} itself", why, f"--caller '{text}' chooses these")
     leaf = look_up(look_up(profile.samples.columns.stack, profile.stacks.frame), profile.frames.function)
     names = [name for name in _by_samples(leaf, profile.functions.name) if name != UNKNOWN]
-    _nothing("no sample was taken in a function named", patterns, names)
+    _no_match("no sample was taken in a function named", patterns, names)
 
 
 def _by_dso(profile: Profile, patterns: Collection[str]) -> memoryview:
@@ -157,17 +149,17 @@ def _by_dso(profile: Profile, patterns: Collection[str]) -> memoryview:
     wanted = zeros("I", len(full))
     for number, texts in enumerate(zip(full, short, strict=True)):
         wanted[number] = any(text == name or fnmatchcase(text, name) for text in texts for name in patterns)
-    # Functions have no file where nobody asked for names.
+    # Not the functions' images: there are none without names.
     image_of_node = look_up(profile.stacks.frame, without_none(profile.frames.image, len(profile.images)))
     flags: memoryview = look_up(image_of_node, wanted)
     if not _samples_in(profile, flags):
         leaf = look_up(profile.samples.columns.stack, image_of_node)
-        _nothing("no sample was taken in a file named", patterns, _by_samples(leaf, short))
+        _no_match("no sample was taken in a file named", patterns, _by_samples(leaf, short))
     return flags
 
 
 def _below(profile: Profile, flags: memoryview) -> memoryview:
-    """Flags of nodes, passed on to all that is called from there."""
+    """Flags of nodes, extended to their callees."""
     parent = profile.stacks.parent
     for node in range(len(flags)):
         if not flags[node] and parent[node] != NONE:
@@ -176,9 +168,9 @@ def _below(profile: Profile, flags: memoryview) -> memoryview:
 
 
 def _by_caller(profile: Profile, patterns: Collection[str]) -> memoryview:
-    """Nodes of stacks that hold one of the named functions."""
+    """Nodes below one of the named functions."""
     names = profile.functions.name
     flags = _below(profile, _flags(profile, _matching(patterns, names, regular=True)))
     if not _samples_in(profile, flags):
-        _nothing("no stack has a function named", patterns, [name for name in names if name != UNKNOWN])
+        _no_match("no stack has a function named", patterns, [name for name in names if name != UNKNOWN])
     return flags

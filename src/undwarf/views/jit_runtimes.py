@@ -1,12 +1,12 @@
-"""JIT runtimes: the options that make them write symbols, and those that let stacks be walked through their code."""
+"""JIT runtimes: the options with which they write symbols, and those with which their code can be unwound."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 
 class Runtime(NamedTuple):
-    """One runtime: what files of it are called, what has it name its code, and what lets stacks go through that."""
+    """One runtime: a pattern of its files' names, and how to start it for names and for unwinding."""
 
     files: str
     naming: str
@@ -35,23 +35,22 @@ RUNTIMES = (
     Runtime(r"mono(-sgen|-boehm)?|libmono.*\.so[.0-9]*", "mono --jitmap", "MONO_DEBUG=disable_omit_fp mono"),
     Runtime(r"beam\.smp", "erl +JPperf true (25)", "erl +JPperf true (25)"),
 )
-"""V8's own code has frame pointers whatever its options; what it generates for WebAssembly may lack them."""
+"""V8's JavaScript code always has frame pointers; its WebAssembly code may lack them."""
 
 
 def naming(paths: Iterable[str]) -> list[str]:
-    """What makes runtimes tell of the code they made: those that a recording has files of, else all."""
-    found = list(_those(paths))
-    return [one.naming for one in found or RUNTIMES]
+    """How to start the runtimes that a recording has files of (else all) so that they name their code."""
+    return [runtime.naming for runtime in _runtimes_of(paths) or RUNTIMES]
 
 
 def walking(paths: Iterable[str], dumps: Collection[str] = (), *, followed: bool = False) -> str:
-    """What to do where stacks end in code made at run time. ``dumps`` are the recording's jitdump files that are not
-    here. ``followed``: other stacks go on from this code by frame pointers, so that it keeps them."""
+    """What to do if stacks end in JIT-compiled code. ``dumps``: missing jitdump files of the recording. ``followed``:
+    other stacks continue from this code by frame pointers."""
     if dumps:
         return f"provide the jitdump: put a copy of {min(dumps)} below DIR and use --symfs DIR"
-    found = [one.walking for one in _those(paths)]
-    if found:
-        return f"nothing describes the code compiled at run time there: {', or '.join(found)}"
+    commands = [runtime.walking for runtime in _runtimes_of(paths)]
+    if commands:
+        return f"nothing describes the code compiled at run time there: {', or '.join(commands)}"
     if followed:
         return (
             "its frame pointers are followed, but not set up at every address: have the runtime write a jitdump with "
@@ -63,8 +62,6 @@ def walking(paths: Iterable[str], dumps: Collection[str] = (), *, followed: bool
     )
 
 
-def _those(paths: Iterable[str]) -> Iterator[Runtime]:
+def _runtimes_of(paths: Iterable[str]) -> list[Runtime]:
     names = {path.removesuffix(" (deleted)").rsplit("/", 1)[-1] for path in paths}
-    for one in RUNTIMES:
-        if any(re.fullmatch(one.files, name) for name in names):
-            yield one
+    return [runtime for runtime in RUNTIMES if any(re.fullmatch(runtime.files, name) for name in names)]

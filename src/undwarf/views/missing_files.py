@@ -1,4 +1,4 @@
-"""Missing files, weighted by the samples that need them, each with the commands that fetch it."""
+"""Missing files by the samples that need them, each with the commands that fetch it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,26 +7,26 @@ from typing import Any, Protocol
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.images import Image, ImageKind, ImageStore
-from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.grouping import Pairs, sums, widen, without_none
+from undwarf.profile.labels import Named, dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.system import fetch_hints
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.jit_runtimes import naming
-from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.labels import dso
+from undwarf.views.sample_selection import samples_passing
 
 ENDS = (StopReason.NO_FILE, StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED)
-"""Reasons for a stack's end that a file may mend."""
+"""Stop reasons that a missing file may cause."""
 
 BINARY, DEBUG, COMMON, KERNEL, MODULE, MAP, DUMP, VDSO = (
     "binary", "debug file", "common debug file", "kernel symbols", "kernel module", "map of compiled code", "jitdump",
     "vdso",
-)  # fmt: skip  # a table
-"""What can be missing. Without a debug file, lines and inlined functions have no names, and perhaps functions."""
+)  # fmt: skip
+"""Kinds of missing files. Without a debug file, lines and inlined functions are missing, and maybe symbols."""
 
 
 class Recording(Protocol):
-    """What is asked of an opened recording."""
+    """The parts of an opened recording that are searched."""
 
     @property
     def header(self) -> Any: ...
@@ -38,8 +38,8 @@ class Recording(Protocol):
 class MissingFile:
     """A file that was not found.
 
-    ``samples`` have its code on their stacks; of these, ``unnamed`` have a frame there that nothing names, and
-    ``ended`` have a stack that ends there though it should go on. ``commands`` are what fetches it, best first.
+    ``samples`` have its code on their stacks; of these, ``unnamed`` have an unnamed frame there, and the stacks of
+    ``ended`` stop there too early. ``commands`` fetch it, best first.
     """
 
     what: str
@@ -53,49 +53,48 @@ class MissingFile:
 
 
 def missing_files(recording: Recording, profile: Profile) -> list[MissingFile]:
-    """The files whose absence spoils names, lines or stacks, the worst first.
+    """The files without which names, lines or callers are missing, those that affect most samples first.
 
-    Only images with samples are looked at; doing so opens their debug files. A jitdump's code is in anonymous memory
-    as long as the dump is not here.
+    Opens the debug files of all images with samples. Without its jitdump, JIT-compiled code counts as anonymous memory.
     """
     store = recording.images
     weights = _Weights(profile)
-    found: list[MissingFile] = []
+    missing: list[MissingFile] = []
     release = str(getattr(recording.header, "osrelease", None) or "")
     sampled = [store[number] for number in weights.samples if number < len(store.images)]
     for image in sampled:
         counts = weights.of([image])
         for what, name, build_id, problem in _lacks(image, counts[1]):
-            found.append(MissingFile(what, name, build_id, problem, *counts))
+            missing.append(MissingFile(what, name, build_id, problem, *counts))
     counts = weights.of([image for image in sampled if image.kind is ImageKind.ANON])
     for image in store.images:
         if image.kind is ImageKind.JITDUMP and image not in sampled and max(counts[1:]):
-            found += [MissingFile(*lacking, *counts) for lacking in _lacks(image, 0)]
-    found.sort(key=lambda one: (-max(one.unnamed, one.ended), -one.samples, one.what, one.name))
+            missing += [MissingFile(*lacking, *counts) for lacking in _lacks(image, 0)]
+    missing.sort(key=lambda file: (-max(file.unnamed, file.ended), -file.samples, file.what, file.name))
     host = str(getattr(recording.header, "hostname", None) or "")
-    machine = fetch_hints.Machine.here(host, [one.name for one in found if one.what == DEBUG])
-    for one in found:
-        one.commands = _commands(one, release, machine, [image.path for image in sampled])
-    return found
+    machine = fetch_hints.Machine.here(host, [file.name for file in missing if file.what == DEBUG])
+    for file in missing:
+        file.commands = _commands(file, release, machine, [image.path for image in sampled])
+    return missing
 
 
-def _commands(one: MissingFile, release: str, machine: fetch_hints.Machine, paths: list[str]) -> list[str]:
-    if one.what in (BINARY, MODULE):
-        return fetch_hints.binary(one.name, one.build_id, machine)
-    if one.what in (DEBUG, COMMON):
-        return fetch_hints.debug_file(one.name, one.build_id, machine)
-    if one.what == KERNEL:
-        return fetch_hints.kernel(one.build_id, release, one.problem, machine)
-    if one.what == MAP:
+def _commands(file: MissingFile, release: str, machine: fetch_hints.Machine, paths: list[str]) -> list[str]:
+    if file.what in (BINARY, MODULE):
+        return fetch_hints.binary(file.name, file.build_id, machine)
+    if file.what in (DEBUG, COMMON):
+        return fetch_hints.debug_file(file.name, file.build_id, machine)
+    if file.what == KERNEL:
+        return fetch_hints.kernel(file.build_id, release, file.problem, machine)
+    if file.what == MAP:
         return naming(paths)
-    if one.what == DUMP:
-        return [f"put a copy at DIR{fetch_hints.quoted(one.name)} and use --symfs DIR"]
+    if file.what == DUMP:
+        return [f"put a copy at DIR{fetch_hints.quoted(file.name)} and use --symfs DIR"]
     return []
 
 
 def _lacks(image: Image, unnamed: int) -> Iterable[tuple[str, str, str, str]]:
-    """(what, name, build-id, why) of the files an image lacks."""
-    name, build_id = dso(_Named(image.path, image.kind.name)), image.build_id.hex()
+    """(kind, name, build-id, problem) of each file that an image lacks."""
+    name, build_id = dso(Named(image.path, image.kind.name)), image.build_id.hex()
     if image.kind is ImageKind.FILE:
         elf = image.elf
         if image.plain is not None:
@@ -104,12 +103,12 @@ def _lacks(image: Image, unnamed: int) -> Iterable[tuple[str, str, str, str]]:
             yield BINARY, name, build_id, image.problem
             return
         debug = image.debug_elf
-        holder = next((one for one in (debug, elf) if one is not None and _has_dwarf(one)), None)
-        if holder is None:
+        with_dwarf = next((file for file in (debug, elf) if file is not None and _has_dwarf(file)), None)
+        if with_dwarf is None:
             unnameable = "" if elf.section(".symtab") is not None else ", and only exported functions have names"
             yield DEBUG, name, build_id, f"no debug information was found{unnameable}"
-        elif holder.alt_link is not None and not image.has_common_file(holder):
-            path, common = holder.alt_link
+        elif with_dwarf.alt_link is not None and not image.has_common_file(with_dwarf):
+            path, common = with_dwarf.alt_link
             yield COMMON, path, common.hex(), f"the debug information of {name} has parts there"
     elif image.kind is ImageKind.KERNEL and image.problem:
         yield KERNEL, name, build_id, image.problem
@@ -127,14 +126,8 @@ def _has_dwarf(elf: ElfFile) -> bool:
     return elf.section(".debug_info") is not None or elf.section(".zdebug_info") is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    name: str
-    kind: str
-
-
 class _Weights:
-    """Samples by image: those that pass through it, that have a nameless frame in it, and that end in it."""
+    """Counts of samples by image: with a frame in it, with an unnamed frame in it, with a stack that stops in it."""
 
     def __init__(self, profile: Profile) -> None:
         functions = profile.functions
@@ -145,8 +138,8 @@ class _Weights:
         for frame, function in enumerate(profile.frames.function):
             if function == NONE or not functions.unnamed[function]:
                 unnamed[frame] = count
-        self.samples = _passing(profile, images, count)
-        self.unnamed = _passing(profile, unnamed, count)
+        self.samples = samples_passing(profile, images, count)
+        self.unnamed = samples_passing(profile, unnamed, count)
         self.ended: dict[int, int] = {}
         samples = profile.samples.columns
         pairs = Pairs()
@@ -156,22 +149,10 @@ class _Weights:
                 self.ended[number] = self.ended.get(number, 0) + size
 
     def of(self, images: Iterable[Image]) -> tuple[int, int, int]:
-        """The three counts of the image that has most samples."""
+        """The largest of each of the three counts."""
         numbers = [image.number for image in images]
         return (
             max((self.samples.get(number, 0) for number in numbers), default=0),
             max((self.unnamed.get(number, 0) for number in numbers), default=0),
             max((self.ended.get(number, 0) for number in numbers), default=0),
         )
-
-
-def _passing(profile: Profile, of_frame: Any, count: int) -> dict[int, int]:
-    """How many samples have each of ``count`` entities on their stack, by ``of_frame``'s number of each frame."""
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
-    pairs = Pairs()
-    node = look_up(profile.samples.columns.stack, node_of)
-    path = pairs.column(look_up(node, entity), node)
-    weight = sums(path, None, len(pairs))
-    single = widen(memoryview(bytes(len(pairs))))
-    _group, found, passing = inclusive(single, pairs.low(), weight, parent, entity, count + 1)
-    return {number: samples for number, samples in zip(found, passing, strict=True) if number < count}

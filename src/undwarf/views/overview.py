@@ -1,4 +1,4 @@
-"""A summary of a recording as plain values: header, events, processes, losses, wholeness, missing files."""
+"""A summary of a recording as plain values: header, events, processes, losses, unwind quality, missing files."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,14 +9,14 @@ from undwarf.perfdata import EventAttr, PerfData, Records
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.grouping import Pairs, sums, widen
 from undwarf.profile.model import NONE, Profile
-from undwarf.views.sample_selection import samples_by_event
+from undwarf.views.sample_selection import samples_by_event, signed
 from undwarf.views.unwind_quality import missing, unwind_quality
 
 HEADER = ("hostname", "osrelease", "version", "arch", "nrcpus", "cpudesc", "cmdline")
 
 
 class Recording(Protocol):
-    """What is asked of an opened recording."""
+    """The parts of an opened recording that are summarized."""
 
     @property
     def path(self) -> str: ...
@@ -31,20 +31,20 @@ class Recording(Protocol):
 
 
 def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
-    """Everything `undwarf info` shows, fit for JSON."""
+    """What `undwarf info` shows, as values that JSON can represent."""
     records = recording.records
-    whole = unwind_quality(profile, recording.stack_dump)
+    quality = unwind_quality(profile, recording.stack_dump)
     times = profile.samples.columns.time
-    known = [time for time in (min(times, default=0), max(times, default=0)) if time]
+    ends = [time for time in (min(times, default=0), max(times, default=0)) if time]
     header = recording.data.features
     return {
         "file": recording.path,
         "form": recording.data.form,
         "byte_order": recording.data.byte_order,
         "header": {name: getattr(header, name, None) for name in HEADER},
-        "first_sample_s": known[0] / 1e9 if known else None,
-        "last_sample_s": known[-1] / 1e9 if known else None,
-        "duration_s": (known[-1] - known[0]) / 1e9 if known else 0.0,
+        "first_sample_s": ends[0] / 1e9 if ends else None,
+        "last_sample_s": ends[-1] / 1e9 if ends else None,
+        "duration_s": (ends[-1] - ends[0]) / 1e9 if ends else 0.0,
         "samples": len(profile.samples),
         "events": [
             _event(event, count) for event, count in zip(recording.events, samples_by_event(profile), strict=True)
@@ -54,8 +54,8 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "deferred_not_merged": profile.deferred,
         "deferred": dict(profile.later),
         "processes": _processes(profile, _process_names(recording)),
-        "wholeness": whole.as_dict(),
-        "missing": [one._asdict() for one in missing(profile)],
+        "wholeness": quality.as_dict(),
+        "missing": [image._asdict() for image in missing(profile)],
         "defects": _defects(list(recording.data.defects)),
     }
 
@@ -66,7 +66,7 @@ def _event(event: EventAttr, samples: int) -> dict[str, Any]:
 
 
 def _process_names(recording: Recording) -> dict[int, str]:
-    """By process, the last name of its first thread that the recording states, which is the process's own."""
+    """By process id, the last recorded name of its main thread."""
     records = recording.records
     side = records.sideband
     rows = zip(side.kind, side.pid, side.tid, side.name, strict=True)
@@ -77,42 +77,37 @@ def _process_names(recording: Recording) -> dict[int, str]:
     }
 
 
-def _processes(profile: Profile, stated: dict[int, str]) -> list[dict[str, Any]]:
-    """Processes by falling number of samples, each with the name that most samples of its first thread have; else the
-    ``stated`` one, else that of most samples."""
+def _processes(profile: Profile, recorded: dict[int, str]) -> list[dict[str, Any]]:
+    """Processes by falling number of samples, each with the name of most samples of its main thread, else its recorded
+    name, else the name of most of its samples."""
     samples = profile.samples.columns
     pairs = Pairs()
     counts = sums(pairs.column(widen(samples.pid), samples.comm), None, len(pairs))
     total: dict[int, int] = {}
     common: dict[int, tuple[int, int]] = {}
     for bits, comm, count in zip(pairs.high(), pairs.low(), counts, strict=True):
-        pid = _signed(bits)
+        pid = signed(bits)
         total[pid] = total.get(pid, 0) + count
         if count > common.get(pid, (0, NONE))[0]:
             common[pid] = (count, comm)
     pairs = Pairs()
     counts = sums(pairs.column(widen(samples.tid), samples.comm), None, len(pairs))
-    first: dict[int, tuple[int, int]] = {}
+    of_main: dict[int, tuple[int, int]] = {}
     for bits, comm, count in zip(pairs.high(), pairs.low(), counts, strict=True):
-        if comm != NONE and count > first.get(_signed(bits), (0, NONE))[0]:
-            first[_signed(bits)] = (count, comm)
+        if comm != NONE and count > of_main.get(signed(bits), (0, NONE))[0]:
+            of_main[signed(bits)] = (count, comm)
 
     def name_of(pid: int) -> str | None:
-        if pid in first:
-            return profile.comms[first[pid][1]]
+        if pid in of_main:
+            return profile.comms[of_main[pid][1]]
         comm = common[pid][1]
-        return stated.get(pid, profile.comms[comm] if comm != NONE else None)
+        return recorded.get(pid, profile.comms[comm] if comm != NONE else None)
 
     return [
         {"pid": pid, "comm": name_of(pid), "samples": count}
-        for pid, count in sorted(total.items(), key=lambda one: (-one[1], one[0]))
+        for pid, count in sorted(total.items(), key=lambda item: (-item[1], item[0]))
     ]
 
 
-def _signed(bits: int) -> int:
-    """The number of a process or thread from its 32 bits."""
-    return bits - (1 << 32) if bits >> 31 else bits
-
-
 def _defects(defects: Sequence[Defect]) -> list[dict[str, Any]]:
-    return [asdict(defect) for defect in sorted(defects, key=lambda one: -one.count)]
+    return [asdict(defect) for defect in sorted(defects, key=lambda defect: -defect.count)]

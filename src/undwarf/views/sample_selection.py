@@ -1,26 +1,26 @@
-"""The samples that a view counts, of one event or of all, with the weight of each."""
+"""The samples that a view counts, of some events or of all, with the weight of each."""
 
 import warnings
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from undwarf.errors import UsageError
 from undwarf.ordering import take
-from undwarf.profile.grouping import sums, widen
+from undwarf.profile.grouping import Pairs, look_up, sums, widen
 from undwarf.profile.model import Profile
 from undwarf.views.data.access_labels import NEEDED, latency_of
 from undwarf.views.event_units import measures_of, rows_of_events
+from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.views.kernels.weights import at_least_one, ones, total
 
 Weight = Literal["period", "samples", "latency"]
 Events = int | Sequence[int] | None
-"""Whose samples count: those of an event, of several that can be added, or of all."""
+"""The events whose samples count: one, several that can be added, or all."""
 
 
 class Selection:
-    """The samples of ``event`` (a number, or several; None: all). ``weight`` by period falls back to samples if all are
-    0; by latency a sample without one counts 1, as in perf's reports of memory. Warns where periods of different units
-    are added.
+    """The samples of ``event`` (None: all). If all periods are 0, samples are counted instead; a sample without a
+    latency has latency 1, as in perf's memory reports. Warns if periods of different units are added.
 
     ``weights`` (Q) and ``stacks`` (I) have one entry a selected sample, ``total`` is the sum of the weights.
     """
@@ -31,8 +31,8 @@ class Selection:
         self._rows: memoryview | None = None
         if event is not None and len(profile.events) > 1:
             self._rows = rows_of_events(profile, [event] if isinstance(event, int) else event)
-        elif weight == "period" and len(profile.events) > 1 and len(found := measures_of(profile)) > 1:
-            added = ", ".join(f"{one.name} ({one.unit})" for one in found)
+        elif weight == "period" and len(profile.events) > 1 and len(measures := measures_of(profile)) > 1:
+            added = ", ".join(f"{measure.name} ({measure.unit})" for measure in measures)
             warnings.warn(f"the sum of different units means nothing: {added}; choose an event", stacklevel=3)
         self.stacks = self.column("stack")
         if weight == "period":
@@ -57,24 +57,42 @@ class Selection:
         return self.chosen(column)
 
     def chosen(self, column: memoryview) -> memoryview:
-        """Of a column of all samples those that are selected."""
+        """The entries of the selected samples, of a column of all samples."""
         return take(column, self._rows) if self._rows is not None else column
 
 
 def samples_by_event(profile: Profile) -> list[int]:
-    """How many samples each event has, by its number."""
+    """The number of samples of each event."""
     counts: memoryview = sums(widen(profile.samples.columns.event), None, len(profile.events))
     return counts.tolist()
 
 
 def sections(profile: Profile, keys: Sequence[str]) -> list[tuple[Events, str]]:
-    """(event's number, or several, or None for all; name) of what is reported apart: weights of two events cannot be
-    added, but for those that measure parts of one thing, where the event makes the row."""
+    """(event or events, name) of each part of a report: weights of different events are not added, except for those
+    with a common measure if the event is a sort key."""
     if "event" in keys:
-        found = measures_of(profile)
-        if len(found) <= 1:
+        measures = measures_of(profile)
+        if len(measures) <= 1:
             return [(None, "all events")]
-        return [(one.events, one.name) for one in found]
+        return [(measure.events, measure.name) for measure in measures]
     counts = samples_by_event(profile)
     used = [(number, event.name) for number, event in enumerate(profile.events) if counts[number]]
     return [*used] or [(None, "no event")]
+
+
+def samples_passing(profile: Profile, of_frame: Any, count: int) -> dict[int, int]:
+    """How many samples have each of ``count`` things on their stack; ``of_frame`` (I) has the thing of each frame, and
+    ``count`` for none."""
+    node_of, parent, thing = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
+    pairs = Pairs()
+    node = look_up(profile.samples.columns.stack, node_of)
+    path = pairs.column(look_up(node, thing), node)
+    samples = sums(path, None, len(pairs))
+    one_group = widen(memoryview(bytes(len(pairs))))
+    _group, things, passing = inclusive(one_group, pairs.low(), samples, parent, thing, count + 1)
+    return {number: passed for number, passed in zip(things, passing, strict=True) if number < count}
+
+
+def signed(bits: int) -> int:
+    """The id of a process or thread from its 32 bits; -1 for none."""
+    return bits - (1 << 32) if bits >> 31 else bits

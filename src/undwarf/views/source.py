@@ -1,33 +1,30 @@
-"""A function's source with the weight of each line, and the instructions compiled from it."""
+"""The source of a function with the weight of each line, and the instructions compiled from it."""
 
 import difflib
-import stat
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from undwarf.column import zeros
 from undwarf.errors import NothingUsable
 from undwarf.profile.grouping import Pairs, look_up, rows_set, sums
+from undwarf.profile.labels import dso
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import UNKNOWN
+from undwarf.symbols.source_text import read_source
 from undwarf.views.kernels.stack_tree import inclusive
-from undwarf.views.labels import dso
 from undwarf.views.sample_selection import Events, Selection, Weight
 
-_C_FAMILY = frozenset((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl", ".inc", ".m", ".mm", ".s"))
 AROUND = 3
-"""Lines shown before the first and behind the last that is known to belong to the function."""
-CLOSE = 5
-"""Names offered where none is the one asked for."""
+"""Lines shown before the first and after the last known line of the function."""
+SIMILAR = 5
+"""Similar names that are suggested for an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One instruction: its address as the ELF file states it, its text, and the function inlined there, if any.
+    """One instruction: its address in the ELF file, its text, and the function inlined there, if any.
 
-    ``self_weight`` is of samples taken there, ``total_weight`` of all stacks that pass there.
+    ``self_weight`` is of samples at it, ``total_weight`` of all stacks with a frame at it.
     """
 
     address: int
@@ -39,8 +36,7 @@ class Code:
 
 @dataclass(slots=True)
 class Line:
-    """One line: ``text`` is None where the source file is not here, ``number`` 0 where debugging information has no
-    line."""
+    """One line: ``text`` is None without the source file, ``number`` 0 for instructions without a line."""
 
     number: int
     text: str | None = None
@@ -51,9 +47,9 @@ class Line:
 
 @dataclass(slots=True)
 class Listing:
-    """A function of one binary in one source file: ``lines`` ascending, without gaps where the source is here.
+    """A function of one binary in one source file: ``lines`` by number, without gaps if the source file is there.
 
-    Weights are the function's, of a profile that weighs ``whole``. ``problem`` says what is wrong with the source.
+    Weights are the function's, of the profile's ``whole`` weight. ``problem``: why lines are missing or doubtful.
     """
 
     function: str
@@ -68,9 +64,9 @@ class Listing:
 
 @dataclass(slots=True)
 class Target:
-    """One function of one image: where its frames are (``rows``, ascending), and the weight of each of them.
+    """One function of one image: its frames (``rows``, ascending) with the weights of each.
 
-    ``line_weights`` has (own, total) weights by (file number, line).
+    ``line_weights`` has (self, total) weights by (file number, line).
     """
 
     name: str
@@ -83,33 +79,34 @@ class Target:
 
 
 Disassemble = Callable[[Profile, Target], list[tuple[str, int, Code]]]
-"""Gives a function's instructions, ascending, each with the source file and line of the function it belongs to."""
+"""Gives the instructions of a function by address, each with its source file and line in that function."""
 
 
 def find_function(profile: Profile, wanted: str) -> list[str]:
-    """The names that ``wanted`` means: just so, else without parameters, else without template arguments and return
-    type, else without what encloses it.
+    """The names that match ``wanted``: in full, else without parameters, else without template arguments and return
+    type, else without namespaces and classes.
 
-    Raises NothingUsable where no sample passed such a function.
+    Raises NothingUsable if no sample passed such a function.
     """
     names = sorted(set(profile.functions.name) - {UNKNOWN})
-    ways: tuple[Callable[[str], str], ...] = (
+    forms: tuple[Callable[[str], str], ...] = (
         str,
         without_parameters,
         plain_name,
         lambda name: plain_name(name).rpartition("::")[2],
     )
-    for short in ways:
-        found = [name for name in names if short(name) == wanted]
-        if found:
-            return found
-    close = [name for name in names if wanted in name][:CLOSE] or difflib.get_close_matches(wanted, names, CLOSE)
-    hint = "close to it: " + "; ".join(close) if close else "undwarf report shows which functions there are"
+    for form_of in forms:
+        matching = [name for name in names if form_of(name) == wanted]
+        if matching:
+            return matching
+    similar = [name for name in names if wanted in name][:SIMILAR]
+    similar = similar or difflib.get_close_matches(wanted, names, SIMILAR)
+    hint = "close to it: " + "; ".join(similar) if similar else "undwarf report shows which functions there are"
     raise NothingUsable(f"no sample passed a function called {wanted}", "", hint)
 
 
 def without_parameters(name: str) -> str:
-    """What stands before the parameters: ``ns::f(int) const`` is ``ns::f``; ``(anonymous namespace)::f`` stays."""
+    """A name without its parameters: ``ns::f`` for ``ns::f(int) const``; ``(anonymous namespace)::f`` stays."""
     depth = 0
     for i, char in enumerate(name):
         if char == "<":
@@ -122,7 +119,7 @@ def without_parameters(name: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Without parameters, template arguments and return type: ``void ns::f<int>(char)`` is ``ns::f``."""
+    """A name without parameters, template arguments and return type: ``ns::f`` for ``void ns::f<int>(char)``."""
     depth = 0
     kept = []
     for char in without_parameters(name):
@@ -146,8 +143,8 @@ def listings(
 ) -> list[Listing]:
     """A listing for each binary and source file in which a function called ``wanted`` has samples, heaviest first.
 
-    With ``disassemble``, instructions stand below their lines. Source files of more than ``source_bytes`` are not read.
-    Raises NothingUsable where there is no such function, ValueError for a profile without source lines.
+    With ``disassemble``, lines have their instructions. Source files of more than ``source_bytes`` are not read.
+    Raises NothingUsable if there is no such function, ValueError for a profile without source lines.
     """
     names = set(find_function(profile, wanted))
     selection = Selection(profile, event, weight)
@@ -155,19 +152,19 @@ def listings(
     for i, (name, image) in enumerate(zip(profile.functions.name, profile.functions.image, strict=True)):
         if name in names:
             wanted_functions.setdefault((name, image), []).append(i)
-    made: list[Listing] = []
+    found: list[Listing] = []
     for (name, image), numbers in wanted_functions.items():
         target = _target(profile, selection, name, image, numbers)
         code = disassemble(profile, target) if disassemble is not None and image != NONE else []
-        made += _listings_of(profile, selection, target, code)
-    for listing in made:
+        found += _listings_of(profile, selection, target, code)
+    for listing in found:
         _add_source(listing, source_bytes)
-    made.sort(key=lambda listing: (-listing.total_weight, -listing.self_weight, listing.function, listing.file))
-    return made
+    found.sort(key=lambda listing: (-listing.total_weight, -listing.self_weight, listing.function, listing.file))
+    return found
 
 
 def _target(profile: Profile, selection: Selection, name: str, image: int, functions: list[int]) -> Target:
-    """Weigh the frames of some functions that are one to the reader (one with code of its own, others inlined)."""
+    """Weigh the frames of functions of one name (one with code of its own, others inlined)."""
     frames, stacks = profile.frames, profile.stacks
     if frames.file is None or frames.line is None:
         raise ValueError("a profile without source lines")
@@ -187,14 +184,14 @@ def _target(profile: Profile, selection: Selection, name: str, image: int, funct
     groups, nodes = paths.high(), paths.low()
 
     def passing(of_frame: memoryview, count: int) -> list[int]:
-        """The weight of all stacks that hold each of ``count`` things; frames have number 0 if they are none."""
-        found = [0] * (count + 1)
+        """The weight of all stacks with each of ``count`` things, numbered from 1; 0 is for frames without one."""
+        total = [0] * (count + 1)
         of_node = look_up(stacks.frame, of_frame)
-        for _group, what, amount in zip(
+        for _group, thing, amount in zip(
             *inclusive(groups, nodes, weights, stacks.parent, of_node, count + 1), strict=True
         ):
-            found[what] = amount
-        return found
+            total[thing] = amount
+        return total
 
     leaf = look_up(selection.stacks, stacks.frame)
     own = list(sums(look_up(leaf, by_frame), selection.weights, len(rows) + 1))
@@ -214,7 +211,7 @@ def _target(profile: Profile, selection: Selection, name: str, image: int, funct
 def _listings_of(
     profile: Profile, selection: Selection, target: Target, code: list[tuple[str, int, Code]]
 ) -> list[Listing]:
-    """One listing for each source file, without source text."""
+    """A listing for each source file, without source text."""
     label = dso(profile.images[target.image]) if target.image != NONE else UNKNOWN
     by_file: dict[str, dict[int, Line]] = {}
     for (number, line), (own, total) in target.line_weights.items():
@@ -223,25 +220,25 @@ def _listings_of(
             by_file.setdefault(file, {})[line] = Line(line, None, own, total)
     for file, line, instruction in code:
         by_file.setdefault(file, {}).setdefault(line, Line(line)).code.append(instruction)
-    made = []
+    found = []
     for file, lines in by_file.items():
         own = sum(line.self_weight for line in lines.values())
         ordered = [lines[number] for number in sorted(lines)]
         if not file and not any(line.total_weight for line in ordered):
             continue
-        made.append(Listing(target.name, label, file, selection.total, own, target.whole_total, ordered))
-    return made
+        found.append(Listing(target.name, label, file, selection.total, own, target.whole_total, ordered))
+    return found
 
 
 def _add_source(listing: Listing, most: int) -> None:
-    """Put the source's text to the lines, and the lines between them."""
+    """Add the text of the lines, and the lines between them."""
     if not listing.file:
         listing.problem = "no debugging information has its lines"
         return
     try:
         source = read_source(listing.file, listing.dso, most)
     except OSError as error:
-        listing.problem = f"the source is not to be read: {error.strerror or error}"
+        listing.problem = f"the source cannot be read: {error.strerror or error}"
         return
     known: dict[int, Line] = {}
     for line in listing.lines:
@@ -267,46 +264,3 @@ def _add_source(listing: Listing, most: int) -> None:
         line.text = text[number - 1]
         lines.append(line)
     listing.lines = lines
-
-
-@dataclass(frozen=True, slots=True)
-class SourceText:
-    """A source file's lines, as editors number them: a line feed ends one, nothing else does.
-
-    ``newer``: it was changed after the binary was made. ``firsts`` has for each line what the compiler calls it, where
-    that is another number, else it is empty: GCC and Clang count a carriage return as a line's end wherever it stands
-    (seen in their line tables; rustc and Go do not).
-    """
-
-    lines: list[str]
-    newer: bool
-    firsts: list[int]
-
-    def line_of(self, number: int) -> int:
-        """The line that debugging information calls ``number``; 0, for none, stays 0."""
-        return bisect_right(self.firsts, number) if self.firsts else number
-
-
-def read_source(path: str, binary: str, most: int) -> SourceText:
-    """The text of a source file; OSError if it is no file or has more than ``most`` bytes."""
-    # Debugging information may name anything, so nothing that could block is opened.
-    status = Path(path).stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError("not a regular file")
-    if status.st_size > most:
-        raise OSError(f"{status.st_size:,} bytes are too many")
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as source:
-        lines = [line.removesuffix("\r") for line in source.read(most).split("\n")]
-    if not lines[-1]:
-        lines.pop()
-    firsts: list[int] = []
-    if Path(path).suffix.lower() in _C_FAMILY and any("\r" in line for line in lines):
-        number = 1
-        for line in lines:
-            firsts.append(number)
-            number += 1 + line.count("\r")
-    try:
-        newer = status.st_mtime > Path(binary).stat().st_mtime
-    except OSError:
-        newer = False
-    return SourceText(lines, newer, firsts)

@@ -4,25 +4,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from undwarf.elf.headers import NOT_ELF
-from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
+from undwarf.profile.grouping import Pairs, sums, widen, without_none
+from undwarf.profile.labels import UNKNOWN, dso
 from undwarf.profile.model import NONE, ImageInfo, Profile
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import DESCRIPTIONS, WHOLE, StopReason
-from undwarf.views.jit_runtimes import walking
-from undwarf.views.kernels.stack_tree import collapse, inclusive
-from undwarf.views.labels import UNKNOWN, dso
+from undwarf.views.sample_selection import samples_passing
 
 LARGEST_DUMP = 65528
 """The most that perf record accepts: a 16-bit size, in steps of 8 (tools/perf/util/evsel.c)."""
 
 DEFAULT_DUMP = 8192
 
-_MADE = ("anon", "jit", "jitdump")
-"""Kinds of images whose code was made at run time."""
+_GENERATED = ("anon", "jit", "jitdump")
+"""Kinds of images whose code was generated at run time."""
 
 
 class Gap(NamedTuple):
-    """Samples whose stacks end early for one reason in one image; ``advice`` is empty where nothing would help."""
+    """Samples whose stacks end early for one reason in one image; ``advice`` is empty if nothing would help."""
 
     reason: str
     description: str
@@ -33,12 +32,12 @@ class Gap(NamedTuple):
 
 
 class UnwindQuality(NamedTuple):
-    """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the
-    stack, be it a thread's, a fiber's or that of an alternate signal stack (``reasons`` has each).
+    """Of ``samples``, ``unwound`` had a user part to unwind, and ``whole`` of these reach the root of the stack: a
+    thread's, a fiber's or that of an alternate signal stack (``reasons`` counts the stop reasons).
 
-    ``without_user`` have no user part (kernel threads, the idle task, registers not recorded), ``as_recorded`` have
-    only the chain the kernel made by frame pointers, which does not tell whether it is whole, ``without_chain`` not
-    even that, as their event was recorded without. ``gaps`` say where the stacks end that are not whole, largest first.
+    ``without_user`` have no user part (kernel threads, the idle task, registers not recorded), ``as_recorded`` only the
+    kernel's frame-pointer chain, which may be incomplete, ``without_chain`` not even that: their event has no call
+    chains. ``gaps``: where the stacks end that are not whole, largest first.
     """
 
     samples: int
@@ -50,23 +49,22 @@ class UnwindQuality(NamedTuple):
     reasons: dict[str, int]
     gaps: list[Gap]
     inferred: int = 0
-    """Stacks larger than their dump that reach the root with callers from another dump of their thread; among
-    ``unwound``, never among ``whole``."""
+    """Stacks that reach the root with callers from another dump of their thread; ``unwound``, but not ``whole``."""
     copied_code: int = 0
-    """Samples with frames in code that a program copied to memory without a file, found by the file that it is from."""
+    """Samples with frames in code that a program copied to anonymous memory, found by the file that it is from."""
 
     @property
     def share(self) -> float:
-        """Whole stacks among those that were unwound, 0 to 1; 1 where there are none."""
+        """Whole stacks among those that were unwound, 0 to 1; 1 without any."""
         return self.whole / self.unwound if self.unwound else 1.0
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON: all fields, and the share."""
+        """As JSON has it: all fields, and the share."""
         return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": self.share}
 
 
 HASKELL_RESERVED = 16440
-"""Bytes between Haskell code and its scheduler: smaller dumps do not reach over them though they be touched."""
+"""Bytes between Haskell code and its scheduler: smaller dumps do not reach the scheduler."""
 
 
 def larger_dump(dump: int) -> int:
@@ -87,12 +85,12 @@ def advice(
     recorder: str = "perf",
     followed: bool = False,
 ) -> str:
-    """What to do about a gap; empty where nothing would help.
+    """What to do about a gap; empty if nothing would help.
 
-    ``dump``: the largest stack dump that was recorded, in bytes; 0 for none. ``order``: the kinds of unwind information
-    that were allowed; empty for all. ``stitched``: the recording holds whole chains in place of what they were made of.
-    ``images`` are all of the recording. ``recorder``: the program that made it, "perf" or "undwarf". ``followed``:
-    other stacks go on from this image's code by the frame pointer.
+    ``dump``: the largest recorded stack dump, in bytes; 0 for none. ``order``: the kinds of unwind information that
+    were allowed; empty for all. ``stitched``: the recording has unwound chains instead of stack dumps. ``images``: all
+    of the recording. ``recorder``: "perf" or "undwarf". ``followed``: other stacks continue from this image's code by
+    the frame pointer.
     """
     if reason is StopReason.TRUNCATED or (reason is StopReason.HASKELL_STACK and 0 < dump <= HASKELL_RESERVED):
         if not dump:
@@ -117,8 +115,10 @@ def advice(
             return f"provide the file with build-id {image.build_id}: under --symfs, or perf buildid-cache --add it"
         return "provide the file under --symfs"
     if reason in (StopReason.NO_RULE, StopReason.BAD_CFA, StopReason.UNMAPPED) and image is not None:
-        if image.kind in _MADE:
-            # Without its dump, code counts as anonymous memory.
+        if image.kind in _GENERATED:
+            from undwarf.views.jit_runtimes import walking
+
+            # Without its jitdump, code counts as anonymous memory.
             lost = [other.path for other in images if other.kind == "jitdump" and other.problem]
             dumps = lost if image.kind == "anon" else []
             return walking([other.path for other in images if other.kind == "file"], dumps, followed=followed)
@@ -142,7 +142,7 @@ def advice(
 
 
 def _without_rule(order: tuple[str, ...], stitched: bool) -> str:
-    """How code comes by unwind information of the kinds that were asked for."""
+    """How to get unwind information of the selected kinds."""
     again = "record again without --unwind" if stitched else "leave out --unwind"
     if "eh-frame" in order or "debug-frame" in order or not order:
         return (
@@ -150,13 +150,13 @@ def _without_rule(order: tuple[str, ...], stitched: bool) -> str:
             "-fasynchronous-unwind-tables, assembly with .cfi directives"
         )
     if "sframe" in order:
-        # An option of the assembler (binutils 2.40), which compilers hand on.
+        # An option of the assembler (binutils 2.40), which compilers pass on.
         return f"no SFrame section covers it: build with -Wa,--gsframe, or {again}"
     return f"none of the chosen sources covers it ({', '.join(order)}): {again}"
 
 
 def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
-    """Count the stop reasons; ``dump`` is the largest stack dump that the recording asked for, in bytes."""
+    """Count the stop reasons; ``dump`` is the largest stack dump that was requested, in bytes."""
     samples = profile.samples.columns
     pairs = Pairs()
     place = pairs.column(widen(samples.stop), samples.stop_image)
@@ -170,7 +170,7 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
         if reason in WHOLE or reason in (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
             continue
         image = profile.images[number] if number != NONE else None
-        if image is not None and image.kind in _MADE and followed is None:
+        if image is not None and image.kind in _GENERATED and followed is None:
             followed = _followed(profile)
         gaps.append(
             Gap(
@@ -210,13 +210,13 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
 
 
 def _in_copied_code(profile: Profile) -> int:
-    """Samples that have a frame in code that a program copied to memory without a file."""
+    """The number of samples with a frame in copied code."""
     provenance = bytes(profile.frames.provenance)
     if Provenance.MOVED_CODE not in provenance:
         return 0
-    copied = {frame for frame, one in enumerate(provenance) if one == Provenance.MOVED_CODE}
+    copied = {frame for frame, kind in enumerate(provenance) if kind == Provenance.MOVED_CODE}
     nodes: set[int] = set()
-    # A node stands behind its caller's.
+    # A caller's node comes before those of its callees.
     for node, (frame, parent) in enumerate(zip(profile.stacks.frame, profile.stacks.parent, strict=True)):
         if frame in copied or parent in nodes:
             nodes.add(node)
@@ -224,7 +224,7 @@ def _in_copied_code(profile: Profile) -> int:
 
 
 def _followed(profile: Profile) -> set[int]:
-    """The images from whose code some stack goes on to a caller by the frame pointer."""
+    """The images from whose code some stack continues to a caller by the frame pointer."""
     image_of, provenance = profile.frames.image, profile.frames.provenance
     frames = {
         frame for frame, parent in zip(profile.stacks.frame, profile.stacks.parent, strict=True) if parent != NONE
@@ -233,7 +233,7 @@ def _followed(profile: Profile) -> set[int]:
 
 
 def _without_chain(profile: Profile) -> int:
-    """Samples in user code that have nothing but their address, as their event was recorded without call chains."""
+    """The number of samples in user code with only their address: their event was recorded without call chains."""
     if all(event.chains for event in profile.events):
         return 0
     samples = profile.samples.columns
@@ -248,7 +248,7 @@ def _without_chain(profile: Profile) -> int:
 
 
 class Missing(NamedTuple):
-    """An image that has a problem, with the number of samples whose stacks pass through it."""
+    """An image with a problem, and the number of samples with a frame in it."""
 
     name: str
     build_id: str
@@ -258,22 +258,15 @@ class Missing(NamedTuple):
 
 
 def missing(profile: Profile) -> list[Missing]:
-    """Images that could not be used as they should, those in most stacks first; those in no stack are left out."""
+    """Images with a problem, those in most stacks first; those in no stack are left out."""
     images = profile.images
     if not any(image.problem for image in images):
         return []
-    # The image of a frame, with one more number for frames that lie in none.
-    of_frame = without_none(profile.frames.image, len(images))
-    node_of, parent, entity = collapse(profile.stacks.parent, profile.stacks.frame, of_frame)
-    pairs = Pairs()
-    node = look_up(profile.samples.columns.stack, node_of)
-    path = pairs.column(look_up(node, entity), node)
-    weight = sums(path, None, len(pairs))
-    single = widen(memoryview(bytes(len(pairs))))
-    _group, image_of, passing = inclusive(single, pairs.low(), weight, parent, entity, len(images) + 1)
-    found = [
+    missing_images = [
         Missing(dso(images[number]), images[number].build_id, images[number].kind, images[number].problem, samples)
-        for number, samples in zip(image_of, passing, strict=True)
-        if number < len(images) and images[number].problem
+        for number, samples in samples_passing(
+            profile, without_none(profile.frames.image, len(images)), len(images)
+        ).items()
+        if images[number].problem
     ]
-    return sorted(found, key=lambda one: (-one.samples, one.name))
+    return sorted(missing_images, key=lambda image: (-image.samples, image.name))

@@ -14,6 +14,7 @@ from tests.support.types.programs import build
 from tests.support.types.recordings import place, recording
 
 from undwarf.cli.main import undwarf
+from undwarf.cli.type_names import find_types
 from undwarf.errors import UndwarfError, UsageError
 from undwarf.outputs.types import advice, drawing
 from undwarf.outputs.types import code as types_code
@@ -24,6 +25,7 @@ from undwarf.types.access import Access
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.layouts.type_records import Kind, Member, TypeRecord
 from undwarf.views.data.false_sharing import Clashes, Party, Sharing
+from undwarf.views.data.layout import draw, spread
 from undwarf.views.data.types import Counts, DataTypes, FieldRow, InstructionRow, TypeRow
 
 LONG = "struct std::__detail::_Hash_node<std::pair<long unsigned int const, market::Order*>, false>"
@@ -58,7 +60,8 @@ def row(name: str, made: Counts, **members: Counts) -> TypeRow:
 
 def shown(found: DataTypes, write: Callable[..., None] = listed.write, **options: Any) -> list[str]:
     sink = io.StringIO()
-    write(found, "cycles", sink, TypesOptions(path="perf.data", **options))
+    far_apart = (spread(found),) if write is listed.write else ()
+    write(found, "cycles", *far_apart, sink, TypesOptions(path="perf.data", **options))
     return sink.getvalue().splitlines()
 
 
@@ -160,7 +163,8 @@ def test_a_page_draws_arrays_whole(server: tuple[Path, Path], tmp_path: Path) ->
 def test_a_page_shows_types_without_members() -> None:
     sink = io.StringIO()
     found = data(row("long int", counts(3)), row("struct a", counts(1), b=counts(1)))
-    types_page.write([("cycles", found)], Clashes("period", 4, []), "perf.data", None, set(), sink)
+    event = types_page.PageEvent("cycles", found, list(map(draw, found.types)), 0, [], False)
+    types_page.write([event], Clashes("period", 4, []), "perf.data", None, sink)
     assert "75.00% of the weight" in sink.getvalue()
     assert sink.getvalue().count("<h2") == 2
 
@@ -238,7 +242,7 @@ def test_an_empty_base_takes_no_space_and_is_no_candidate() -> None:
     assert found is not None
     assert (found.path, found.candidates) == ("first", ())
     sink = io.StringIO()
-    drawing.write_types(DataTypes(), [TypeRow("struct pair", 8, lambda: (graph, t))], sink, TypesOptions())
+    drawing.write_types(DataTypes(), [draw(TypeRow("struct pair", 8, lambda: (graph, t)))], [], sink, TypesOptions())
     assert [line.split() for line in sink.getvalue().splitlines()[2:]] == [["0", "8", "first", "long"]]
 
 
@@ -260,24 +264,24 @@ def test_an_array_of_itself_is_drawn() -> None:
     graph.record(array).target = array
     t = graph.add(TypeRecord(Kind.STRUCT, "odd", 16, members=(Member("all", 0, 16, 0, 0, array),)))
     sink = io.StringIO()
-    drawing.write_types(DataTypes(), [TypeRow("struct odd", 16, lambda: (graph, t))], sink, TypesOptions())
+    drawing.write_types(DataTypes(), [draw(TypeRow("struct odd", 16, lambda: (graph, t)))], [], sink, TypesOptions())
     assert "all" in sink.getvalue()
 
 
 def test_a_mistyped_name_gets_similar_names() -> None:
     found = data(row("struct queue", counts(9)), row("struct market::Order", counts(1)))
     with pytest.raises(UsageError) as raised:
-        drawing.find_types(found, "Odrer")
+        find_types(found, "Odrer")
     assert raised.value.why == "there is struct market::Order"
     nodes = data(row("struct queue", counts(9)), row(LONG, counts(1)))
     with pytest.raises(UsageError) as raised:
-        drawing.find_types(nodes, "hashnode")
+        find_types(nodes, "hashnode")
     assert raised.value.why == "there is struct std::__detail::_Hash_node<…>"
     with pytest.raises(UsageError) as raised:
-        drawing.find_types(found, "nothing of the kind")
+        find_types(found, "nothing of the kind")
     assert raised.value.why == "there is struct queue, struct market::Order"
     with pytest.raises(UsageError) as raised:
-        drawing.find_types(data(), "queue")
+        find_types(data(), "queue")
     assert raised.value.why == "nothing that samples touch has a known type"
 
 

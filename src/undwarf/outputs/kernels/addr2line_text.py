@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Writes the lines of addr2line from columns and encoded names."""
+"""Formats the lines of addr2line from columns and encoded names."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ INLINES = cython.declare(cython.uint, 2)
 ADDRESSES = cython.declare(cython.uint, 4)
 PRETTY = cython.declare(cython.uint, 8)
 
-ROOM = cython.declare(cython.Py_ssize_t, 96)
-"""Bytes that a line takes at most beside its two names."""
+MOST_BYTES = cython.declare(cython.Py_ssize_t, 96)
+"""Bytes of a line without its two names."""
 
 
 INLINED_BY = b" (inlined by) "
@@ -33,7 +33,7 @@ INLINED_BY = b" (inlined by) "
     start="Py_ssize_t",
 )
 def parse_addresses(text: bytes) -> "memoryview | bytes":
-    """A column (Q) of the hexadecimal numbers in a text, 0x before them or not; the first word that is none, if any."""
+    """The hexadecimal numbers in a text, with or without 0x, as a column (Q); if a word is no number, that word."""
     data = text
     size: cython.Py_ssize_t = len(text)
     result = zeros("Q", size // 2 + 1)
@@ -65,7 +65,7 @@ def parse_addresses(text: bytes) -> "memoryview | bytes":
 @cython.final
 @cython.cclass
 class Addr2lineText:
-    """Appends lines to a text. ``mode`` is a sum of the constants above; the names are (bytes, offsets I) pairs."""
+    """Formats lines. ``mode`` is a sum of the constants above; names are (bytes, offsets (I)) pairs."""
 
     text: Text
     mode: cython.uint
@@ -81,7 +81,7 @@ class Addr2lineText:
         self.next = 0
         self.mode = mode
         self.digits = digits
-        # Files of 32 bits have addresses of 8 digits, whatever is asked for.
+        # 32-bit files have addresses of 8 digits, even for larger arguments.
         self.mask = (1 << 4 * digits) - 1
         self.names = Names(*names)
         self.files = Names(*files)
@@ -90,8 +90,8 @@ class Addr2lineText:
     @cython.cfunc
     @cython.exceptval(-1)
     def unknown(self) -> cython.int:
-        """Append ??; afterwards there is room for a line without names."""
-        self.text.room(ROOM)
+        """Append ??, and reserve a line."""
+        self.text.reserve(MOST_BYTES)
         self.text.put(63)
         self.text.put(63)
         return 0
@@ -99,7 +99,7 @@ class Addr2lineText:
     @cython.cfunc
     @cython.exceptval(-1)
     def name(self, names: Names, number: cython.Py_ssize_t) -> cython.int:
-        """Append a name, ?? if it is empty; then there is room for a line."""
+        """Append a name, ?? if it is empty, and reserve a line."""
         if names.ends[number + 1] <= names.ends[number]:
             return self.unknown()
         return self.text.name(names, number, 0)
@@ -145,7 +145,7 @@ class Addr2lineText:
         text=Text,
     )
     def render(self, addresses: Any, symbol_of: Any, chains: Any) -> Any:
-        """Lines of a column of addresses (Q), with the symbol of each (I) and their chains: some, none at the end."""
+        """The next lines of a column of addresses (Q) with their symbols (I) and inline chains; empty at the end."""
         wanted, symbol = addresses, symbol_of
         first, name, file, line = chains.first, chains.name, chains.file, chains.line
         text = self.text
@@ -153,7 +153,7 @@ class Addr2lineText:
         i = self.next
         while i < wanted.shape[0] and text.used < CHUNK:
             begin, end = first[i], first[i + 1]
-            text.room(ROOM)
+            text.reserve(MOST_BYTES)
             if self.mode & ADDRESSES:
                 text.put(48)
                 text.put(120)
@@ -169,7 +169,7 @@ class Addr2lineText:
                     for byte in INLINED_BY:
                         text.put(byte)
                 if self.mode & FUNCTIONS:
-                    # The symbol is what code is called; debugging information may name what it was made of.
+                    # The symbol names the code; debugging information may name the function that it was cloned from.
                     if (not has or k == last) and self.symbols.ends[symbol[i] + 1] > self.symbols.ends[symbol[i]]:
                         self.name(self.symbols, symbol[i])
                     elif has and name[k] != NOTHING:
@@ -183,7 +183,7 @@ class Addr2lineText:
                     self.separate(32, 0)
                 self.place(file[k] if has else NOTHING, line[k] if has else 0)
                 text.put(10)
-                text.room(ROOM)
+                text.reserve(MOST_BYTES)
                 k += 1
                 if k >= end:
                     break

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Writes folded stacks a buffer at a time, from columns and encoded names."""
+"""Formats folded stacks a buffer at a time, from columns and encoded names."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ class FoldedText:
         digit="Py_ssize_t",
     )
     def fill(self) -> int:
-        """Put as many further lines as fit into ``buffer()``; how many bytes they take, 0 at the end."""
+        """Put the next lines into ``buffer()``; their size in bytes, 0 at the end."""
         n: cython.Py_ssize_t = self.line_node.shape[0]
         used = 0
         while self.line < n:
@@ -156,7 +156,7 @@ class FoldedText:
                 if used > 0:
                     break
                 self.out = zeros("B", 2 * (root_size + path_size + 24))
-            # The room for all of this line was checked just above.
+            # The size of the whole line was checked just above.
             if root_size > 0:
                 memcpy(
                     cython.cast("char *", cython.address(self.out[0])) + used,
@@ -191,5 +191,5 @@ class FoldedText:
         return used
 
     def buffer(self) -> Any:
-        """What :meth:`fill` filled; may be another one after each call."""
+        """The buffer of :meth:`fill`, which may replace it."""
         return self.out

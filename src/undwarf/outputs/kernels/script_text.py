@@ -1,10 +1,47 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Writes the text of `perf script` a buffer at a time, from columns and encoded names."""
+"""Formats samples as `perf script` does, a buffer at a time, from columns and encoded names."""
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.outputs.script_modes import (
+    ADDR,
+    AFTER_ADDRESS,
+    AFTER_EVENT,
+    AFTER_FRAMES,
+    AFTER_LINE,
+    BEFORE_FRAMES,
+    BEFORE_TIME,
+    CHAIN,
+    CODE_PAGE_SIZE,
+    COMM,
+    CPU,
+    DATA_PAGE_SIZE,
+    DATA_SRC,
+    DSO,
+    DSO_OFFSET,
+    DUMPED,
+    EVENT,
+    INS_LAT,
+    IP,
+    MEMORY,
+    NANOSECONDS,
+    PERIOD,
+    PHYS_ADDR,
+    PID,
+    PLACE,
+    RETIRE_LAT,
+    SKIPPED,
+    SRCLINE,
+    SYM,
+    SYMOFF,
+    TAIL,
+    TID,
+    TIME,
+    WEIGHT,
+    WHY,
+)  # fmt: skip
 from cython.cimports.undwarf.outputs.text_sizes import CHUNK, LINE_BYTES
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
@@ -13,53 +50,9 @@ from undwarf.column import zeros
 from undwarf.outputs.kernels.text_buffer import Names, Text
 from undwarf.outputs.terminal.escape import pack
 
-# Fields, as outputs.script.FIELDS has them.
-COMM = cython.declare(cython.uint, 1)
-TID = cython.declare(cython.uint, 2)
-PID = cython.declare(cython.uint, 4)
-TIME = cython.declare(cython.uint, 8)
-CPU = cython.declare(cython.uint, 16)
-PERIOD = cython.declare(cython.uint, 32)
-EVENT = cython.declare(cython.uint, 64)
-ADDR = cython.declare(cython.uint, 128)
-IP = cython.declare(cython.uint, 256)
-SYM = cython.declare(cython.uint, 512)
-SYMOFF = cython.declare(cython.uint, 1024)
-DSO = cython.declare(cython.uint, 2048)
-SRCLINE = cython.declare(cython.uint, 4096)
-DATA_SRC = cython.declare(cython.uint, 8192)
-WEIGHT = cython.declare(cython.uint, 16384)
-INS_LAT = cython.declare(cython.uint, 32768)
-RETIRE_LAT = cython.declare(cython.uint, 1 << 20)
-PHYS_ADDR = cython.declare(cython.uint, 1 << 21)
-DATA_PAGE_SIZE = cython.declare(cython.uint, 1 << 22)
-CODE_PAGE_SIZE = cython.declare(cython.uint, 1 << 23)
-MEMORY = cython.declare(cython.uint, 0xE000 | 0xF << 20)
-# How a sample is printed, beside the fields.
-CHAIN = cython.declare(cython.uint, 1 << 16)
-"""The event has call chains: frames go on lines of their own."""
-NANOSECONDS = cython.declare(cython.uint, 1 << 17)
-WHY = cython.declare(cython.uint, 1 << 18)
-DUMPED = cython.declare(cython.uint, 1 << 19)
-"""Samples of the event bring pieces of the stack, not chains."""
-
-DSO_OFFSET = cython.declare(cython.uint, 1 << 24)
-"""Where in the file a frame is follows the file's name."""
 NO_OFFSET = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-PLACE = cython.declare(cython.uint, 25)
-"""The first of six bits: at which places of a sample there is more to write, see outputs.script_fields."""
-BEFORE_TIME = cython.declare(cython.int, 0)
-AFTER_EVENT = cython.declare(cython.int, 1)
-AFTER_ADDRESS = cython.declare(cython.int, 2)
-BEFORE_FRAMES = cython.declare(cython.int, 3)
-AFTER_FRAMES = cython.declare(cython.int, 4)
-AFTER_LINE = cython.declare(cython.int, 5)
-ADDRESSES = cython.declare(cython.uint, 128 | 1 << 29)
-TAIL = cython.declare(cython.uint, 0xE000 | 0xF << 20 | 3 << 29)
-"""What may follow a frame on the sample's own line."""
-
 KEPT = cython.declare(cython.Py_ssize_t, 1 << 26)
-"""Bytes of formatted frames that are kept for the next stack they occur in."""
+"""Bytes of formatted frames that are cached."""
 
 
 INLINED = b" (inlined)"
@@ -67,21 +60,22 @@ MAP_START = b"/tmp/perf-"
 MAP_END = b".map"
 
 CUT_OFF = cython.declare(cython.uint, 1 << 2 | 1 << 5 | 1 << 10 | 1 << 13 | 1 << 21)
-"""Stop reasons after which there are callers that cannot be told: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY,
-UNKNOWN_REGISTER, ABSENT_PAGE."""
+"""Stop reasons after which callers are missing: TRUNCATED, BAD_CFA, UNREADABLE_MEMORY, UNKNOWN_REGISTER, ABSENT_PAGE.
+"""
 
 
 @cython.final
 @cython.cclass
 class ScriptText:
-    """Writes samples in the shape of `perf script`.
+    """Formats samples in the format of `perf script`.
 
-    ``modes`` is, for each event, a sum of the constants above. ``names`` are lists of comms, events, functions, images
-    (one more at the end, for frames that lie in none), the last parts of the images' names, and stop reasons. ``made``
-    has for each image 1 if its code was made at run time. ``memory`` has columns by sample: numbers of texts for
-    ``data_src``, ``data_page_size`` and ``code_page_size``; ``weight``, ``ins_lat`` and ``retire_lat``, as numbers.
-    A frame's line is formatted once and kept while there is room for it. ``fields`` writes what is at the places that
-    ``modes`` name (outputs.script_fields.SampleFields); ``offsets`` are those of frames in their files.
+    ``modes`` (I) has the bits of each event (:mod:`undwarf.outputs.script_modes`). ``names`` are lists of comms,
+    events, functions, images (one more for frames without an image), last parts of the images' paths, stop reasons and
+    source files. ``jitted`` (B) is 1 for images whose code was generated at run time. ``accesses`` has columns by
+    sample: indices of texts for ``data_src``, ``data_page_size`` and ``code_page_size``; numbers for ``weight``,
+    ``ins_lat`` and ``retire_lat``. ``fields`` writes the fields at the places in ``modes``
+    (undwarf.outputs.script_fields.SampleFields); ``offsets`` (Q) are those of frames in their files. A frame's line is
+    formatted once and cached.
     """
 
     modes = cython.declare("const unsigned int[::1]")
@@ -131,13 +125,13 @@ class ScriptText:
     lines: Text
     max_frames: cython.Py_ssize_t
     event_width: cython.Py_ssize_t
-    kept_mode: cython.uint
+    cached_mode: cython.uint
     next: cython.Py_ssize_t
-    made = cython.declare("const unsigned char[::1]")
+    jitted = cython.declare("const unsigned char[::1]")
     pid: cython.longlong
     fields: Any
     offsets = cython.declare("const unsigned long long[::1]")
-    # Where among the reasons the words for frames from another dump and in copied code are.
+    # The index in reasons of the notes for inferred frames and for copied code.
     inferred: cython.Py_ssize_t
 
     def __init__(
@@ -145,17 +139,17 @@ class ScriptText:
         profile: Any,
         modes: Any,
         names: "tuple[list[str], ...]",
-        made: Any,
+        jitted: Any,
         event_width: int,
         max_frames: int,
-        memory: "dict[str, tuple[Any, list[str]]]",
+        accesses: "dict[str, tuple[Any, list[str]]]",
         fields: Any = None,
         offsets: Any = None,
     ) -> None:
         samples = profile.samples
         self.fields = fields
         self.offsets = offsets if offsets is not None else zeros("Q", 0)
-        self.made = made
+        self.jitted = jitted
         self.modes = modes
         self.times = samples.time
         self.pids = samples.pid
@@ -169,15 +163,15 @@ class ScriptText:
         self.stop_images = samples.stop_image
         self.addrs = samples.addr if samples.addr is not None else zeros("Q", 0)
         nothing: tuple[Any, list[str]] = (zeros("I", 0), [])
-        self.sources, sources = memory.get("data_src", nothing)
-        self.data_pages, data_pages = memory.get("data_page_size", nothing)
-        self.code_pages, code_pages = memory.get("code_page_size", nothing)
+        self.sources, sources = accesses.get("data_src", nothing)
+        self.data_pages, data_pages = accesses.get("data_page_size", nothing)
+        self.code_pages, code_pages = accesses.get("code_page_size", nothing)
         self.source_names, self.widest_source = Names(*pack(sources)), 0
         self.data_page_names, self.code_page_names = Names(*pack(data_pages)), Names(*pack(code_pages))
         none = zeros("Q", 0)
-        self.latencies = memory.get("weight", (none, []))[0]
-        self.instruction_latencies = memory.get("ins_lat", (none, []))[0]
-        self.retire_latencies = memory.get("retire_lat", (none, []))[0]
+        self.latencies = accesses.get("weight", (none, []))[0]
+        self.instruction_latencies = accesses.get("ins_lat", (none, []))[0]
+        self.retire_latencies = accesses.get("retire_lat", (none, []))[0]
         self.physicals = samples.phys_addr if samples.phys_addr is not None else none
         self.parents = profile.stacks.parent
         self.frames = profile.stacks.frame
@@ -205,34 +199,34 @@ class ScriptText:
         self.line_end = zeros("I", self.images.shape[0])
         self.text = Text(CHUNK + 4096)
         self.lines = Text(1 << 16)
-        self.kept_mode = 0
+        self.cached_mode = 0
         self.pid = 0
         self.next = 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def image_name(self, names: Names, image: cython.uint) -> cython.Py_ssize_t:
-        """The number of an image's name in one of the two lists; the last is for none."""
+        """The index of an image's name in one of the two lists; the last name is for no image."""
         last: cython.Py_ssize_t = names.ends.shape[0] - 2
         return last if image == NOTHING or cython.cast("Py_ssize_t", image) > last else image
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
-    def is_made(self, frame: cython.Py_ssize_t) -> cython.bint:
-        """Whether a frame lies in code that was made at run time, which perf names by the process's map."""
+    def is_generated(self, frame: cython.Py_ssize_t) -> cython.bint:
+        """Whether a frame is in generated code, which perf names after the process's map file."""
         image: cython.uint = self.images[frame]
-        return image != NOTHING and cython.cast("Py_ssize_t", image) < self.made.shape[0] and self.made[image] != 0
+        return image != NOTHING and cython.cast("Py_ssize_t", image) < self.jitted.shape[0] and self.jitted[image] != 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def line(self, frame: cython.Py_ssize_t, mode: cython.uint, skipped: cython.Py_ssize_t) -> cython.int:
-        """Append a frame's line but for its first characters."""
+        """Append a frame's line without its first ``skipped`` characters."""
         if self.line_end[frame] == 0:
             self.format(frame, mode)
         self.text.copy(self.lines, cython.cast("Py_ssize_t", self.line_start[frame]) + skipped, self.line_end[frame])
-        if self.is_made(frame):
-            # Another process may have its own code at the same address.
+        if self.is_generated(frame):
+            # The line has the process id.
             self.line_end[frame] = 0
         return 0
 
@@ -240,19 +234,19 @@ class ScriptText:
     @cython.exceptval(-1)
     @cython.locals(start="Py_ssize_t", function="Py_ssize_t", lines=Text, printed="unsigned long long")
     def format(self, frame: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
-        """Format a frame's line, to be kept in ``lines``."""
+        """Format a frame's line and cache it in ``lines``."""
         lines = self.lines
         if lines.used > KEPT:
             lines.used = 0
             self.line_end[:] = 0
         start = lines.used
         function = self.functions[frame]
-        # An entry of a sampled chain is printed as it is, but looked up one byte before. Mappings begin at pages, so
-        # what lies between the two shows within the page.
+        # An entry of a sampled chain is printed as it is, but looked up one byte before. Mappings start at page
+        # boundaries, so the lowest 12 bits show the difference.
         printed = self.addresses[frame]
         if (self.runtimes[frame] - printed) & 0xFFF == 1:
             printed += 1
-        lines.room(LINE_BYTES)
+        lines.reserve(LINE_BYTES)
         lines.put(9)
         if mode & IP:
             lines.hexadecimal(self.runtimes[frame], 16, 32)
@@ -269,7 +263,7 @@ class ScriptText:
             if mode & (IP | SYM):
                 lines.put(32)
             lines.put(40)
-            if self.is_made(frame):
+            if self.is_generated(frame):
                 for byte in MAP_START:
                     lines.put(byte)
                 lines.signed(self.pid, 0, False)
@@ -281,7 +275,6 @@ class ScriptText:
                 lines.put(43)
                 lines.put(48)
                 lines.put(120)
-                # As in `printed`.
                 lines.hexadecimal(self.offsets[frame] + (printed - self.addresses[frame]), 0, 32)
             lines.put(41)
         if mode & SRCLINE:
@@ -293,7 +286,7 @@ class ScriptText:
                 lines.put(58)
                 lines.number(self.source_lines[frame], 0, 32)
             else:
-                # What perf prints where it knows no line.
+                # perf prints FILE[ADDRESS] for an unknown line.
                 lines.name(self.short_names, self.image_name(self.short_names, self.images[frame]), 0)
                 lines.put(91)
                 lines.hexadecimal(printed, 0, 32)
@@ -310,11 +303,11 @@ class ScriptText:
     @cython.exceptval(-1)
     @cython.locals(text=Text)
     def header(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
-        """Append a sample's first line, without its end."""
+        """Append a sample's first line up to the frames."""
         text = self.text
-        text.room(LINE_BYTES)
+        text.reserve(LINE_BYTES)
         if mode & COMM:
-            # perf fills names to 16 columns unless frames follow on their own lines.
+            # perf pads names to 16 columns unless frames follow on their own lines.
             if self.comm_of[s] != NOTHING:
                 text.name(self.comms, self.comm_of[s], 0 if mode & CHAIN else 16)
             else:
@@ -364,31 +357,30 @@ class ScriptText:
     @cython.inline
     @cython.exceptval(-1)
     def extra(self, s: cython.Py_ssize_t, mode: cython.uint, place: cython.int) -> cython.int:
-        """Append what there is at a place of a sample."""
+        """Append the fields at a place of a sample, if any."""
         if mode >> (PLACE + place) & 1:
-            self.more(s, place)
+            self.write_fields(s, place)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(more="const unsigned char[::1]", i="Py_ssize_t", text=Text)
-    def more(self, s: cython.Py_ssize_t, place: cython.int) -> cython.int:
-        """Append what a function writes at a place of a sample; afterwards there is room for a line."""
-        more = self.fields.text(place, s)
+    @cython.locals(fields="const unsigned char[::1]", i="Py_ssize_t", text=Text)
+    def write_fields(self, s: cython.Py_ssize_t, place: cython.int) -> cython.int:
+        """Append the fields at a place of a sample, and reserve a line."""
+        fields = self.fields.text(place, s)
         text = self.text
-        text.room(more.shape[0] + LINE_BYTES)
-        for i in range(more.shape[0]):
-            text.put(more[i])
+        text.reserve(fields.shape[0] + LINE_BYTES)
+        for i in range(fields.shape[0]):
+            text.put(fields[i])
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(text=Text, start="Py_ssize_t")
     def access(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
-        """Append what was recorded of the access. Texts of data sources are as wide as the widest so far, as perf has
-        them."""
+        """Append the details of the memory access. perf pads data sources to the widest so far."""
         text = self.text
-        text.room(LINE_BYTES)
+        text.reserve(LINE_BYTES)
         if mode & DATA_SRC and s < self.sources.shape[0]:
             start = text.used
             text.name(self.source_names, self.sources[s], 0)
@@ -407,10 +399,10 @@ class ScriptText:
     @cython.exceptval(-1)
     @cython.locals(text=Text)
     def tail(self, s: cython.Py_ssize_t, mode: cython.uint) -> cython.int:
-        """Append what comes after the frames, the physical address and the sizes of pages last, and end the line."""
+        """Append the fields after the frames, physical address and page sizes last, and end the line."""
         text = self.text
         self.extra(s, mode, AFTER_FRAMES)
-        text.room(LINE_BYTES)
+        text.reserve(LINE_BYTES)
         if mode & PHYS_ADDR and s < self.physicals.shape[0]:
             text.hexadecimal(self.physicals[s], 16, 32)
         if mode & DATA_PAGE_SIZE and s < self.data_pages.shape[0]:
@@ -419,7 +411,7 @@ class ScriptText:
         if mode & CODE_PAGE_SIZE and s < self.code_pages.shape[0]:
             text.put(32)
             text.name(self.code_page_names, self.code_pages[s], 0)
-        text.room(LINE_BYTES)
+        text.reserve(LINE_BYTES)
         text.put(10)
         self.extra(s, mode, AFTER_LINE)
         return 0
@@ -437,8 +429,8 @@ class ScriptText:
             self.line(frame, mode, 0)
             if mode & WHY and self.provenances[frame] in (Provenance.OTHER_DUMP, Provenance.MOVED_CODE):
                 text = self.text
-                text.room(LINE_BYTES)
-                # In place of the line's end.
+                text.reserve(LINE_BYTES)
+                # Before the newline.
                 text.used -= 1
                 text.put(32)
                 text.put(35)
@@ -456,18 +448,18 @@ class ScriptText:
         mode: cython.uint = self.modes[self.events[s]]
         shown: cython.uint = mode & (IP | SYM | SYMOFF | DSO | SRCLINE | DSO_OFFSET)
         text = self.text
-        if mode >> 31:
-            # perf writes nothing of an event that shows no fields.
+        if mode & SKIPPED:
+            # perf prints nothing for an event without fields.
             return 0
         self.pid = self.pids[s]
         self.header(s, mode)
-        if shown != self.kept_mode:
-            # Events may show different fields; lines that are kept are for one choice of them.
-            self.kept_mode = shown
+        if shown != self.cached_mode:
+            # Cached lines are for one selection of fields.
+            self.cached_mode = shown
             self.lines.used = 0
             self.line_end[:] = 0
-        if not mode & IP and mode & ADDRESSES:
-            # Symbols and files are those of the data's address, or of branches.
+        if not mode & IP and mode & (ADDR | 1 << PLACE + AFTER_FRAMES):
+            # Symbols and files are those of the data address, or of branches.
             shown = 0
         if not shown:
             self.tail(s, mode)
@@ -477,7 +469,7 @@ class ScriptText:
             if mode & DUMPED and 0 <= self.stops[s] < 32 and CUT_OFF >> self.stops[s] & 1:
                 self.cut_off(mode)
             if mode & WHY and self.stops[s] > StopReason.ROOT and self.stops[s] != StopReason.FIBER_ROOT:
-                text.room(LINE_BYTES)
+                text.reserve(LINE_BYTES)
                 text.put(9)
                 text.put(35)
                 text.put(32)
@@ -487,12 +479,12 @@ class ScriptText:
                 text.name(self.image_names, self.image_name(self.image_names, self.stop_images[s]), 0)
                 text.put(41)
                 text.put(10)
-            text.room(LINE_BYTES)
+            text.reserve(LINE_BYTES)
             self.tail(s, mode)
         elif self.stacks[s] != NOTHING:
-            # The one frame on the sample's own line: a blank in place of the tab.
+            # The single frame is on the sample's own line, after a blank instead of a tab.
             frame = self.frames[self.stacks[s]]
-            # Without a chain perf names the function, not what is inlined there; the line is that of the address.
+            # Without a chain, perf names the outer function, not those inlined; the source line is that of the address.
             node = self.stacks[s]
             while self.depths[frame] != 0 and not mode & SRCLINE and self.parents[node] != NOTHING:
                 node = self.parents[node]
@@ -510,9 +502,9 @@ class ScriptText:
     @cython.exceptval(-1)
     @cython.locals(text=Text)
     def cut_off(self, mode: cython.uint) -> cython.int:
-        """Append a line for the callers that the dump did not reach, as perf with libunwind shows them."""
+        """Append a line for the callers beyond the dump, as perf with libunwind does."""
         text = self.text
-        text.room(LINE_BYTES)
+        text.reserve(LINE_BYTES)
         text.put(9)
         if mode & IP:
             for _ in range(16):
@@ -529,7 +521,7 @@ class ScriptText:
         return 0
 
     def fill(self) -> Any:
-        """The text of as many further samples as make a good piece to write; empty at the end."""
+        """The text of the next samples, about ``CHUNK`` bytes; empty at the end."""
         n: cython.Py_ssize_t = self.stacks.shape[0]
         self.text.used = 0
         while self.next < n and self.text.used < CHUNK:

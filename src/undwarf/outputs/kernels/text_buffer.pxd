@@ -9,7 +9,7 @@ cdef class Text:
     cdef Py_ssize_t used
 
     cdef int grow(self, Py_ssize_t wanted) except? -1
-    cdef int room(self, Py_ssize_t count) except? -1
+    cdef int reserve(self, Py_ssize_t count) except? -1
     cdef int put(self, unsigned char byte) except? -1
     cdef int blanks(self, Py_ssize_t count) except? -1
     cdef int name(self, Names names, Py_ssize_t number, Py_ssize_t width) except? -1

@@ -15,8 +15,7 @@ from undwarf.column import with_room, zeros
 @cython.final
 @cython.cclass
 class Names:
-    """Names in one buffer: ``text`` is all of them, fit to be printed, ``ends`` (I) where each begins, and where the
-    last one ends."""
+    """Printable names in one buffer ``text``: name i is ``text[ends[i]:ends[i + 1]]`` (``ends``: I)."""
 
     text: Any
     ends: Any
@@ -29,7 +28,7 @@ class Names:
 @cython.final
 @cython.cclass
 class Text:
-    """Bytes that grow."""
+    """A growing byte buffer."""
 
     out: Any
     digits: Any
@@ -42,15 +41,15 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def grow(self, wanted: cython.Py_ssize_t) -> cython.int:
-        """Have at least ``wanted`` bytes."""
+        """Grow to at least ``wanted`` bytes."""
         self.out = with_room(self.out, self.used, wanted)
         return 0
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
-    def room(self, count: cython.Py_ssize_t) -> cython.int:
-        """Make room for ``count`` more bytes."""
+    def reserve(self, count: cython.Py_ssize_t) -> cython.int:
+        """Reserve ``count`` more bytes."""
         if self.used + count > self.out.shape[0]:
             self.grow(self.used + count)
         return 0
@@ -59,7 +58,7 @@ class Text:
     @cython.inline
     @cython.exceptval(-1)
     def put(self, byte: cython.uchar) -> cython.int:
-        """Append a byte; there must be room."""
+        """Append a byte, which must be reserved."""
         self.out[self.used] = byte
         self.used += 1
         return 0
@@ -67,7 +66,7 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def blanks(self, count: cython.Py_ssize_t) -> cython.int:
-        """Append blanks; there must be room."""
+        """Append blanks, which must be reserved."""
         while count > 0:
             self.put(32)
             count -= 1
@@ -76,12 +75,12 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def name(self, names: Names, number: cython.Py_ssize_t, width: cython.Py_ssize_t) -> cython.int:
-        """Append a name, filled with blanks on the left to a width; afterwards there is room for a line."""
+        """Append a name, right-aligned to a width, and reserve a line."""
         start: cython.Py_ssize_t = names.ends[number]
         size: cython.Py_ssize_t = cython.cast("Py_ssize_t", names.ends[number + 1]) - start
         if start < 0 or size < 0 or start + size > names.text.shape[0]:
             raise IndexError("name offsets")
-        self.room(size + width + LINE_BYTES)
+        self.reserve(size + width + LINE_BYTES)
         self.blanks(width - size)
         # Both ends were checked just above; the text is never empty.
         memcpy(
@@ -95,10 +94,10 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def copy(self, other: Text, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.int:
-        """Append a part of another text."""
+        """Append a part of another text, and reserve a line."""
         if start < 0 or end < start or end > other.used:
             raise IndexError("text")
-        self.room(end - start + LINE_BYTES)
+        self.reserve(end - start + LINE_BYTES)
         # Both ends were checked just above; neither buffer is empty.
         memcpy(
             cython.cast("char *", cython.address(self.out[0])) + self.used,
@@ -111,7 +110,7 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def number(self, value: cython.ulonglong, width: cython.int, fill: cython.uchar) -> cython.int:
-        """Append a decimal number, filled on the left to a width."""
+        """Append a decimal number, padded on the left to a width."""
         count: cython.int = 0
         while True:
             self.digits[count] = cython.cast(cython.uchar, 48 + value % 10)
@@ -130,12 +129,12 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def signed(self, value: cython.longlong, width: cython.int, left: cython.bint) -> cython.int:
-        """Append a signed decimal number (above -10), filled with blanks to a width on the left or the right."""
+        """Append a signed decimal number (above -10), padded with blanks; ``left``: left-aligned."""
         start: cython.Py_ssize_t = self.used
         if value >= 0:
             self.number(cython.cast(cython.ulonglong, value), 0 if left else width, 32)
         else:
-            # Only -1 occurs: a process outside the recorder's namespace.
+            # Only -1 occurs: a process outside the recorder's pid namespace.
             if not left:
                 self.blanks(width - 2)
             self.put(45)
@@ -147,7 +146,7 @@ class Text:
     @cython.cfunc
     @cython.exceptval(-1)
     def hexadecimal(self, value: cython.ulonglong, width: cython.int, fill: cython.uchar) -> cython.int:
-        """Append a hexadecimal number, filled on the left to a width."""
+        """Append a hexadecimal number, padded on the left to a width."""
         count: cython.int = 1
         digit: cython.int
         while count < 16 and value >> (4 * count) != 0:

@@ -11,8 +11,7 @@ from undwarf.tables.disk.cache import Entry
 
 
 class CacheOptions(NamedTuple):
-    """``directory`` and ``limit`` (bytes) are those of the tables. ``json``: one object. ``answers``: where data types
-    are."""
+    """``directory`` and ``limit`` (bytes) of the cache of tables; ``answers``: the cache of data types."""
 
     directory: str
     limit: int
@@ -21,15 +20,15 @@ class CacheOptions(NamedTuple):
 
 
 def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None:
-    """A line for each table, then the sums."""
+    """Write a line for each table, then the totals."""
     answers = options.answers
     files, size = answers.usage() if answers is not None else (0, 0)
     if options.json:
         tables = [
-            {"path": one.path, "build_id": one.build_id, "rows": one.rows, "rules": one.rules, "bytes": one.size,
-             "used": one.used, "file": one.name}
-            for one in entries
-        ]  # fmt: skip  # rows of fields
+            {"path": entry.path, "build_id": entry.build_id, "rows": entry.rows, "rules": entry.rules,
+             "bytes": entry.size, "used": entry.used, "file": entry.name}
+            for entry in entries
+        ]  # fmt: skip
         report: dict[str, object] = {"directory": options.directory, "limit": options.limit, "tables": tables}
         if answers is not None:
             report["types"] = {
@@ -42,11 +41,11 @@ def write(entries: Sequence[Entry], sink: TextIO, options: CacheOptions) -> None
         return
     if entries:
         sink.write(f"{'bytes':>10} {'rows':>9} {'rules':>6}  {'used':<10}  binary\n")
-    for one in entries:
-        day = time.strftime("%Y-%m-%d", time.localtime(max(0.0, min(one.used, 4e10))))
-        name = printable(one.path) if one.rows else f"{one.name} (damaged, or of another version)"
-        sink.write(f"{one.size:>10,} {one.rows:>9,} {one.rules:>6,}  {day}  {name}\n")
-    total = sum(one.size for one in entries)
+    for entry in entries:
+        day = time.strftime("%Y-%m-%d", time.localtime(max(0.0, min(entry.used, 4e10))))
+        name = printable(entry.path) if entry.rows else f"{entry.name} (damaged, or of another version)"
+        sink.write(f"{entry.size:>10,} {entry.rows:>9,} {entry.rules:>6,}  {day}  {name}\n")
+    total = sum(entry.size for entry in entries)
     plural = "" if len(entries) == 1 else "s"
     sink.write(f"{len(entries)} table{plural}, {total:,} of {options.limit:,} bytes, in {options.directory}\n")
     if answers is not None:

@@ -3,25 +3,27 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.tables.dump import Binary, Rows, RowWords
+
+if TYPE_CHECKING:
+    from undwarf.views.tables.dump import Binary, Rows, RowWords
 
 SILENT = ("same", "undefined")
-"""What text leaves out of registers, but for the return address."""
+"""Rules of registers that are left out of the text, except for the return address."""
 
 BATCH = 4096
 """Rows that are joined before they are written."""
 
 
 class RowOptions(NamedTuple):
-    """``json``: a list of objects, one a row."""
+    """``json``: a list with an object for each row."""
 
     json: bool = False
 
 
-def write(binary: Binary, rows: Rows, sink: TextIO, options: RowOptions) -> None:
+def write(binary: "Binary", rows: "Rows", sink: TextIO, options: RowOptions) -> None:
     """All rows in ascending order."""
     if options.json:
         _write_json(rows, sink)
@@ -29,7 +31,7 @@ def write(binary: Binary, rows: Rows, sink: TextIO, options: RowOptions) -> None
         _write_text(binary, rows, sink)
 
 
-def _write_json(rows: Rows, sink: TextIO) -> None:
+def _write_json(rows: "Rows", sink: TextIO) -> None:
     endings: dict[int, str] = {}
     words = rows.words
 
@@ -40,27 +42,26 @@ def _write_json(rows: Rows, sink: TextIO) -> None:
                 ending = endings[rule] = json.dumps(words[rule].fields())[1:]
             yield f'{{"pc": {start}, "end": {end}, {ending}'
 
-    found = lines()
+    remaining = lines()
     sink.write("[")
-    mark = "\n"
-    while batch := list(islice(found, BATCH)):
-        sink.write(mark + ",\n".join(batch))
-        mark = ",\n"
+    separator = "\n"
+    while batch := list(islice(remaining, BATCH)):
+        sink.write(separator + ",\n".join(batch))
+        separator = ",\n"
     sink.write("\n]\n")
 
 
-def _shown(words: RowWords) -> str:
-    """The registers that have something to say."""
-    found = [f"{name}={text}" for name, text in words.registers.items() if name == "ra" or text not in SILENT]
-    return " ".join(found) + ("  signal frame" if words.signal else "")
+def _registers(words: "RowWords") -> str:
+    texts = [f"{name}={text}" for name, text in words.registers.items() if name == "ra" or text not in SILENT]
+    return " ".join(texts) + ("  signal frame" if words.signal else "")
 
 
-def _write_text(binary: Binary, rows: Rows, sink: TextIO) -> None:
+def _write_text(binary: "Binary", rows: "Rows", sink: TextIO) -> None:
     texts: dict[int, str] = {}
     words = rows.words
     starts = rows.table.starts
     number = 0
-    held: list[str] = []
+    lines: list[str] = []
     last = -1
     for start, end, rule in rows.cut():
         while number < len(starts) and starts[number] <= start:
@@ -68,14 +69,15 @@ def _write_text(binary: Binary, rows: Rows, sink: TextIO) -> None:
         if number != last:
             last = number
             name = binary.name_at(start)
-            mark = "\n" if held or number > 1 else ""
-            held.append(f"{mark}{printable(name) or 'function'} at {start:#x}\n" if name else f"{mark}{start:#x}\n")
+            blank = "\n" if lines or number > 1 else ""
+            lines.append(f"{blank}{printable(name)} at {start:#x}\n" if name else f"{blank}{start:#x}\n")
         text = texts.get(rule)
         if text is None:
-            one = words[rule]
-            text = texts[rule] = f"  {one.cfa:<14} {_shown(one)}  [{one.source}]\n"
-        held.append(f"  {start:16x} {end:16x}{text}")
-        if len(held) > BATCH:
-            sink.write("".join(held))
-            held = [""]
-    sink.write("".join(held))
+            row = words[rule]
+            text = texts[rule] = f"  {row.cfa:<14} {_registers(row)}  [{row.source}]\n"
+        lines.append(f"  {start:16x} {end:16x}{text}")
+        if len(lines) > BATCH:
+            sink.write("".join(lines))
+            # Not empty: the next function is not the first.
+            lines = [""]
+    sink.write("".join(lines))

@@ -1,4 +1,4 @@
-"""Unwind tables as ELF files: sections alone, or a copy of the binary that carries them."""
+"""Unwind tables as ELF files: only the new sections, or a copy of the binary with them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,29 +10,29 @@ from undwarf.outputs.atomic_file import whole_file
 
 
 def write_sections(elf: ElfFile, sections: Sequence[NewSection], path: str) -> None:
-    """An ELF file with the sections alone. Raises NothingUsable where there are none, UsageError where the file cannot
+    """Write an ELF file with only these sections. Raises NothingUsable if there are none, UsageError if the file cannot
     be written."""
-    _write(elf, section_file(elf, _some(elf, sections)), path, 0o644)
+    _write(elf, section_file(elf, _not_empty(elf, sections)), path, 0o644)
 
 
 def write_carrying(elf: ElfFile, sections: Sequence[NewSection], path: str) -> None:
-    """A copy of the file that carries the sections, with its mode. Raises as :func:`write_sections`, and ElfError for a
-    file that cannot carry any."""
+    """Write a copy of the file with the sections and the file's mode. Raises as :func:`write_sections`, and ElfError if
+    the file cannot be extended."""
     try:
         mode = Path(elf.path).stat().st_mode & 0o777
     except OSError:
         mode = 0o644
-    _write(elf, carrying(elf, _some(elf, sections)), path, mode)
+    _write(elf, carrying(elf, _not_empty(elf, sections)), path, mode)
 
 
-def _some(elf: ElfFile, sections: Sequence[NewSection]) -> Sequence[NewSection]:
+def _not_empty(elf: ElfFile, sections: Sequence[NewSection]) -> Sequence[NewSection]:
     if not sections:
         raise NothingUsable(f"nothing of {elf.path} can be written in this format", "", "try another --source")
     return sections
 
 
 def _write(elf: ElfFile, data: bytes, path: str, mode: int) -> None:
-    """All of the file or nothing of it; never over the file that was read."""
+    """Write the whole file or nothing, and never over ``elf`` itself."""
     target = Path(path)
     if target.exists() and target.samefile(elf.path):
         raise UsageError(f"{path} is the file that is read", "", "write to another one")

@@ -1,10 +1,12 @@
 """Disagreements between two sources of unwind information as text or JSON."""
 
-from typing import NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
-from undwarf.views.tables.verify import Verdict
+
+if TYPE_CHECKING:
+    from undwarf.views.tables.verify import Verdict
 
 
 class VerifyOptions(NamedTuple):
@@ -13,8 +15,8 @@ class VerifyOptions(NamedTuple):
     json: bool = False
 
 
-def write(verdict: Verdict, sink: TextIO, options: VerifyOptions) -> None:
-    """A summary by kind, then the places with their code."""
+def write(verdict: "Verdict", sink: TextIO, options: VerifyOptions) -> None:
+    """Write a summary by kind, then the disagreements with their code."""
     if options.json:
         dump(verdict.as_json(), sink)
         return
@@ -29,11 +31,11 @@ def write(verdict: Verdict, sink: TextIO, options: VerifyOptions) -> None:
         sink.write(f"\n{'instructions':>12}  what      {verdict.one:<20} {verdict.other}\n")
     for (kind, one, other), count in verdict.pairs.most_common(30):
         sink.write(f"{count:>12,}  {kind:<8}  {one:<20} {other}\n")
-    for found in verdict.disagreements:
-        name = printable(found.function) or "?"
-        sink.write(f"\n{found.start:#x}-{found.end:#x} {name}: {found.kind} is {found.one} or {found.other}")
-        sink.write(f", {found.instructions:,} instructions\n")
-        for pc, text in found.code:
+    for place in verdict.disagreements:
+        name = printable(place.function) or "?"
+        sink.write(f"\n{place.start:#x}-{place.end:#x} {name}: {place.kind} is {place.one} or {place.other}")
+        sink.write(f", {place.instructions:,} instructions\n")
+        for pc, text in place.code:
             sink.write(f"  {pc:12x}  {text}\n")
     rest = verdict.places - len(verdict.disagreements)
     if rest > 0:

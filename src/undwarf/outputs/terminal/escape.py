@@ -1,5 +1,4 @@
-"""Escapes for names from recordings: control characters, line breaks and invisible characters are written as
-escapes."""
+"""Escapes control characters, line breaks and invisible characters in names from recordings."""
 
 from array import array
 from collections.abc import Sequence
@@ -9,8 +8,8 @@ from itertools import accumulate
 def printable(text: str) -> str:
     r"""``text`` with every control, format, unassigned or undecodable character written as ``\xNN`` or ``\uNNNN``.
 
-    Backslashes stay as they are. What is not printable is decided by :meth:`str.isprintable`: escape sequences, line
-    breaks, bidirectional overrides, surrogates.
+    These are the characters that :meth:`str.isprintable` rejects: escape sequences, line breaks, bidirectional
+    overrides, surrogates. Backslashes stay as they are.
     """
     if text.isprintable():
         return text

@@ -1,7 +1,8 @@
-"""Types as a page: every type drawn with its cache lines as rows of bytes, warmer where more weight is. No scripts."""
+"""Types as a page without scripts: each type with its cache lines as rows of bytes, warmer where more weight is."""
 
+from collections.abc import Sequence
 from html import escape
-from typing import TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from undwarf.outputs.terminal.escape import printable
 from undwarf.outputs.types.advice import (
@@ -19,13 +20,13 @@ from undwarf.outputs.types.advice import (
     untyped_text,
 )
 from undwarf.outputs.types.columns import reached_note
-from undwarf.views.data.false_sharing import Clashes
-from undwarf.views.data.layout import LayoutLine, layout, spread
-from undwarf.views.data.types import Counts, DataTypes, TypeRow
 
-__all__ = ["write"]
+if TYPE_CHECKING:
+    from undwarf.views.data.false_sharing import Clashes
+    from undwarf.views.data.layout import DrawnType, LayoutLine, Spread
+    from undwarf.views.data.types import Counts, DataTypes, TypeRow
 
-_MOST_TYPES = 50
+MOST_TYPES = 50
 _MOST_LINES = 64
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1d1f21;--page:#fbfbfa;--line:#d9dadb;--dim:#5c6166;--warn:#8a4b00;--link:#0a5fb4}
@@ -59,77 +60,79 @@ pre{font:12px/1.45 ui-monospace,monospace;margin:.2em 0;overflow-x:auto}
 """
 
 
-def write(
-    found: list[tuple[str, DataTypes]],
-    clashes: Clashes,
-    path: str,
-    wanted: str | None,
-    late: set[str],
-    sink: TextIO,
-) -> None:
-    """The page for all events, of which there is one at least, or for one type of them. Samples of ``late`` events may
-    be about what is before.
-    """
-    line_size = found[0][1].line_size
+class PageEvent(NamedTuple):
+    """One event of a page: ``types`` are drawn, ``hidden`` more are counted only. ``late``: the event may stop after
+    the access."""
+
+    name: str
+    data: "DataTypes"
+    types: "Sequence[DrawnType]"
+    hidden: int
+    spreads: "Sequence[Spread]"
+    late: bool
+
+
+def write(events: Sequence[PageEvent], clashes: "Clashes", path: str, wanted: str | None, sink: TextIO) -> None:
+    """The page for all events, at least one, or for the one type ``wanted``."""
+    line_size = events[0].data.line_size
     title = escape(printable(path))
     sink.write(f"<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>Data types: {title}</title>")
     sink.write('<meta name=viewport content="width=device-width,initial-scale=1">')
     sink.write(f"<style>:root{{--bytes:{line_size}}}{_STYLE}</style>\n<h1>Data types in {title}</h1>\n")
     _sharing(clashes, wanted, sink)
-    for number, (event, data) in enumerate(found):
-        sink.write(f"<h3>{escape(printable(event))}</h3>\n")
-        _shares(data, event in late, sink)
-        rows = [row for row in data.types if wanted is None or row.name == wanted]
-        names = [f"t{number}-{place}" for place in range(min(len(rows), _MOST_TYPES))]
-        if len(names) > 1:
-            _overview(rows, names, data, sink)
-        _findings(data, wanted, sink)
-        if names:
+    for number, event in enumerate(events):
+        sink.write(f"<h3>{escape(printable(event.name))}</h3>\n")
+        _shares(event.data, event.late, sink)
+        anchors = [f"t{number}-{place}" for place in range(len(event.types))]
+        if len(anchors) > 1:
+            _overview([drawn.row for drawn in event.types], anchors, event.data, sink)
+        _spreads(event, wanted, sink)
+        if anchors:
             sink.write(
                 f"<p class=dim>Each row below is a cache line of {line_size} bytes, warmer where more of the type's "
             )
             sink.write("weight is; hatched bytes are holes. Shares of members are of their type's weight.</p>\n")
-        for name, row in zip(names, rows, strict=False):
-            _type(row, name, data, sink)
-        if len(rows) > _MOST_TYPES:
-            sink.write(f"<p class=dim>and {len(rows) - _MOST_TYPES} more types</p>\n")
+        for anchor, drawn in zip(anchors, event.types, strict=True):
+            _type(drawn, anchor, event.data, sink)
+        if event.hidden:
+            sink.write(f"<p class=dim>and {event.hidden} more types</p>\n")
     sink.write("</html>\n")
 
 
-def _shares(data: DataTypes, late: bool, sink: TextIO) -> None:
-    """What of the weight is typed; what is not, by reason; what touches no data of the program."""
+def _shares(data: "DataTypes", late: bool, sink: TextIO) -> None:
+    """The typed share; the untyped shares by reason; instructions that access no data of the program."""
     total = data.total or 1
-    others = sum(data.outside.values()) + sum(data.unread.values())
+    other_weight = sum(data.outside.values()) + sum(data.unread.values())
 
-    def row(weight: int, what: str, kind: str = "") -> None:
-        mark = f' class="name {kind}"' if kind else " class=name"
-        sink.write(f"<tr><td>{100 * weight / total:.2f}%<td{mark}>{escape(printable(what))}\n")
+    def row(weight: int, label: str, style: str = "") -> None:
+        attribute = f' class="name {style}"' if style else " class=name"
+        sink.write(f"<tr><td>{100 * weight / total:.2f}%<td{attribute}>{escape(printable(label))}\n")
 
     sink.write(f"<p class=dim>{data.samples:,} samples</p>\n<div class=wide><table>\n")
-    row(data.total - others, "at instructions that touch the program's data, of which")
+    row(data.total - other_weight, "at instructions that touch the program's data, of which")
     row(data.typed, typed_text(data), "part")
-    for reason, weight in sorted(data.unknown.items(), key=lambda one: -one[1]):
+    for reason, weight in sorted(data.unknown.items(), key=lambda item: -item[1]):
         row(weight, untyped_text(data, reason), "part warn")
-    for reason, weight in sorted(data.outside.items(), key=lambda one: -one[1]):
+    for reason, weight in sorted(data.outside.items(), key=lambda item: -item[1]):
         row(weight, reason, "dim")
-    for reason, weight in sorted(data.unread.items(), key=lambda one: -one[1]):
+    for reason, weight in sorted(data.unread.items(), key=lambda item: -item[1]):
         row(weight, unread_text(data, reason), "warn")
     sink.write("</table></div>\n")
     for advice in untyped_advice(data, late=late):
         sink.write(f"<p class=dim>→ {escape(advice)}\n")
 
 
-def _overview(rows: list[TypeRow], names: list[str], data: DataTypes, sink: TextIO) -> None:
+def _overview(rows: "list[TypeRow]", anchors: list[str], data: "DataTypes", sink: TextIO) -> None:
     """A line for each type, with a link to it."""
     total = data.total or 1
     inferred = "<th>Inferred" if data.inferred else ""
     sink.write(f"<div class=wide><table><tr><th>Weight{inferred}<th>Samples<th>Bytes<th class=name>Type\n")
-    for name, row in zip(names, rows, strict=False):
+    for anchor, row in zip(anchors, rows, strict=True):
         share = row.counts.weight / total
         sink.write(f'<tr><td style="{_heat(share)}">{100 * share:.2f}%')
         sink.write(f"<td>{100 * row.counts.inferred / total:.2f}%" if data.inferred else "")
         sink.write(f"<td>{row.counts.samples:,}<td>{row.size:,}")
-        sink.write(f'<td class=name><a href="#{name}">{escape(printable(row.name))}</a>\n')
+        sink.write(f'<td class=name><a href="#{anchor}">{escape(printable(row.name))}</a>\n')
     sink.write("</table></div>\n")
 
 
@@ -139,46 +142,42 @@ def _heat(share: float) -> str:
     return f"background:rgba(214,60,30,{0.08 + 0.8 * strength:.2f})" if share > 0 else ""
 
 
-def _type(row: TypeRow, name: str, data: DataTypes, sink: TextIO) -> None:
-    total, whole = data.total or 1, row.counts.weight or 1
+def _type(drawn: "DrawnType", anchor: str, data: "DataTypes", sink: TextIO) -> None:
+    row = drawn.row
+    total, weight = data.total or 1, row.counts.weight or 1
     samples = f"{row.counts.samples:,} sample{'' if row.counts.samples == 1 else 's'}"
-    sink.write(f"<h2 id={name}>{escape(printable(row.name))}</h2>\n<p class=dim>{row.size:,} bytes, ")
+    sink.write(f"<h2 id={anchor}>{escape(printable(row.name))}</h2>\n<p class=dim>{row.size:,} bytes, ")
     inferred = inferred_text(row.counts, spelled=True)
     sink.write(f"{100 * row.counts.weight / total:.2f}% of the weight, {samples}")
     sink.write(f"; {inferred}</p>\n" if inferred else "</p>\n")
-    drawn = layout(row)
-    leaves = _leaves(drawn)
-    if row.size and drawn:
-        _bytes(row, leaves, whole, data.line_size, sink)
-    shown = [one for one in drawn if one.counts is not None]
-    if not shown:
-        # A type without members: what there is to say is said.
+    if row.size and drawn.lines:
+        _bytes(row, _leaves(drawn.lines), weight, data.line_size, sink)
+    members = [(line, line.counts) for line in drawn.lines if line.counts is not None]
+    if not members:
+        # The numbers of a type without members are those in its heading.
         return
     sink.write("<div class=wide><table><tr><th>Weight<th>Loads<th>Stores")
     sink.write(("<th>Latency" if data.has_latency else "") + ("<th>Missed" if data.has_sources else ""))
     sink.write("<th>Offset<th>Size<th class=name>Member<th class=name>Type<th class=name>\n")
-    for one in sorted(shown, key=lambda each: -(each.counts.weight if each.counts else 0)):
-        counts = one.counts
-        if counts is None:
-            continue
-        share = counts.weight / whole
-        name = one.path + one.bits + (f" or {', '.join(one.others[:3])}" if one.others else "")
+    for line, counts in sorted(members, key=lambda member: -member[1].weight):
+        share = counts.weight / weight
+        name = line.path + line.bits + (f" or {', '.join(line.others[:3])}" if line.others else "")
         sink.write(
-            f'<tr><td style="{_heat(share)}">{100 * share:.2f}%<td>{100 * counts.loads / whole:.2f}%'
-            f"<td>{100 * counts.stores / whole:.2f}%{_recorded(counts, data)}<td>{one.offset}<td>{one.size}"
-            f"<td class=name>{escape(printable(name))}<td class=name>{escape(printable(one.type))}"
-            f'<td class="name dim">{inferred_text(counts)}{reached_note(one)}\n'
+            f'<tr><td style="{_heat(share)}">{100 * share:.2f}%<td>{100 * counts.loads / weight:.2f}%'
+            f"<td>{100 * counts.stores / weight:.2f}%{_recorded(counts, data)}<td>{line.offset}<td>{line.size}"
+            f"<td class=name>{escape(printable(name))}<td class=name>{escape(printable(line.type))}"
+            f'<td class="name dim">{inferred_text(counts)}{reached_note(line)}\n'
         )
-    rest = sum(one.counts.weight for one in row.fields.values() if not one.field)
+    rest = sum(field.counts.weight for field in row.fields.values() if not field.field)
     if rest:
         empty = "<td>" * (4 + data.has_latency + data.has_sources)
-        sink.write(f"<tr><td>{100 * rest / whole:.2f}%{empty}<td class=name>(no member)<td><td>\n")
+        sink.write(f"<tr><td>{100 * rest / weight:.2f}%{empty}<td class=name>(no member)<td><td>\n")
     sink.write("</table></div>\n")
 
 
-def _recorded(counts: Counts, data: DataTypes) -> str:
-    """Cells of what hardware recorded: the mean latency; the share of what the nearest cache did not have, with the
-    levels where one points at it."""
+def _recorded(counts: "Counts", data: "DataTypes") -> str:
+    """Cells of what hardware recorded: the mean latency; the miss rate of the nearest cache, with the levels as its
+    tooltip."""
     text = ""
     if data.has_latency:
         text += f"<td>{counts.mean_latency:.1f}" if counts.timed else "<td>"
@@ -186,7 +185,7 @@ def _recorded(counts: Counts, data: DataTypes) -> str:
         memory = counts.memory
         levels = ", ".join(
             f"{name} {100 * weight / memory.known:.0f}%"
-            for name, weight in sorted(memory.levels.items(), key=lambda one: (-one[1], one[0]))
+            for name, weight in sorted(memory.levels.items(), key=lambda item: (-item[1], item[0]))
         )
         missed = f"{100 * memory.missed / memory.known:.2f}%" if memory.known else ""
         text += f'<td title="{escape(levels, quote=True)}">{missed}'
@@ -202,72 +201,69 @@ def _finding(share: float, name: str, note: str, lines: list[str], advice: list[
     sink.write("</div>\n")
 
 
-def _sharing(clashes: Clashes, wanted: str | None, sink: TextIO) -> None:
-    """What cpus take from each other, of all events together."""
+def _sharing(clashes: "Clashes", wanted: str | None, sink: TextIO) -> None:
+    """False and true sharing between CPUs, of all events together."""
     for false, title in SHARING_TITLES.items():
-        some = [one for one in clashes.found if one.false == false and (wanted is None or one.type == wanted)]
-        if some:
+        shown = [clash for clash in clashes.found if clash.false == false and (wanted is None or clash.type == wanted)]
+        if shown:
             sink.write(f"<h3>{title}</h3>\n")
-        for one in some[:_MOST_TYPES]:
-            share = one.weight / (clashes.total or 1)
-            _finding(share, one.type, clash_place(one), clash_parties(one), clash_advice(one), sink)
+        for clash in shown[:MOST_TYPES]:
+            share = clash.weight / (clashes.total or 1)
+            _finding(share, clash.type, clash_place(clash), clash_parties(clash), clash_advice(clash), sink)
 
 
-def _findings(data: DataTypes, wanted: str | None, sink: TextIO) -> None:
-    """Which members lie too far apart."""
-    far = [two for two in spread(data) if wanted is None or two.type == wanted]
-    if far:
+def _spreads(event: PageEvent, wanted: str | None, sink: TextIO) -> None:
+    """Members that are too far apart."""
+    shown = [spread for spread in event.spreads if wanted is None or spread.type == wanted]
+    if shown:
         sink.write(f"<h3>{SPREAD_TITLE}</h3>\n")
-    for two in far[:_MOST_TYPES]:
-        members = [f"{100 * share:3.0f}% +{offset:<5} {printable(name)}" for name, offset, share in two.members]
-        note = f"lines {', '.join(str(line) for line in two.lines)}"
-        lines = [*members, spread_functions(two)]
-        _finding(two.weight / (data.total or 1), two.type, note, lines, [spread_advice(two)], sink)
+    for spread in shown[:MOST_TYPES]:
+        members = [f"{100 * share:3.0f}% +{offset:<5} {printable(name)}" for name, offset, share in spread.members]
+        note = f"lines {', '.join(str(line) for line in spread.lines)}"
+        lines = [*members, spread_functions(spread)]
+        _finding(spread.weight / (event.data.total or 1), spread.type, note, lines, [spread_advice(spread)], sink)
 
 
-def _leaves(drawn: list[LayoutLine]) -> list[LayoutLine]:
-    """The lines that nothing is opened below, in order of offset; arrays as a whole."""
-    following = [*drawn[1:], None]
+def _leaves(lines: "Sequence[LayoutLine]") -> "list[LayoutLine]":
+    """The lines without members of their own, by offset; arrays as one."""
+    following = [*lines[1:], None]
     return [
-        one
-        for one, below in zip(drawn, following, strict=False)
-        if not one.within_array and (below is None or below.depth <= one.depth or below.within_array)
+        line
+        for line, below in zip(lines, following, strict=True)
+        if not line.within_array and (below is None or below.depth <= line.depth or below.within_array)
     ]
 
 
-def _bytes(row: TypeRow, leaves: list[LayoutLine], whole: int, line_size: int, sink: TextIO) -> None:
-    """A row for each cache line; members of a union after each other take only what is left."""
-    lines = -(-row.size // line_size)
+def _bytes(row: "TypeRow", leaves: "list[LayoutLine]", weight: int, line_size: int, sink: TextIO) -> None:
+    """A row for each cache line; of union members, a later one has only the bytes after the earlier ones."""
+    cache_lines = -(-row.size // line_size)
     at = 0
     cells: list[tuple[int, int, LayoutLine]] = []
-    for one in leaves:
-        begin, end = max(one.offset, at), min(one.offset + max(one.size, 1), row.size)
-        if begin >= end:
+    for line in leaves:
+        start, end = max(line.offset, at), min(line.offset + max(line.size, 1), row.size)
+        if start >= end:
             continue
         at = end
-        while begin < end:
-            stop = min(end, (begin // line_size + 1) * line_size)
-            if begin // line_size < _MOST_LINES:
-                cells.append((begin, stop, one))
-            else:
-                break
-            begin = stop
-    for begin, stop, one in cells:
-        if begin % line_size == 0:
+        while start < end and start // line_size < _MOST_LINES:
+            stop = min(end, (start // line_size + 1) * line_size)
+            cells.append((start, stop, line))
+            start = stop
+    for start, stop, line in cells:
+        if start % line_size == 0:
             sink.write(
-                f'{"</div>" if begin else ""}<div class=bytes title="cache line {begin // line_size}"><b>+{begin}</b>'
+                f'{"</div>" if start else ""}<div class=bytes title="cache line {start // line_size}"><b>+{start}</b>'
             )
-        elif begin == cells[0][0]:
-            sink.write(f"<div class=bytes><b>+{begin - begin % line_size}</b>")
-        share = one.weight / whole
-        name = escape(printable(one.path or "hole"), quote=True)
-        kind = " class=hole" if one.kind == "hole" else ""
-        text = escape(printable(one.name)) if one.kind != "hole" else ""
+        elif start == cells[0][0]:
+            sink.write(f"<div class=bytes><b>+{start - start % line_size}</b>")
+        share = line.weight / weight
+        name = escape(printable(line.path or "hole"), quote=True)
+        attribute = " class=hole" if line.kind == "hole" else ""
+        text = escape(printable(line.name)) if line.kind != "hole" else ""
         sink.write(
-            f'<span{kind} style="grid-column:{begin % line_size + 2}/{(stop - 1) % line_size + 3};{_heat(share)}"'
-            f' title="{name} +{one.offset}, {one.size} bytes, {100 * share:.1f}%">{text}</span>'
+            f'<span{attribute} style="grid-column:{start % line_size + 2}/{(stop - 1) % line_size + 3};{_heat(share)}"'
+            f' title="{name} +{line.offset}, {line.size} bytes, {100 * share:.1f}%">{text}</span>'
         )
     if cells:
         sink.write("</div>\n")
-    if lines > _MOST_LINES:
-        sink.write(f"<p class=dim>and {lines - _MOST_LINES:,} more cache lines</p>\n")
+    if cache_lines > _MOST_LINES:
+        sink.write(f"<p class=dim>and {cache_lines - _MOST_LINES:,} more cache lines</p>\n")

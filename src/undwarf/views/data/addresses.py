@@ -1,7 +1,7 @@
-"""The data address of each sample: recorded, that of the breakpoint, or made of registers as the instruction does.
+"""The data address of each sample: recorded, that of a breakpoint, or computed from registers.
 
-A sample of a timer stops before the instruction is carried out: the program's registers are those it will use. Where
-the recording has them (as recordings for unwinding do), they say which object was touched, without memory hardware.
+A timer's sample is taken before its instruction is executed: the registers are those that the instruction will use. If
+they are recorded (as for unwinding), they give the address without memory hardware.
 """
 
 from array import array
@@ -18,8 +18,6 @@ from undwarf.unwind.arch import X86_64
 from undwarf.unwind.unwinder import windows
 from undwarf.unwind.x86_64.registers import DWARF_OF_PERF
 
-__all__ = ["DataAddresses", "data_addresses"]
-
 _FIXED, _BASE, _INDEX = 1, 2, 4
 _BREAKPOINT, _EXECUTION = 5, 4
 _PLAN_WORDS, _SLOTS = 6, 64
@@ -28,7 +26,7 @@ _AARCH64_REGISTERS = 32
 
 @dataclass(slots=True)
 class DataAddresses:
-    """`column` (Q) by sample, 0 where it is not known; `recorded` and `computed` count the samples that have one."""
+    """``column`` (Q) by sample, 0 if unknown; ``recorded`` and ``computed`` count the known ones."""
 
     column: Column
     recorded: int
@@ -38,8 +36,8 @@ class DataAddresses:
 def data_addresses(
     profile: Profile, touched: ResolvedAccesses, data: PerfData, machine: str, done: frozenset[int] = frozenset()
 ) -> DataAddresses:
-    """The data addresses of a profile's samples. ``machine`` is the recording's, as `uname -m` says it; samples of the
-    events ``done`` have the registers of after the instruction."""
+    """The data addresses of a profile's samples. ``machine`` is the recording's (``uname -m``); samples of the events
+    ``done`` have the registers after the instruction."""
     columns = profile.samples.columns
     count = len(columns)
     found = zeros("Q", count)
@@ -64,7 +62,7 @@ def data_addresses(
 
 
 def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]) -> bool:
-    """What a breakpoint watches is what was touched, whether its samples say so or not; whether there is any."""
+    """Fill in the addresses that breakpoints watch; whether there is any."""
     watched = {
         number: event.config1
         for number, event in enumerate(events)
@@ -79,7 +77,7 @@ def _of_breakpoints(found: Column, event_of: Column, events: Sequence[EventAttr]
 def _plans(
     profile: Profile, touched: ResolvedAccesses, leaves: Column, event_of: Column, precise: frozenset[int]
 ) -> tuple[Column, Column]:
-    """(number of each sample's plan, the plans), as :func:`operand_addresses` takes them."""
+    """(index of each sample's plan (I), the plans (q)), as :func:`operand_addresses` takes them."""
     kinds: list[int] = []
     words: list[int] = []
     of_frame = zeros("I", max(len(profile.frames), 1))
@@ -95,7 +93,7 @@ def _plans(
         if max(operand.base, operand.index) >= _SLOTS or (kind and not touched.intact[frame]):
             continue
         if not kind and profile.images[profile.frames.image[frame]].kind != "file":
-            # Only of files it is known how far from its place in them the code ran.
+            # Only files have a known difference between file addresses and run-time addresses.
             continue
         of_frame[frame] = len(kinds)
         kinds.append(kind or _FIXED)
@@ -126,7 +124,7 @@ def _signed(value: int) -> int:
 
 
 def _slots(mask: int, machine: str) -> bytes:
-    """Where in an event's register words each DWARF register is; 255 for nowhere."""
+    """The index of each DWARF register in an event's register words; 255 for none."""
     numbers: Sequence[int | None] = DWARF_OF_PERF if machine in X86_64.names else range(_AARCH64_REGISTERS)
     found = bytearray(b"\xff" * _SLOTS)
     word = 0

@@ -1,10 +1,10 @@
-"""Memory that cpus take from each other: what some threads write while others use the same cache line.
+"""Sharing of cache lines between CPUs: memory that some threads write while others use the same cache line.
 
-Where samples have data addresses, the lines are real ones, and what is on them is known byte by byte: different members
-(or objects) on one line are *false sharing*, the same bytes are data that is shared indeed. Without addresses only
-types are left: members of one line of a type that different threads of a process (in the kernel, of any) write and
-use, which is a clash if they were of one object. Two threads clash where both were met on different cpus within the
-same time; where cpus were not recorded, different threads have to do.
+With data addresses, the lines are real ones, and their bytes are known: different members (or objects) on one line are
+*false sharing*, the same bytes are true sharing. Without addresses only types are left: members on one line of a type
+that different threads of a process (in the kernel, of any) write and use, which is sharing if they access one object.
+Two threads clash if both were sampled on different CPUs in overlapping times; if CPUs were not recorded, if they are
+different threads.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,25 +25,23 @@ from undwarf.views.sample_selection import Events, Selection, Weight
 if TYPE_CHECKING:
     from undwarf.views.data.addresses import DataAddresses
 
-__all__ = ["Clashes", "Party", "Sharing", "sharing"]
-
 _NO_CPU = 0xFFFFFFFF
-_MOST_TOUCHES = 256
-"""Touches of one line that are compared with each other, by weight."""
+_MOST_ACCESSES = 256
+"""Accesses to one line that are compared with each other, the heaviest first."""
 _MOST_GROUPS = 200_000
-"""Members at places of lines, by thread and cpu, that are looked at; each costs 300 bytes."""
-_MOST_WHO = 64
-"""Threads and CPUs listed for a member, at most."""
+"""Members on lines, by thread and CPU, that are compared; each takes 300 bytes."""
+_MOST_LISTED = 64
+"""The most threads and CPUs that are listed for a member."""
 _LEAST_SAMPLES = 2
 """Of each side of a clash."""
 _LEAST_THREADS = 2
 _KERNEL = frozenset({"kernel", "module", "bpf"})
-"""Kinds of images whose code works on the memory that all processes share."""
+"""Kinds of images whose code uses the memory that all processes share."""
 
 
 @dataclass(slots=True)
 class Party:
-    """A member on a line, with the threads and cpus that were met there."""
+    """A member on a line, with the threads and CPUs that accessed it."""
 
     type: str
     field: str
@@ -54,10 +52,10 @@ class Party:
 
 @dataclass(slots=True)
 class Sharing:
-    """Members that clash on `lines` cache lines of `line_size` bytes. `by_address`: these are real ones, one of them at
-    `address`; else it is line `line` of the type, if the objects are the same. `false`: different bytes of the line;
-    else the same ones. `objects`: different objects of one type lie on a line. `inferred`: some of the samples were
-    charged to an instruction before theirs. `cpus_known`: threads were on different cpus, not only different.
+    """Members that clash on ``lines`` cache lines of ``line_size`` bytes. ``by_address``: real lines, one of them at
+    ``address``; else line ``line`` of the type, provided that the objects are the same. ``false``: different bytes of
+    the line. ``objects``: of different objects of one type. ``inferred``: some samples were attributed to an earlier
+    instruction. ``cpus_known``: the threads were on different CPUs.
     """
 
     by_address: bool
@@ -76,18 +74,18 @@ class Sharing:
 
     @property
     def type(self) -> str:
-        """The type of what is written."""
+        """The type of the first written member."""
         return self.written[0].type
 
 
 @dataclass(slots=True)
-class _Touch:
-    """What one thread on one cpu did with one member at one place of a line."""
+class _LineAccess:
+    """The accesses of one thread on one CPU to one member at one offset of a line."""
 
     type: str
     field: str
     offset: int
-    begin: int
+    start: int
     end: int
     writes: bool
     thread: int
@@ -98,8 +96,8 @@ class _Touch:
     samples: int
     inferred: bool
 
-    def clashes(self, other: "_Touch") -> bool:
-        """Whether this writes what makes another cpu's cache lose the line."""
+    def clashes(self, other: "_LineAccess") -> bool:
+        """Whether this writes to the line while another CPU uses it."""
         return (
             self.writes
             and self.thread != other.thread
@@ -108,12 +106,12 @@ class _Touch:
             and other.first <= self.last
         )
 
-    def overlaps(self, other: "_Touch") -> bool:
-        return self.begin < other.end and other.begin < self.end
+    def overlaps(self, other: "_LineAccess") -> bool:
+        return self.start < other.end and other.start < self.end
 
 
 @dataclass(slots=True)
-class _Found:
+class _Clash:
     written: dict[tuple[str, str, int], Party] = initially(default_factory=dict)
     used: dict[tuple[str, str, int], Party] = initially(default_factory=dict)
     lines: set[int] = initially(default_factory=set)
@@ -128,7 +126,7 @@ class _Found:
 
 @dataclass(slots=True)
 class Clashes:
-    """What was found, and what its weights are part of: `total` of `weight`."""
+    """The sharing that was found; shares are of ``total``, of this kind of weight."""
 
     weight: Weight
     total: int
@@ -144,39 +142,37 @@ def sharing(
     event: Events = None,
     least: float = 0.005,
 ) -> Clashes:
-    """Clashes with at least a share `least` of all weight, heaviest first: those by address, then those by type.
+    """Clashes with at least the share ``least`` of all weight: by address, then by type, the heaviest first.
 
-    ``addresses`` are asked for where several threads ran at the same time.
-    Of all events together where `event` is None: loads and stores are often sampled by events of their own.
+    ``addresses`` is called if several threads ran at the same time. ``event`` None: of all events together, since loads
+    and stores are often sampled by different events.
     """
     selection = Selection(profile, event, weight)
     if not _threads_meet(selection, selection.chosen(profile.samples.columns.time)):
         return Clashes(weight, selection.total, [])
     leaves = look_up(selection.stacks, profile.stacks.frame)
-    of_access = _useful(profile, touched)
-    accesses = look_up(leaves, of_access)
+    accesses = look_up(leaves, _typed_accesses(profile, touched))
     known = addresses()
-    found = selection.chosen(known.column)
-    floor = least * selection.total
-    some = known.recorded + known.computed > 0
-    by_address = _by_address(profile, touched, selection, leaves, accesses, found) if some else []
-    by_type = _by_type(profile, touched, selection, leaves, accesses, found, floor)
-    shown = [one for one in (*by_address, *by_type) if one.weight >= floor and one.samples > _LEAST_SAMPLES]
-    shown.sort(key=lambda one: (not one.by_address, not one.false, -one.weight, one.type, one.line))
-    return Clashes(weight, selection.total, shown)
+    of_sample = selection.chosen(known.column)
+    least_weight = least * selection.total
+    found = _by_type(profile, touched, selection, leaves, accesses, of_sample, least_weight)
+    if known.recorded + known.computed:
+        found += _by_address(profile, touched, selection, leaves, accesses, of_sample)
+    found = [clash for clash in found if clash.weight >= least_weight and clash.samples > _LEAST_SAMPLES]
+    found.sort(key=lambda clash: (not clash.by_address, not clash.false, -clash.weight, clash.type, clash.line))
+    return Clashes(weight, selection.total, found)
 
 
 def _threads_meet(selection: Selection, times: Column) -> bool:
-    """Whether a thread began before another one's last sample: those that came one after the other take nothing from
-    each other, as the commands of a script."""
+    """Whether the times of two threads overlap: those of the commands of a script, say, do not."""
     threads = Pairs()
     of_thread = threads.column(selection.column("tid"), zeros("I", len(selection)))
     spans = sorted(zip(*time_spans(of_thread, times, len(threads)), strict=True))
-    return any(begin <= end for (_begin, end), (begin, _end) in pairwise(spans))
+    return any(start <= end for (_start, end), (start, _end) in pairwise(spans))
 
 
-def _useful(profile: Profile, touched: ResolvedAccesses) -> Column:
-    """The access of each frame; NONE where its type is not known, or where it is a guess."""
+def _typed_accesses(profile: Profile, touched: ResolvedAccesses) -> Column:
+    """The access of each frame (I); NONE if its type is unknown or inferred with low confidence."""
     found = zeros("I", max(len(profile.frames), 1))
     for frame, which in enumerate(touched.access):
         known = which != NONE and touched.accesses[which].typed and touched.accesses[which].countable
@@ -185,10 +181,10 @@ def _useful(profile: Profile, touched: ResolvedAccesses) -> Column:
     return found
 
 
-def _touches(
+def _line_accesses(
     profile: Profile, touched: ResolvedAccesses, selection: Selection, rows: Column, place: Column, leaves: Column
-) -> Iterator[tuple[int, _Touch]]:
-    """(place, what was done there), where `begin` is not known yet; the heaviest ones if there are too many."""
+) -> Iterator[tuple[int, _LineAccess]]:
+    """(place, accesses to it), with member offsets as ``start``; the heaviest ones if there are too many."""
     who = Pairs()
     of_who = who.column(take(selection.column("tid"), rows), take(selection.column("cpu"), rows))
     what = Pairs()
@@ -205,7 +201,7 @@ def _touches(
         frame = frames[first[number]]
         access = touched.accesses[touched.access[frame]]
         offset = access.offset or 0
-        yield places[first[number]], _Touch(
+        yield places[first[number]], _LineAccess(
             access.type or "", access.field, offset, offset, offset + max(access.size, 1), "w" in access.access,
             threads[second[number]], cpus[second[number]], firsts[number], lasts[number], weights[number],
             samples[number], bool(touched.inferred[frame]),
@@ -231,8 +227,8 @@ def _by_address(
     line_of = owned.column(owners, line_number)
     count = len(owned)
     writes = zeros("B", len(touched.accesses) + 1)
-    for number, access in enumerate(touched.accesses):
-        writes[number] = "w" in access.access
+    for number, resolved in enumerate(touched.accesses):
+        writes[number] = "w" in resolved.access
     line_of = _where(line_of, accesses, lines)
     state = shared_lines(line_of, selection.column("tid"), accesses, writes, max(count, 1))
     rows = rows_in(line_of, state, 3)
@@ -240,86 +236,88 @@ def _by_address(
         return []
     places = Pairs()
     place = places.column(line_of, low_bits(addresses, shift))
-    # The byte of the line is part of what is grouped by.
-    in_line = list(zip(places.high(), places.low(), strict=True))
-    by_line: dict[int, list[_Touch]] = {}
-    for at, one in _touches(profile, touched, selection, rows, place, leaves):
-        line, byte = in_line[at]
-        one.end = byte + one.end - one.begin
-        one.begin = byte
-        by_line.setdefault(line, []).append(one)
+    line_and_offset = list(zip(places.high(), places.low(), strict=True))
+    by_line: dict[int, list[_LineAccess]] = {}
+    for number, access in _line_accesses(profile, touched, selection, rows, place, leaves):
+        line, offset = line_and_offset[number]
+        access.end = offset + access.end - access.start
+        access.start = offset
+        by_line.setdefault(line, []).append(access)
     sources, own = owned.high(), owned.low()
     highs, lows = numbers.high(), numbers.low()
-    found: dict[tuple[bool, tuple[tuple[str, str], ...]], _Found] = {}
-    for line, touches in by_line.items():
+    clashes: dict[tuple[bool, tuple[tuple[str, str], ...]], _Clash] = {}
+    for line, line_accesses in by_line.items():
         number = own[line]
         address = (highs[number] << 32 | lows[number]) << shift if sources[line] != NONE else 0
         for false in (True, False):
-            _clash(touches, false, line, address, found)
-    return [_made(one, key[0], profile.line_size, by_address=True, line=-1) for key, one in found.items()]
+            _add_clash(line_accesses, false, line, address, clashes)
+    return [_as_sharing(clash, key[0], profile.line_size, by_address=True, line=-1) for key, clash in clashes.items()]
 
 
 def _where(column: Column, accesses: Column, lines: Column) -> Column:
-    """The column with NONE where the access has no type, or the address is not known."""
+    """The column with NONE for accesses without a type, and for unknown addresses."""
     pairs = Pairs()
     both = pairs.column(column, accesses)
     table = zeros("I", max(len(pairs), 1))
     for number, (value, access) in enumerate(zip(pairs.high(), pairs.low(), strict=True)):
         table[number] = value if access != NONE else NONE
-    made: Column = look_up(both, table)
-    drop_zero(lines, made)
-    return made
+    known: Column = look_up(both, table)
+    drop_zero(lines, known)
+    return known
 
 
-def _clash(
-    touches: list[_Touch],
+def _add_clash(
+    line_accesses: list[_LineAccess],
     false: bool,
     line: int,
     address: int,
-    found: dict[tuple[bool, tuple[tuple[str, str], ...]], _Found],
+    clashes: dict[tuple[bool, tuple[tuple[str, str], ...]], _Clash],
 ) -> None:
-    """Add what of a line's touches clashes, on different bytes or on the same ones."""
-    touches = sorted(touches, key=lambda one: -one.weight)[:_MOST_TOUCHES]
-    clashing: dict[int, _Touch] = {}
-    writing: dict[int, _Touch] = {}
+    """Add the accesses to a line that clash, on different bytes (``false``) or on the same ones."""
+    heaviest = sorted(line_accesses, key=lambda access: -access.weight)[:_MOST_ACCESSES]
+    clashing: dict[int, _LineAccess] = {}
+    writing: dict[int, _LineAccess] = {}
     objects = False
-    for first, one in enumerate(touches):
-        for second, other in enumerate(touches):
-            if first != second and one.clashes(other) and one.overlaps(other) != false:
-                writing[first] = clashing[first] = one
+    for first, access in enumerate(heaviest):
+        for second, other in enumerate(heaviest):
+            if first != second and access.clashes(other) and access.overlaps(other) != false:
+                writing[first] = clashing[first] = access
                 clashing[second] = other
-                objects = objects or (one.type == other.type and one.begin - one.offset != other.begin - other.offset)
+                objects = objects or (
+                    access.type == other.type and access.start - access.offset != other.start - other.offset
+                )
     if len(clashing) < _LEAST_SAMPLES:
         return
-    members = tuple(sorted({(one.type, one.field) for one in clashing.values()}))
-    into = found.setdefault((false, members), _Found())
-    weight = sum(one.weight for one in clashing.values())
-    into.lines.add(line)
-    into.weight += weight
-    into.samples += sum(one.samples for one in clashing.values())
-    into.inferred = into.inferred or any(one.inferred for one in clashing.values())
-    into.objects = into.objects or objects
-    into.cpus_known = into.cpus_known and all(one.cpu != _NO_CPU for one in clashing.values())
-    if weight > into.most:
-        into.most, into.address = weight, address
-    for parties, touching in ((into.written, writing), (into.used, clashing)):
-        for one in touching.values():
-            party = parties.setdefault((one.type, one.field, one.offset), Party(one.type, one.field, one.offset))
-            if len(party.threads) < _MOST_WHO:
-                party.threads.add(one.thread)
-            if one.cpu != _NO_CPU and len(party.cpus) < _MOST_WHO:
-                party.cpus.add(one.cpu)
+    members = tuple(sorted({(access.type, access.field) for access in clashing.values()}))
+    clash = clashes.setdefault((false, members), _Clash())
+    weight = sum(access.weight for access in clashing.values())
+    clash.lines.add(line)
+    clash.weight += weight
+    clash.samples += sum(access.samples for access in clashing.values())
+    clash.inferred = clash.inferred or any(access.inferred for access in clashing.values())
+    clash.objects = clash.objects or objects
+    clash.cpus_known = clash.cpus_known and all(access.cpu != _NO_CPU for access in clashing.values())
+    if weight > clash.most:
+        clash.most, clash.address = weight, address
+    for parties, accesses in ((clash.written, writing), (clash.used, clashing)):
+        for access in accesses.values():
+            party = parties.setdefault(
+                (access.type, access.field, access.offset), Party(access.type, access.field, access.offset)
+            )
+            if len(party.threads) < _MOST_LISTED:
+                party.threads.add(access.thread)
+            if access.cpu != _NO_CPU and len(party.cpus) < _MOST_LISTED:
+                party.cpus.add(access.cpu)
 
 
-def _made(found: _Found, false: bool, line_size: int, *, by_address: bool, line: int) -> Sharing:
+def _as_sharing(clash: _Clash, false: bool, line_size: int, *, by_address: bool, line: int) -> Sharing:
     def order(parties: dict[tuple[str, str, int], Party]) -> list[Party]:
-        return sorted(parties.values(), key=lambda one: (one.type, one.offset, one.field))
+        return sorted(parties.values(), key=lambda party: (party.type, party.offset, party.field))
 
     return Sharing(
-        by_address, false, found.weight, found.samples, len(found.lines) if by_address else 0, found.address, line,
-        order(found.written), order(found.used), found.inferred, found.objects, found.cpus_known,
-        line_size,
-    )  # fmt: skip  # rows of fields
+        by_address, false, clash.weight, clash.samples, len(clash.lines) if by_address else 0, clash.address, line,
+        order(clash.written), order(clash.used), clash.inferred, clash.objects, clash.cpus_known, line_size,
+    )  # fmt: skip
 
 
 def _by_type(
@@ -329,34 +327,37 @@ def _by_type(
     leaves: Column,
     accesses: Column,
     addresses: Column,
-    floor: float,
+    least_weight: float,
 ) -> list[Sharing]:
-    """Clashes of what has no address: members of one line of a type that different threads use. Of lines that weigh
-    less than ``floor`` in all there is no result."""
+    """Clashes of samples without an address: members of one line of a type that different threads access. Lines that
+    weigh less than ``least_weight`` in all are left out."""
     has = zeros("B", 1)
     unknown = _where(zeros("I", len(accesses)), accesses, zero_where_set(addresses))
     rows = rows_in(unknown, has, 0)
     if not len(rows):
         return []
     owner = _owners(profile, selection, leaves)
-    by_line: dict[tuple[str, int], dict[int, list[_Touch]]] = {}
-    for at, one in _touches(profile, touched, selection, rows, owner, leaves):
-        by_line.setdefault((one.type, one.offset // profile.line_size), {}).setdefault(at, []).append(one)
-    made = []
-    for (_name, line), touches in by_line.items():
-        if sum(one.weight for of_owner in touches.values() for one in of_owner) < floor:
+    by_line: dict[tuple[str, int], dict[int, list[_LineAccess]]] = {}
+    for number, access in _line_accesses(profile, touched, selection, rows, owner, leaves):
+        by_owner = by_line.setdefault((access.type, access.offset // profile.line_size), {})
+        by_owner.setdefault(number, []).append(access)
+    found = []
+    for (_name, line), by_owner in by_line.items():
+        if sum(access.weight for of_owner in by_owner.values() for access in of_owner) < least_weight:
             continue
-        found: dict[tuple[bool, tuple[tuple[str, str], ...]], _Found] = {}
-        for of_owner in touches.values():
-            if len({one.thread for one in of_owner}) >= _LEAST_THREADS:
-                _clash(_apart(of_owner), True, line, 0, found)
-        made += [_made(one, True, profile.line_size, by_address=False, line=line) for one in found.values()]
-    return made
+        clashes: dict[tuple[bool, tuple[tuple[str, str], ...]], _Clash] = {}
+        for of_owner in by_owner.values():
+            if len({access.thread for access in of_owner}) >= _LEAST_THREADS:
+                _add_clash(_apart(of_owner), True, line, 0, clashes)
+        found += [
+            _as_sharing(clash, True, profile.line_size, by_address=False, line=line) for clash in clashes.values()
+        ]
+    return found
 
 
 def _owners(profile: Profile, selection: Selection, leaves: Column) -> Column:
-    """Whose data each sample is taken to touch where its address is not known: a number for each process, 0 for the
-    kernel, which has one memory for all."""
+    """The owner of the memory that each sample without an address is taken to access (I): a number for each process, 0
+    for the kernel."""
     kernel = zeros("I", max(len(profile.frames), 1))
     for frame, image in enumerate(profile.frames.image):
         kernel[frame] = image != NONE and profile.images[image].kind in _KERNEL
@@ -365,22 +366,22 @@ def _owners(profile: Profile, selection: Selection, leaves: Column) -> Column:
     owners = zeros("I", max(len(pairs), 1))
     for number, in_kernel in enumerate(pairs.high()):
         owners[number] = 0 if in_kernel else number + 1
-    made: Column = look_up(process, owners)
-    return made
+    of_sample: Column = look_up(process, owners)
+    return of_sample
 
 
-def _apart(touches: list[_Touch]) -> list[_Touch]:
-    """Those of members that other threads use than another member's: threads that all use all members have objects of
-    their own as likely as one together."""
+def _apart(accesses: list[_LineAccess]) -> list[_LineAccess]:
+    """The accesses to members whose threads all differ from those of another member: threads that all access all
+    members may as well have objects of their own."""
     users: dict[tuple[str, int], set[int]] = {}
-    for one in touches:
-        users.setdefault((one.field, one.offset), set()).add(one.thread)
+    for access in accesses:
+        users.setdefault((access.field, access.offset), set()).add(access.thread)
     return [
-        one
-        for one in touches
+        access
+        for access in accesses
         if any(
-            users[one.field, one.offset].isdisjoint(threads)
-            for place, threads in users.items()
-            if place != (one.field, one.offset)
+            users[access.field, access.offset].isdisjoint(threads)
+            for member, threads in users.items()
+            if member != (access.field, access.offset)
         )
     ]

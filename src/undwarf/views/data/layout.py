@@ -1,6 +1,4 @@
-"""How a type is laid out, with the weight of its members: lines for members, holes and cache lines; and what the
-weights say about the layout: members used together but far apart.
-"""
+"""The layout of a type with the weights of its members and holes; members that are used together but far apart."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,8 +7,6 @@ from typing import NamedTuple
 from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.views.data.types import Counts, DataTypes, FieldRow, TypeRow
 
-__all__ = ["LayoutLine", "Spread", "layout", "spread"]
-
 _DEEPEST = 8
 _MOST_LINES = 4096
 _MOST_STEPS = 20_000
@@ -18,13 +14,12 @@ _MOST_STEPS = 20_000
 
 @dataclass(slots=True)
 class LayoutLine:
-    """One line of a drawn type: a member, an opened aggregate, a hole. `bits` names a bit field's place.
+    """One line of a drawn type: a ``member`` or a ``hole``. ``bits``: the width of a bit field, as ``:3``.
 
-    `bounds` are an array's elements (0: unknown), of all its dimensions. Its element's members are below it once, with
-    the weights of all elements, and `within_array`. `others` are the members that lie at the same place, of which any
-    may be meant.
-    `counts` are of all accesses that touch the member, `reached` the weight of those of them that begin before it.
-    `weight` is that of all that lies there, the members of elements included.
+    ``bounds``: element counts of all dimensions of an array (0: unknown). The members of its element follow once, with
+    the weights of all elements, and are ``within_array``. ``others``: members at the same offset that the accesses may
+    be to as well. ``counts`` are of all accesses to the member, ``reached`` the weight of those that begin before it.
+    ``weight`` includes the members of array elements.
     """
 
     kind: str
@@ -43,95 +38,103 @@ class LayoutLine:
     weight: int = 0
 
 
-def layout(row: TypeRow) -> list[LayoutLine]:
-    """A type's members in order of offset, those of inner aggregates below them; holes where nothing is."""
+class DrawnType(NamedTuple):
+    """A type with its layout: members and holes in order of offset, members of aggregates after these."""
+
+    row: TypeRow
+    lines: list[LayoutLine]
+
+
+def draw(row: TypeRow) -> DrawnType:
+    """Lay out a type."""
     graph, t = row.find()
-    drawn = _Drawing(graph, row)
-    drawn.open(t, 0, "", 0, within_array=False)
-    _charge(drawn.lines, row)
-    return drawn.lines
+    drawing = _Drawing(graph, row)
+    drawing.open(t, 0, "", 0, within_array=False)
+    _add_weights(drawing.lines, row)
+    return DrawnType(row, drawing.lines)
 
 
 class _Drawing:
-    """The lines of a type, as it is opened. Of arrays the elements are opened that samples touch members of."""
+    """Collects the lines of a type. Array elements are opened if samples access members of them."""
 
     def __init__(self, graph: TypeGraph, row: TypeRow) -> None:
         self.lines: list[LayoutLine] = []
         self._graph = graph
         self._steps = _MOST_STEPS
-        parts = [one.field.split(".") for one in row.fields.values()]
-        self._touched = {".".join(names[:count]) for names in parts for count in range(1, len(names))}
+        paths = [field.field.split(".") for field in row.fields.values()]
+        self._accessed = {".".join(names[:count]) for names in paths for count in range(1, len(names))}
 
-    def open(self, t: int, begin: int, path: str, depth: int, *, within_array: bool) -> None:
+    def open(self, t: int, start: int, path: str, depth: int, *, within_array: bool) -> None:
         """Add the members of an aggregate, and the holes between them."""
         graph = self._graph
-        members = sorted(graph.members(t), key=lambda one: (one.bit_offset, one.bit_size))
-        at = begin
-        union = len({member.offset for member in members}) < len(members) and not any(one.bit_size for one in members)
+        members = sorted(graph.members(t), key=lambda member: (member.bit_offset, member.bit_size))
+        at = start
+        has_bits = any(member.bit_size for member in members)
+        union = len({member.offset for member in members}) < len(members) and not has_bits
         for member in members:
             self._steps -= 1
             if self._steps < 0 or len(self.lines) >= _MOST_LINES:
                 return
             if member.base and member.size <= 1 and not graph.members(member.type):
-                # What is inherited of a class without members takes no room.
+                # The empty base class optimization.
                 continue
-            offset = begin + member.offset
+            offset = start + member.offset
             if offset > at and not member.bit_size:
                 self._hole(at, offset, depth, within_array)
             inner = path if member.base or not member.name else f"{path}.{member.name}" if path else member.name
             bits = f":{member.bit_size}" if member.bit_size else ""
-            of = graph.canonical_name(member.type)
-            name = member.name or ("" if not member.base else "(base)")
-            line = LayoutLine("member", offset, member.size, depth, name, of, inner, bits, within_array=within_array)
+            type_name = graph.canonical_name(member.type)
+            name = member.name or ("(base)" if member.base else "")
+            line = LayoutLine(
+                "member", offset, member.size, depth, name, type_name, inner, bits, within_array=within_array
+            )
             self.lines.append(line)
             if not member.bit_size and depth < _DEEPEST:
                 self._open_member(line, graph.strip(member.type))
-            end = begin + (member.bit_offset + member.bit_size + 7) // 8 if member.bit_size else offset + member.size
+            end = start + (member.bit_offset + member.bit_size + 7) // 8 if member.bit_size else offset + member.size
             at = max(at, end)
-        whole = begin + graph.size(t)
-        if members and not union and at < whole:
-            self._hole(at, whole, depth, within_array)
+        end = start + graph.size(t)
+        if members and not union and at < end:
+            self._hole(at, end, depth, within_array)
 
-    def _hole(self, begin: int, end: int, depth: int, within_array: bool) -> None:
-        self.lines.append(LayoutLine("hole", begin, end - begin, depth, "", "", within_array=within_array))
+    def _hole(self, start: int, end: int, depth: int, within_array: bool) -> None:
+        self.lines.append(LayoutLine("hole", start, end - start, depth, "", "", within_array=within_array))
 
     def _open_member(self, line: LayoutLine, t: int) -> None:
-        """What a member consists of: its own members, those of an array's element."""
+        """Add the members of a member, or of an array's element."""
         graph, path = self._graph, line.path
         for _dimension in range(_DEEPEST):
             if graph.is_array(t):
                 line.bounds += (max(0, graph.element_count(t)),)
                 t, path = graph.strip(graph.target(t)), path + "[]"
         within = line.within_array or path != line.path
-        if graph.is_aggregate(t) and (path == line.path or path in self._touched):
+        if graph.is_aggregate(t) and (path == line.path or path in self._accessed):
             self.open(t, line.offset, path, line.depth + 1, within_array=within)
 
 
-def _charge(drawn: list[LayoutLine], row: TypeRow) -> None:
-    """Add the weights to the lines they are at: the innermost one of a member's path."""
+def _add_weights(lines: list[LayoutLine], row: TypeRow) -> None:
+    """Add the weight of each field to the innermost line of its path."""
     by_path: dict[str, LayoutLine] = {}
-    place_of: dict[str, int] = {}
-    for place, line in enumerate(drawn):
+    index_of: dict[str, int] = {}
+    for index, line in enumerate(lines):
         if line.kind == "member" and line.path not in by_path:
-            by_path[line.path], place_of[line.path] = line, place
-    for one in row.fields.values():
-        found = None
-        path = one.field
-        while path:
-            found = by_path.get(path)
-            if found is not None:
-                break
-            # What is inside of an array belongs to the array.
+            by_path[line.path], index_of[line.path] = line, index
+    for field in row.fields.values():
+        path = field.field
+        while path and path not in by_path:
+            # Members of elements that have no lines count as the array's.
             path = path.rpartition("[")[0] if path.endswith("]") else path.rpartition(".")[0]
-        if found is None:
+        if not path:
             continue
-        _add(found, one.counts, by_path)
-        if found.path == one.field:
-            for size, counts in one.by_size.items():
-                for line in _reached(drawn, place_of[found.path], size):
+        innermost = by_path[path]
+        _add(innermost, field.counts, by_path)
+        if path == field.field:
+            for size, counts in field.by_size.items():
+                for line in _reached(lines, index_of[path], size):
                     _add(line, counts, by_path)
                     line.reached += counts.weight
-            found.others = tuple(dict.fromkeys((*found.others, *(two for two in one.candidates if two != one.field))))
+            others = (other for other in field.candidates if other != path)
+            innermost.others = tuple(dict.fromkeys((*innermost.others, *others)))
 
 
 def _add(line: LayoutLine, counts: Counts, by_path: dict[str, LayoutLine]) -> None:
@@ -142,30 +145,30 @@ def _add(line: LayoutLine, counts: Counts, by_path: dict[str, LayoutLine]) -> No
     outer.weight += counts.weight
 
 
-def _reached(drawn: list[LayoutLine], place: int, size: int) -> Iterator[LayoutLine]:
-    """The members behind the one at a place that an access of some bytes reaches into, as a vector register does that
-    holds several. Of members that lie at the same place, which are a union's, the first one; none within arrays, where
-    what follows is the next element."""
-    first = drawn[place]
+def _reached(lines: list[LayoutLine], index: int, size: int) -> Iterator[LayoutLine]:
+    """The members after the one at ``index`` that an access of ``size`` bytes extends into, as one of a vector register
+    does. Of members at the same offset (a union's) the first one; none within arrays, where the next element follows.
+    """
+    first = lines[index]
     at, end = first.offset + first.size, first.offset + size
     if end <= at or first.within_array or first.bits:
         return
-    for number in range(place + 1, len(drawn)):
-        line = drawn[number]
+    for number in range(index + 1, len(lines)):
+        line = lines[number]
         if line.offset >= end:
             return
-        opened = number + 1 < len(drawn) and drawn[number + 1].depth > line.depth
+        opened = number + 1 < len(lines) and lines[number + 1].depth > line.depth
         if line.kind == "member" and line.offset >= at and not opened and not line.within_array:
             yield line
             at = max(at, line.offset + line.size)
 
 
 class Spread(NamedTuple):
-    """Members that are hot in the same functions and lie on more cache lines than they need.
+    """Members that are hot in the same functions and are spread over more cache lines than they need.
 
-    `members` are (name, offset, share of the type's weight); `lines` those of the type they are on, `taken` how many at
-    best (objects that are no multiple of a line may begin anywhere in one), `needed` how many would do; `functions` use
-    at least two of them, with the share of the type's weight that these members have there.
+    ``members`` are (name, offset, share of the type's weight). They are on the cache lines ``lines`` of the type:
+    ``taken`` lines at best (an object whose size is no multiple of a line may start anywhere in one), where ``needed``
+    would do. ``functions`` access at least two of them: (name, these members' share of the type's weight there).
     """
 
     type: str
@@ -179,16 +182,22 @@ class Spread(NamedTuple):
 
 
 def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
-    """Types larger than a cache line, with a share `least` of all weight, whose hot members could be closer. Members
-    that cpus take from each other are left where they are."""
-    clashing = {(party.type, party.offset) for one in data.sharing for party in (*one.written, *one.used)}
-    found = []
+    """Hot members that could be closer together, of types larger than a cache line with at least ``least`` of all
+    weight. Members of false or true sharing are left out: they should rather be apart."""
+    clashing = {(party.type, party.offset) for clash in data.sharing for party in (*clash.written, *clash.used)}
+    spreads = []
     for row in data.types:
         if row.size <= data.line_size or row.counts.weight < least * data.total:
             continue
-        hot = [one for one in row.fields.values() if one.field and one.counts.weight >= 0.1 * row.counts.weight]
-        plain = [one for one in hot if "[" not in one.field and (row.name, one.offset) not in clashing]
-        together, functions = _together(plain)
+        hot = [
+            field
+            for field in row.fields.values()
+            if field.field
+            and field.counts.weight >= 0.1 * row.counts.weight
+            and "[" not in field.field
+            and (row.name, field.offset) not in clashing
+        ]
+        together, functions = _together(hot)
         if len(together) < 2:
             continue
         needed = -(-sum(max(one.size, 1) for one in together) // data.line_size)
@@ -196,7 +205,7 @@ def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
         if taken <= needed:
             continue
         whole = row.counts.weight
-        found.append(
+        spreads.append(
             Spread(
                 row.name,
                 row.size,
@@ -211,12 +220,12 @@ def spread(data: DataTypes, least: float = 0.02) -> list[Spread]:
                 tuple((name, weight / whole) for name, weight in functions[:4]),
             )
         )
-    found.sort(key=lambda one: (-one.weight, one.type))
-    return found
+    spreads.sort(key=lambda one: (-one.weight, one.type))
+    return spreads
 
 
 def _together(members: list[FieldRow]) -> tuple[list[FieldRow], list[tuple[str, int]]]:
-    """(the members that some function uses with another one of them, these functions with their weight)."""
+    """(members that some function accesses together with another one, these functions with their weight)."""
     users: dict[str, list[FieldRow]] = {}
     for one in members:
         for name in one.functions:
@@ -229,7 +238,7 @@ def _together(members: list[FieldRow]) -> tuple[list[FieldRow], list[tuple[str, 
 
 
 def _lines_taken(members: list[FieldRow], line_size: int, *, aligned: bool) -> int:
-    """How many lines members are on; at best, where objects may begin anywhere in a line."""
+    """The number of cache lines that the members are on; the lowest if objects may start anywhere in a line."""
     if aligned:
         return len({one.offset // line_size for one in members})
     taken, end = 0, -1

@@ -1,7 +1,7 @@
 """Data types as sort keys of reports, and as root frames of stacks."""
 
+from array import array
 from dataclasses import replace
-from typing import Literal
 
 from undwarf.column import zeros
 from undwarf.profile.access_resolution import ResolvedAccesses
@@ -11,23 +11,19 @@ from undwarf.types.resolver import Access
 from undwarf.views.data.access_labels import SampleLabels
 from undwarf.views.data.types import OUTSIDE
 
-__all__ = ["by_type", "type_labels"]
-
-_Kind = Literal["B", "I", "Q"]
-
 _CERTAIN = ("stack", "canary", "constant", "table", "spill", "none")
 
 
 def _without(access: Access) -> str:
-    """What stands for the type where there is none."""
+    """The label of an access without a type."""
     return f"({OUTSIDE[access.how]})" if access.how in _CERTAIN else "(unknown)"
 
 
 def _texts(access: Access, line_size: int) -> tuple[str, str, str]:
     """The keys type, typeoff and typecln of an access."""
     if access.type is None or not access.countable:
-        nothing = _without(access)
-        return nothing, nothing, nothing
+        label = _without(access)
+        return label, label, label
     offset = access.offset or 0
     return (
         access.type,
@@ -37,14 +33,14 @@ def _texts(access: Access, line_size: int) -> tuple[str, str, str]:
 
 
 def _mark(touched: ResolvedAccesses, frame: int) -> str:
-    """What follows a type that was inferred; so it is never added to what is known exactly."""
+    """The suffix of an inferred type, so that it has a row of its own."""
     if not touched.inferred[frame]:
         return ""
     return " [inferred]" if touched.consumed[frame] else " [inferred, confidence low]"
 
 
 def type_labels(touched: ResolvedAccesses) -> SampleLabels:
-    """Labels for the keys `type`, `typeoff` (with offset and member) and `typecln` (with the cache line)."""
+    """Labels for the keys ``type``, ``typeoff`` (with offset and member) and ``typecln`` (with the cache line)."""
     profile = touched.profile
     columns = [zeros("I", len(profile.frames)) for _key in range(3)]
     numbers: list[dict[str, int]] = [{}, {}, {}]
@@ -52,17 +48,17 @@ def type_labels(touched: ResolvedAccesses) -> SampleLabels:
         if which != NONE:
             mark = _mark(touched, frame)
             texts = _texts(touched.accesses[which], profile.line_size)
-            for column, known, text in zip(columns, numbers, texts, strict=True):
-                column[frame] = known.setdefault(text + mark, len(known))
+            for column, indices, text in zip(columns, numbers, texts, strict=True):
+                column[frame] = indices.setdefault(text + mark, len(indices))
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     return {
-        key: (look_up(leaves, column), list(known) or [""])
-        for key, column, known in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True)
+        key: (look_up(leaves, column), list(indices) or [""])
+        for key, column, indices in zip(("type", "typeoff", "typecln"), columns, numbers, strict=True)
     }
 
 
 def by_type(touched: ResolvedAccesses) -> Profile:
-    """The profile with two frames at the root of every stack: the type and the member its innermost frame accesses."""
+    """The profile with the type and the member that its innermost frame accesses at the root of every stack."""
     profile = touched.profile
     numbers: dict[tuple[str, ...], int] = {}
     stacks, frames = profile.stacks, profile.frames
@@ -101,56 +97,48 @@ def by_type(touched: ResolvedAccesses) -> Profile:
         if node == NONE or which == NONE:
             node_of[number] = NONE
             continue
-        way: list[int] = []
+        path_down: list[int] = []
         while node != NONE and (node, which) not in copies:
-            way.append(node)
+            path_down.append(node)
             node = stacks.parent[node]
-        at = copies[node, which] if node != NONE else tops[which]
-        for inner in reversed(way):
-            parents.append(at)
+        copy = copies[node, which] if node != NONE else tops[which]
+        for inner in reversed(path_down):
+            parents.append(copy)
             of_node.append(stacks.frame[inner])
-            at = copies[inner, which] = len(parents) - 1
-        node_of[number] = at
+            copy = copies[inner, which] = len(parents) - 1
+        node_of[number] = copy
     return profile.derived(
         samples=replace(profile.samples.columns, stack=look_up(column, node_of)),
-        stacks=StackColumns(_column("I", parents), _column("I", of_node)),
-        frames=_longer(frames, len(names), len(profile.functions)),
+        stacks=StackColumns(memoryview(array("I", parents)), memoryview(array("I", of_node))),
+        frames=_with_roots(frames, len(names), len(profile.functions)),
         functions=FunctionTable(
             profile.functions.name + names,
-            _joined(profile.functions.image, "I", NONE, len(names)),
-            _joined(profile.functions.address, "Q", 0, len(names)),
-            _joined(profile.functions.unnamed, "B", 0, len(names)),
+            _extended(profile.functions.image, NONE, len(names)),
+            _extended(profile.functions.address, 0, len(names)),
+            _extended(profile.functions.unnamed, 0, len(names)),
         ),
     )
 
 
-def _column(kind: _Kind, values: list[int]) -> memoryview:
-    made = zeros(kind, len(values))
-    for k, value in enumerate(values):
-        made[k] = value
-    return made
+def _extended(column: memoryview, value: int, count: int) -> memoryview:
+    """A column with ``count`` more entries of one value."""
+    extended = array(column.format, column)
+    extended.extend([value] * count)
+    return memoryview(extended)
 
 
-def _joined(column: memoryview, kind: _Kind, value: int, count: int) -> memoryview:
-    made = zeros(kind, len(column) + count)
-    made[: len(column)] = column
-    for k in range(len(column), len(made)):
-        made[k] = value
-    return made
-
-
-def _longer(frames: FrameColumns, count: int, function: int) -> FrameColumns:
-    """The frames with `count` more, of functions from a number on."""
-    functions = _joined(frames.function, "I", 0, count)
+def _with_roots(frames: FrameColumns, count: int, function: int) -> FrameColumns:
+    """The frames with ``count`` more, of the functions from ``function`` on."""
+    functions = _extended(frames.function, 0, count)
     for k in range(count):
         functions[len(frames) + k] = function + k
     return FrameColumns(
-        _joined(frames.image, "I", NONE, count),
-        _joined(frames.address, "Q", 0, count),
-        _joined(frames.provenance, "B", 0, count),
+        _extended(frames.image, NONE, count),
+        _extended(frames.address, 0, count),
+        _extended(frames.provenance, 0, count),
         functions,
         None,
-        _joined(frames.inline_depth, "B", 0, count),
-        _joined(frames.file, "I", NONE, count) if frames.file is not None else None,
-        _joined(frames.line, "I", 0, count) if frames.line is not None else None,
+        _extended(frames.inline_depth, 0, count),
+        _extended(frames.file, NONE, count) if frames.file is not None else None,
+        _extended(frames.line, 0, count) if frames.line is not None else None,
     )

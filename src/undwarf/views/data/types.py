@@ -5,7 +5,7 @@ Weights are periods (or samples, or latencies), as in other views. Where the rec
 page sizes, they are added up by type and member as well.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as initially
 from functools import partial
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from undwarf.perfdata.data_source import access_of
 from undwarf.perfdata.features import LINE
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import Pairs, halves, look_up, sums, widen
@@ -20,15 +21,13 @@ from undwarf.profile.model import NONE, Profile
 from undwarf.types.access import Access
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.views.data.access_labels import latency_of
-from undwarf.views.data.data_source import MemoryCounts, access_of
+from undwarf.views.data.memory_counts import MemoryCounts
 from undwarf.views.kernels.weights import ones_where
 from undwarf.views.sample_selection import Events, Selection, Weight
 
 if TYPE_CHECKING:
     from undwarf.types.resolver import Resolver
     from undwarf.views.data.false_sharing import Sharing
-
-__all__ = ["Counts", "DataTypes", "FieldRow", "InstructionRow", "TypeRow", "data_types"]
 
 OUTSIDE = {
     "none": "no memory access",
@@ -38,19 +37,19 @@ OUTSIDE = {
     "constant": "constant",
     "table": "table of addresses",
 }
-"""What has no type by nature, by how it was told."""
+"""By evidence: accesses that have no type of the program."""
 INFERRED = ", inferred"
-"""Follows the reason of what has no type where the instruction was only inferred."""
+"""Follows the reason of an untyped access whose instruction was only inferred."""
 
 
 @cython.final
 @cython.cclass
 class Counts:
-    """What was added up: weight, samples, of these loads and stores (weights), what was only inferred (of that with
-    high confidence `consumed`: the sampled instruction needs what was loaded), and what the recording says of the
-    accesses: `latency` of the `timed` samples that have one, and their data sources."""
+    """Sums over samples: ``weight``, and of that the weight of ``loads``, ``stores``, and ``inferred`` accesses
+    (``consumed``, with high confidence: the sampled instruction uses the loaded value). ``latency`` is of the ``timed``
+    samples that have one; ``memory`` sums up their data sources."""
 
-    # One for each frame: as a class of C they are made and added to in a fifth of the time.
+    # One for each frame: as a C class they are constructed and added in a fifth of the time.
     weight: int = cython.declare(object, visibility="public")
     samples: int = cython.declare(object, visibility="public")
     loads: int = cython.declare(object, visibility="public")
@@ -59,7 +58,7 @@ class Counts:
     timed: int = cython.declare(object, visibility="public")
     inferred: int = cython.declare(object, visibility="public")
     consumed: int = cython.declare(object, visibility="public")
-    told: MemoryCounts | None = cython.declare(object, visibility="public")
+    recorded: MemoryCounts | None = cython.declare(object, visibility="public")
 
     def __init__(
         self,
@@ -80,19 +79,19 @@ class Counts:
         self.timed = timed
         self.inferred = inferred
         self.consumed = consumed
-        self.told = None
+        self.recorded = None
 
     @property
     def memory(self) -> MemoryCounts:
-        """What data sources say; made when it is asked for, since few recordings have any."""
-        if self.told is None:
-            self.told = MemoryCounts()
-        return self.told
+        """The sums of data sources; created on demand, since few recordings have any."""
+        if self.recorded is None:
+            self.recorded = MemoryCounts()
+        return self.recorded
 
     @cython.ccall
     @cython.locals(other="Counts")
     def add(self, other: "Counts") -> None:
-        """All of another's."""
+        """Add another one's sums."""
         self.weight += other.weight
         self.samples += other.samples
         self.loads += other.loads
@@ -101,18 +100,18 @@ class Counts:
         self.timed += other.timed
         self.inferred += other.inferred
         self.consumed += other.consumed
-        if other.told is not None:
-            self.memory.add(other.told)
+        if other.recorded is not None:
+            self.memory.add(other.recorded)
 
     @property
     def mean_latency(self) -> float:
-        """Of a sample that has one."""
+        """Of the samples that have one."""
         return self.latency / self.timed if self.timed else 0.0
 
 
 @dataclass(slots=True)
 class InstructionRow:
-    """One instruction: where it is, what it touches, and its numbers."""
+    """One instruction: its function and image, what it accesses, and its sums."""
 
     function: str
     image: str
@@ -122,7 +121,8 @@ class InstructionRow:
 
 @dataclass(slots=True)
 class FieldRow:
-    """One member at one offset of a type, where accesses begin; `by_size`: what they add up to by their bytes."""
+    """One member at one offset of a type, where accesses start; ``by_size``: the sums by the accesses' size in bytes.
+    ``readers`` and ``writers`` are CPUs, ``functions`` weights by name."""
 
     offset: int
     field: str
@@ -137,8 +137,8 @@ class FieldRow:
 
 @dataclass(slots=True)
 class TypeRow:
-    """One type: its numbers and its members, by offset. `find` leads to its layout: the graph that has the type, and
-    its number there (VOID where it is not found again)."""
+    """One type: its sums and its members, by offset. ``find`` gives its layout: the graph that holds the type, and its
+    number there (VOID if it cannot be found again)."""
 
     name: str
     size: int
@@ -146,13 +146,13 @@ class TypeRow:
     counts: Counts = initially(default_factory=Counts)
     fields: dict[tuple[int, str], FieldRow] = initially(default_factory=dict)
     shared: bool = False
-    """Whether one object is meant: a global variable."""
+    """Whether all accesses are to one object, a global variable."""
 
 
 @dataclass(slots=True)
 class DataTypes:
-    """The whole: `types` by falling weight; weights without a type by reason, apart those that have none by nature, and
-    those of instructions that are not at hand."""
+    """The types that samples access, by falling weight, and the weights of untyped samples by reason: accesses whose
+    type is ``unknown``, instructions ``outside`` of the program's data, and ``unread`` code."""
 
     total: int = 0
     samples: int = 0
@@ -162,14 +162,14 @@ class DataTypes:
     types: list[TypeRow] = initially(default_factory=list)
     unknown: dict[str, int] = initially(default_factory=dict)
     unread: dict[str, int] = initially(default_factory=dict)
-    untold: dict[str, dict[str, int]] = initially(default_factory=dict)
-    """Of reasons that are a whole file's, the files with their weights."""
+    untyped_files: dict[str, dict[str, int]] = initially(default_factory=dict)
+    """By reason that holds for a whole file: the weights by file."""
     outside: dict[str, int] = initially(default_factory=dict)
     instructions: list[InstructionRow] = initially(default_factory=list)
     has_latency: bool = False
     has_sources: bool = False
     sharing: "list[Sharing]" = initially(default_factory=list)
-    """Members that cpus take from each other (undwarf.views.data.false_sharing), which should rather stay apart."""
+    """Members whose cache lines move between CPUs (undwarf.views.data.false_sharing): they should rather be apart."""
     line_size: int = LINE
     """Bytes of a cache line."""
 
@@ -182,15 +182,16 @@ def data_types(
     *,
     event: Events = None,
     instructions: bool = True,
+    sharing: "Sequence[Sharing]" = (),
 ) -> DataTypes:
-    """Add up by type and member what samples of an event (None: all) touch; without ``instructions`` these have no
-    rows."""
+    """Sum up by type and member what samples of an event (None: all) access; ``instructions`` have rows if asked for.
+    ``sharing``: the clashes found in the profile."""
     selection = Selection(profile, event, weight)
     frames, functions = profile.frames, profile.functions
     leaves = look_up(selection.stacks, profile.stacks.frame)
     size = len(frames)
     counted = _counted(profile, selection, leaves, touched)
-    made = DataTypes(selection.total, len(selection), line_size=profile.line_size)
+    found = DataTypes(selection.total, len(selection), line_size=profile.line_size, sharing=list(sharing))
     cpus = _cpus(selection, leaves, size)
     types: dict[tuple[str, int, int], TypeRow] = {}
     rows: dict[tuple[int, int], InstructionRow] = {}
@@ -203,9 +204,9 @@ def data_types(
         image = image_of[number]
         function = names[function_of[number]]
         if counts.timed:
-            made.has_latency = True
-        if counts.told is not None and counts.told.known > 0:
-            made.has_sources = True
+            found.has_latency = True
+        if counts.recorded is not None and counts.recorded.known > 0:
+            found.has_sources = True
         if instructions:
             name = profile.images[image].name if image != NONE else ""
             row = rows.get((image, access.address))
@@ -216,19 +217,19 @@ def data_types(
         resolver, how, name_of = resolvers[which], access.how, access.type
         if name_of is None or how in OUTSIDE or resolver is None:
             if how in OUTSIDE:
-                into, reason = made.outside, OUTSIDE[how]
+                into, reason = found.outside, OUTSIDE[how]
             else:
-                into, reason = made.unread if how == "unread" else made.unknown, access.reason
+                into, reason = found.unread if how == "unread" else found.unknown, access.reason
                 if resolver is None and image != NONE:
-                    files = made.untold.setdefault(reason, {})
+                    files = found.untyped_files.setdefault(reason, {})
                     path = profile.images[image].name
                     files[path] = files.get(path, 0) + counts.weight
             reason += INFERRED if inferred else ""
             into[reason] = into.get(reason, 0) + counts.weight
             continue
-        made.typed += counts.weight
-        made.inferred += counts.inferred
-        made.consumed += counts.consumed
+        found.typed += counts.weight
+        found.inferred += counts.inferred
+        found.consumed += counts.consumed
         whole = access.type_size
         key = name_of, whole, access.layout
         known = types.get(key)
@@ -253,13 +254,13 @@ def data_types(
                 member.readers |= met
             if "w" in access.access:
                 member.writers |= met
-    made.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
-    made.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
-    return made
+    found.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
+    found.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
+    return found
 
 
 def _found_again(opened: "Callable[[], Resolver]", access: Access) -> tuple[TypeGraph, int]:
-    """The type of an access in its graph; by following the function again where another process or run was told it."""
+    """The type of an access in its graph; by analysing the function again if another process or run resolved it."""
     resolver = opened()
     if access.type_number:
         return resolver.graph, access.type_number
@@ -271,7 +272,7 @@ def _found_again(opened: "Callable[[], Resolver]", access: Access) -> tuple[Type
 def _counted(
     profile: Profile, selection: Selection, leaves: memoryview, touched: ResolvedAccesses
 ) -> dict[int, Counts]:
-    """What samples add up to by the frame they stopped at."""
+    """The sums over the samples of each innermost frame."""
     columns = profile.samples.columns
     size = len(profile.frames)
     counts = sums(leaves, None, size)
@@ -288,9 +289,9 @@ def _counted(
         one = found[number]
         done = accesses[which_of[number]].access
         if source:
-            # Where the hardware says which it was, an instruction that does both is charged for that.
-            said = access_of(source)
-            done = said if said and set(said) <= set(done) else done
+            # Of an instruction that loads and stores, the hardware recorded which one was sampled.
+            sampled = access_of(source)
+            done = sampled if sampled and set(sampled) <= set(done) else done
             one.memory.add_source(source, weight)
         one.weight += weight
         one.loads += weight if "r" in done else 0

@@ -1,4 +1,4 @@
-"""Sizes of one binary's unwind table in each format."""
+"""The size of a binary's unwind table in each format."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,13 +17,13 @@ IN_FILE = (
 )
 
 _ENTRY_SIZES = {".orc_unwind": 10}
-"""A slot and an entry of x86-64."""
+"""In bytes: an address and an entry on x86-64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One format: its bytes, and what it leaves out of the table (rows), None where that is not known. ``entries`` is
-    how many it has, where all are of one size."""
+    """One format: its bytes, the rows of the table that it cannot express (None: unknown), and the number of its
+    ``entries`` if all have the same size."""
 
     name: str
     bytes: int
@@ -33,7 +33,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of one table, the formats in the file, and those we write of the table."""
+    """Counts of a table, the formats in the file, and those written from the table."""
 
     functions: int
     rows: int
@@ -42,30 +42,33 @@ class Sizes:
     written: list[Size]
 
     def as_json(self) -> dict[str, object]:
-        """For machines."""
-        written = [{"name": one.name, "bytes": one.bytes, "rows_left_out": one.rows_left_out} for one in self.written]
+        """As JSON has it."""
+        written = [
+            {"name": size.name, "bytes": size.bytes, "rows_left_out": size.rows_left_out} for size in self.written
+        ]
         return {
             "functions": self.functions,
             "rows": self.rows,
             "rules": self.rules,
             "in_file": [
-                {"name": one.name, "bytes": one.bytes} | ({"entries": one.entries} if one.entries is not None else {})
-                for one in self.in_file
+                {"name": size.name, "bytes": size.bytes}
+                | ({"entries": size.entries} if size.entries is not None else {})
+                for size in self.in_file
             ],
             "written": written,
         }
 
 
 def sizes_of(binary: Binary, source: str | None) -> Sizes:
-    """What each format takes: sections that are there, and those that would be written of the table of ``source``."""
+    """The size of each format: sections in the file, and those written from the table of ``source``."""
     in_file = []
-    other = binary.debug_elf()
+    debug_elf = binary.debug_elf()
     for name, parts in IN_FILE:
         size = 0
-        for elf in (binary.elf, other):
+        for elf in (binary.elf, debug_elf):
             if elf is not None and not size:
-                found = (elf.section_data(part) for part in parts)
-                size = sum(len(data) for data in found if data is not None)
+                contents = (elf.section_data(part) for part in parts)
+                size = sum(len(data) for data in contents if data is not None)
         if size:
             in_file.append(Size(name, size, entries=size // _ENTRY_SIZES[name] if name in _ENTRY_SIZES else None))
     table = binary.table(source)
@@ -82,16 +85,16 @@ def sizes_of(binary: Binary, source: str | None) -> Sizes:
         module = writers.writer(name)
         for version in getattr(module, "SIZED", module.VERSIONS) or ("",):
             try:
-                made = writers.write(name, table, binary.elf, version or None)
+                output = writers.write(name, table, binary.elf, version or None)
             except UsageError:
-                # A format that there is not for this machine.
+                # The format does not support this machine.
                 continue
-            total = sum(section.size for section in made.sections)
-            if made.sections:
+            total = sum(section.size for section in output.sections)
+            if output.sections:
                 label = name if len(getattr(module, "SIZED", ())) == 1 else f"{name} {version}".strip()
-                written.append(Size(label, total, sum(made.left_out.values())))
-    for name, where in writers.SIZES.items():
-        module_name, _, function_name = where.partition(":")
+                written.append(Size(label, total, sum(output.left_out.values())))
+    for name, size_function in writers.SIZES.items():
+        module_name, _, function_name = size_function.partition(":")
         bytes_of = getattr(import_module(module_name), function_name)(table, binary.elf)
         if bytes_of is not None:
             written.append(Size(name, bytes_of))

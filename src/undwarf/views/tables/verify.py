@@ -1,4 +1,4 @@
-"""Where two sources of unwind information disagree about the same instructions."""
+"""Compares two sources of unwind information at every instruction."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -7,28 +7,27 @@ from dataclasses import dataclass, field
 
 from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
+from undwarf.elf.headers import EM_X86_64
 from undwarf.errors import NothingUsable
 from undwarf.tables.model import NO_RULE, UnwindTable, describe
-from undwarf.tables.registers import ARCHITECTURES
-from undwarf.views.tables.dump import Binary, how_to_have
+from undwarf.tables.registers import ARCHITECTURES, RSP
+from undwarf.tables.rule_kinds import CFA_PLT, CFA_REGISTER
+from undwarf.views.tables.dump import Binary, hint_without
 
-_PLT = 3
-
-_FOLLOWED = {"sframe": False, "orc": False, "gopclntab": False, "code": True}
-"""Sources that know of some registers only: the return address and the frame pointer, and with True those that a
-function gives back."""
+_DESCRIBED = {"sframe": False, "orc": False, "gopclntab": False, "code": True}
+"""Sources that describe some registers only: the return address and the frame pointer; True: callee-saved ones too."""
 
 Words = tuple[str, dict[str, str], int | None, frozenset[str] | None]
-"""Call frame address, registers that have a rule, where that address is by the stack pointer, if it is, and the
-registers that the source follows (None: all)."""
+"""Call frame address, registers with a rule, the offset of the CFA from the stack pointer if it is based on that, and
+the registers that the source describes (None: all)."""
 
 
 @dataclass(slots=True)
 class Disagreement:
-    """A range of instructions for which two sources differ, in one respect.
+    """A range of instructions for which two sources differ.
 
-    ``kind`` is what differs: ``cfa``, ``ra``, a register's name, or ``missing`` where one of them has no rule.
-    ``code`` are the instructions as (address, text), the first few of ``instructions``.
+    ``kind`` is what differs: ``cfa``, ``ra``, a register's name, or ``missing`` if only one of them has a rule.
+    ``code`` has the first of the ``instructions`` as (address, text).
     """
 
     start: int
@@ -43,14 +42,12 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of a comparison.
+    """The result of a comparison, in instructions.
 
-    ``instructions`` are those that at least one of the two describes, ``agreed`` those about which both say the same;
-    ``only_one`` and ``only_other`` are described by one of them, ``expressions`` by one that was not compared.
-    ``kinds`` counts instructions by what differs, ``pairs`` by (kind, what one says, what the other says).
-    ``disagreements`` are the first ones, those about the call frame address and the return address before those about
-    other registers, and these before what one of the two leaves out; each group ascends. ``places`` is how many there
-    are in all.
+    Of the ``instructions`` that at least one source describes, both agree on ``agreed``; ``only_one`` and
+    ``only_other`` are described by one source, ``expressions`` by a DWARF expression that was not compared. ``kinds``
+    counts them by what differs, ``pairs`` by (kind, one rule, the other rule). ``disagreements`` are the first of
+    ``places``: those about the CFA and the return address, then other registers, then missing rules; each by address.
     """
 
     one: str
@@ -66,7 +63,7 @@ class Verdict:
     disagreements: list[Disagreement] = field(default_factory=list)
 
     def as_json(self) -> dict[str, object]:
-        """For machines."""
+        """As JSON has it."""
         return {
             "source": self.one,
             "against": self.other,
@@ -83,22 +80,22 @@ class Verdict:
             "places": self.places,
             "disagreements": [
                 {
-                    "pc": found.start,
-                    "end": found.end,
-                    "function": found.function,
-                    "kind": found.kind,
-                    "source": found.one,
-                    "against": found.other,
-                    "instructions": found.instructions,
-                    "code": [{"pc": pc, "text": text} for pc, text in found.code],
+                    "pc": place.start,
+                    "end": place.end,
+                    "function": place.function,
+                    "kind": place.kind,
+                    "source": place.one,
+                    "against": place.other,
+                    "instructions": place.instructions,
+                    "code": [{"pc": pc, "text": text} for pc, text in place.code],
                 }
-                for found in self.disagreements
+                for place in self.disagreements
             ],
         }
 
 
 def _segments(table: UnwindTable, low: int, high: int) -> Iterator[tuple[int, int, int]]:
-    """(address, address behind, rule) of all rows that have one."""
+    """(start, end, rule) of all rows that have one."""
     functions = table.functions
     starts, ends = functions.starts, functions.ends
     first = max(bisect_left(starts, low) - 1, 0)
@@ -114,19 +111,19 @@ def _both(
     one: Iterator[tuple[int, int, int]], other: Iterator[tuple[int, int, int]]
 ) -> Iterator[tuple[int, int, int, int]]:
     """(start, end, rule of one, rule of the other) of every range that at least one source describes."""
-    nothing = (1 << 64, 1 << 64, NO_RULE)
-    a, b = next(one, nothing), next(other, nothing)
+    end_of_rows = (1 << 64, 1 << 64, NO_RULE)
+    a, b = next(one, end_of_rows), next(other, end_of_rows)
     at = 0
-    while a is not nothing or b is not nothing:
+    while a is not end_of_rows or b is not end_of_rows:
         at = max(at, min(a[0], b[0]))
         in_a, in_b = a[0] <= at, b[0] <= at
         end = min(a[1] if in_a else a[0], b[1] if in_b else b[0])
         yield at, end, a[2] if in_a else NO_RULE, b[2] if in_b else NO_RULE
         at = end
         if a[1] <= at:
-            a = next(one, nothing)
+            a = next(one, end_of_rows)
         if b[1] <= at:
-            b = next(other, nothing)
+            b = next(other, end_of_rows)
 
 
 class _Code:
@@ -144,7 +141,7 @@ class _Code:
         self._starts: list[int] = []
 
     def within(self, start: int, end: int) -> list[int]:
-        """Addresses of the instructions that begin in [start, end), decoded from the function's first byte on."""
+        """Addresses of the instructions that start in [start, end), decoded from the start of the function."""
         assert self._machine is not None
         if not self._from <= start < self._to or end > self._to:
             number = bisect_left(self._functions, start + 1) - 1
@@ -161,7 +158,7 @@ class _Code:
         return self._starts[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def text(self, addresses: list[int]) -> list[tuple[int, str]]:
-        """Instructions in words."""
+        """(address, text) of instructions."""
         assert self._machine is not None
         found = []
         for address in addresses:
@@ -179,7 +176,7 @@ class _Comparer:
     def __init__(self, one: UnwindTable, other: UnwindTable) -> None:
         self._tables = (one, other)
         self._words: dict[tuple[int, int], Words] = {}
-        self._known: dict[tuple[int, int, int], tuple[list[tuple[str, str, str]], bool]] = {}
+        self._compared: dict[tuple[int, int, int], tuple[list[tuple[str, str, str]], bool]] = {}
 
     def _rule(self, side: int, number: int, late: int) -> Words:
         key = side, number << 1 | late
@@ -189,44 +186,45 @@ class _Comparer:
             rule = describe(table.rules, number, table.machine)
             raw = table.rules.words(number)
             cfa = rule.cfa
-            if raw[0] == _PLT:
+            if raw[0] == CFA_PLT:
                 cfa = f"rsp{raw[2] + 8 * late:+d}"
-            at = raw[2] if raw[0] == 1 and table.machine == 62 and raw[1] == 7 else None
+            at = raw[2] if raw[0] == CFA_REGISTER and table.machine == EM_X86_64 and raw[1] == RSP else None
             registers = dict(rule.registers)
             registers["ra"] = rule.return_address
-            found = self._words[key] = cfa, registers, at, self._followed(table.machine, rule.source)
+            found = self._words[key] = cfa, registers, at, self._described(table.machine, rule.source)
         return found
 
-    def _followed(self, machine: int, source: str) -> frozenset[str] | None:
-        known = ARCHITECTURES.get(machine)
-        if source not in _FOLLOWED or known is None:
+    def _described(self, machine: int, source: str) -> frozenset[str] | None:
+        registers = ARCHITECTURES.get(machine)
+        if source not in _DESCRIBED or registers is None:
             return None
-        callee_saved = known.callee_saved if _FOLLOWED[source] else ()
-        return frozenset(("ra", *(known.names[number] for number in (known.frame_pointer, *callee_saved))))
+        saved = registers.callee_saved if _DESCRIBED[source] else ()
+        names = registers.names
+        return frozenset(("ra", names[registers.frame_pointer], *(names[number] for number in saved)))
 
     def _threshold(self, side: int, number: int) -> int:
         raw = self._tables[side].rules.words(number)
-        return raw[3] if raw[0] == _PLT else -1
+        return raw[3] if raw[0] == CFA_PLT else -1
 
     def has_plt(self, side: int, number: int) -> bool:
-        """Whether what the rule says depends on the address."""
+        """Whether the rule is for a linkage table, so that it depends on the address."""
         return self._threshold(side, number) >= 0
 
     def compare(self, one: int, other: int, pc: int) -> tuple[list[tuple[str, str, str]], bool]:
-        """[(what differs, what one says, what the other says)], and whether an expression was left uncompared."""
+        """[(what differs, one rule, the other rule)], and whether an expression was not compared."""
         thresholds = self._threshold(0, one), self._threshold(1, other)
         late = [int(limit >= 0 and pc & 15 >= limit) for limit in thresholds]
         key = one, other, late[0] << 1 | late[1]
-        found = self._known.get(key)
+        found = self._compared.get(key)
         if found is None:
-            found = self._known[key] = self._differences(self._rule(0, one, late[0]), self._rule(1, other, late[1]))
+            found = self._compared[key] = self._differences(self._rule(0, one, late[0]), self._rule(1, other, late[1]))
         return found
 
     def _differences(self, one: Words, other: Words) -> tuple[list[tuple[str, str, str]], bool]:
         found = []
         skipped = False
         if one[1]["ra"] == other[1]["ra"] == "undefined":
-            # The outermost frame has no caller, so that nothing else matters.
+            # The outermost frame has no caller: no register matters.
             return [], False
         if one[0] != other[0]:
             if "expr" in (one[0], other[0]):
@@ -239,9 +237,9 @@ class _Comparer:
                 continue
             if name != "ra":
                 if "undefined" in (a, b):
-                    # One of them does not follow this register.
+                    # One source does not describe this register.
                     continue
-                if (_taken_back(a, one[2]) and b == "same") or (_taken_back(b, other[2]) and a == "same"):
+                if (_restored(a, one[2]) and b == "same") or (_restored(b, other[2]) and a == "same"):
                     continue
             if "expr" in (a, b):
                 skipped = True
@@ -250,9 +248,9 @@ class _Comparer:
         return found, skipped
 
 
-def _taken_back(text: str, cfa: int | None) -> bool:
-    """Whether a register's place lies below the stack pointer: the function has restored it already, and compilers do
-    not say so again."""
+def _restored(text: str, cfa: int | None) -> bool:
+    """Whether a register is saved below the stack pointer: the function has restored it, which compilers do not always
+    describe."""
     return cfa is not None and text.startswith("cfa-") and cfa - int(text[4:]) < 0
 
 
@@ -261,18 +259,18 @@ def verify(
 ) -> Verdict:
     """Compare two sources of a file at every instruction.
 
-    ``shown`` disagreements are kept, each with the first ``instructions`` of its code. Raises NothingUsable where a
-    source has nothing.
+    At most ``shown`` disagreements are listed, each with its first ``instructions``. Raises NothingUsable if a source
+    has no table.
     """
     tables = binary.table(one), binary.table(other)
     for table, name in zip(tables, (one, other), strict=True):
         if not len(table):
-            raise NothingUsable(f"{binary.path} has no unwind table from {name}", "", how_to_have(name))
-    low, high = binary.place(place)
+            raise NothingUsable(f"{binary.path} has no unwind table from {name}", "", hint_without(name))
+    low, high = binary.range_of(place)
     comparer = _Comparer(*tables)
     code = _Code(binary.elf, sorted({*tables[0].starts, *tables[1].starts}))
     verdict = Verdict(one, other)
-    notes = _Notes(verdict, shown)
+    disagreements = _Disagreements(verdict, shown)
     for start, end, a, b in _both(_segments(tables[0], low, high), _segments(tables[1], low, high)):
         pcs = code.within(start, end)
         if not pcs:
@@ -285,26 +283,26 @@ def verify(
             else:
                 verdict.only_one += count
             pair = ("missing", "nothing", other) if a == NO_RULE else ("missing", one, "nothing")
-            notes.add(pcs, end, [pair])
+            disagreements.add(pcs, end, [pair])
             continue
         parts = [[pc] for pc in pcs] if comparer.has_plt(0, a) or comparer.has_plt(1, b) else [pcs]
         for part in parts:
             differences, skipped = comparer.compare(a, b, part[0])
             if differences:
-                notes.add(part, end, differences)
+                disagreements.add(part, end, differences)
             elif skipped:
                 verdict.expressions += len(part)
             else:
                 verdict.agreed += len(part)
-    verdict.disagreements = notes.first()
-    for found in verdict.disagreements:
-        found.function = binary.name_at(found.start)
-        found.code = code.text(code.within(found.start, found.end)[:instructions])
+    verdict.disagreements = disagreements.first()
+    for listed in verdict.disagreements:
+        listed.function = binary.name_at(listed.start)
+        listed.code = code.text(code.within(listed.start, listed.end)[:instructions])
     return verdict
 
 
-class _Notes:
-    """Collects disagreements, ``shown`` of each group."""
+class _Disagreements:
+    """Counts disagreements and collects the first ``shown`` of each group."""
 
     def __init__(self, verdict: Verdict, shown: int) -> None:
         self._verdict = verdict
@@ -313,7 +311,7 @@ class _Notes:
         self._last: dict[str, Disagreement] = {}
 
     def add(self, pcs: list[int], end: int, differences: list[tuple[str, str, str]]) -> None:
-        """Note what differs at these instructions, which go on to ``end``."""
+        """Add what differs at these instructions, the last of which ends at ``end``."""
         verdict = self._verdict
         for difference in differences:
             kind, one, other = difference
@@ -325,11 +323,11 @@ class _Notes:
                 before.instructions += len(pcs)
                 continue
             verdict.places += 1
-            made = self._last[kind] = Disagreement(pcs[0], end, "", kind, one, other, len(pcs), [])
+            place = self._last[kind] = Disagreement(pcs[0], end, "", kind, one, other, len(pcs), [])
             group = self._groups[0 if kind in ("cfa", "ra") else 2 if kind == "missing" else 1]
             if len(group) < self._shown:
-                group.append(made)
+                group.append(place)
 
     def first(self) -> list[Disagreement]:
-        """As many as are shown, what matters most first."""
-        return [found for group in self._groups for found in group][: self._shown]
+        """The first ``shown``, the most important first."""
+        return [place for group in self._groups for place in group][: self._shown]

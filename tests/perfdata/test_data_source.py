@@ -2,8 +2,7 @@
 
 import pytest
 
-from undwarf.views.data.data_source import (
-    MemoryCounts,
+from undwarf.perfdata.data_source import (
     access_of,
     blocked,
     level,
@@ -15,6 +14,7 @@ from undwarf.views.data.data_source import (
     tlb,
     tlb_missed,
 )
+from undwarf.views.data.memory_counts import MemoryCounts
 
 LOAD, STORE = 2, 4
 HIT, MISS = 2 << 5, 4 << 5

@@ -1,13 +1,13 @@
-"""Labels of images and functions in reports: short image names, names for functions without a symbol."""
+"""Labels of images and functions: short names of images, names of functions without a symbol."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 UNKNOWN = "[unknown]"
 KERNEL_KINDS = frozenset({"KERNEL", "MODULE", "BPF"})
 
 
 class HasName(Protocol):
-    """An image as the profile describes it: the name as recorded and what kind of image it is."""
+    """An image by its name as recorded and its kind, the name of an ImageKind in either case."""
 
     @property
     def name(self) -> str: ...
@@ -15,17 +15,23 @@ class HasName(Protocol):
     def kind(self) -> str: ...
 
 
+class Named(NamedTuple):
+    """The least that has a name."""
+
+    name: str
+    kind: str
+
+
 _WITHOUT_FILE = ("//anon", "/anon_hugepage", "/dev/zero", "[stack", "[heap]", "/SYSV")
 
 
 def kind_of(image: HasName) -> str:
-    """FILE, KERNEL, MODULE, VDSO, BPF, ANON, JIT or UNKNOWN, whether the profile keeps a string or an enumeration."""
-    kind = image.kind
-    return str(getattr(kind, "name", kind)).upper()
+    """FILE, KERNEL, MODULE, VDSO, BPF, ANON, JIT or UNKNOWN."""
+    return image.kind.upper()
 
 
 def is_kernel(image: HasName) -> bool:
-    """Whether code of this image runs in the kernel."""
+    """Whether the image is kernel code."""
     return kind_of(image) in KERNEL_KINDS
 
 
@@ -44,8 +50,7 @@ def dso(image: HasName) -> str:
 
 
 def is_made_at_run_time(image: HasName) -> bool:
-    """Whether code of this image is in memory without a file: perf names it by the process's `/tmp/perf-PID.map`, there
-    or not (perf, `map__new`)."""
+    """Whether the image is code in memory without a file, which perf names after `/tmp/perf-PID.map` (`map__new`)."""
     return kind_of(image) == "ANON" and image.name.startswith(_WITHOUT_FILE)
 
 
@@ -56,7 +61,7 @@ def short_dso(image: HasName) -> str:
 
 
 def function_label(name: str, image: HasName | None) -> str:
-    """A function's name, or ``[file]`` when it has none, as flame-graph tools show it."""
+    """A function's name, or ``[file]`` if it has none, as in flame-graph tools."""
     if name and name != UNKNOWN:
         return name
     if image is None:

@@ -4,10 +4,6 @@ The 64 bits are `union perf_mem_data_src` of `include/uapi/linux/perf_event.h`; 
 `tools/perf/util/mem-events.c`.
 """
 
-from collections.abc import Callable
-
-__all__ = ["TEXTS", "MemoryCounts", "known", "level", "locked", "missed", "page_size", "text"]
-
 _OPERATIONS = ((1, "N/A"), (2, "LOAD"), (4, "STORE"), (8, "PFETCH"), (16, "EXEC"))
 _HIT, _MISS = 2, 4
 _LEVELS = (
@@ -40,7 +36,7 @@ def operation(source: int) -> str:
 
 
 def access_of(source: int) -> str:
-    """ "r", "w" or "rw" as the hardware saw the access; empty where it does not say."""
+    """``r``, ``w`` or ``rw`` as the hardware saw the access; empty if it was not recorded."""
     mask = _field(source, 0, 5)
     return ("r" if mask & 2 else "") + ("w" if mask & 4 else "")
 
@@ -50,7 +46,7 @@ def level(source: int) -> str:
     mask, number, hops = _field(source, 5, 14), _field(source, 33, 4), _field(source, 43, 3)
     ending = "hit" if mask & _HIT else "miss" if mask & _MISS else ""
     if number and number != _NO_NUMBER:
-        # Bits that newer kernels may define are passed over.
+        # Bits that only newer kernels define are ignored.
         parts = ["Remote" if _field(source, 37, 1) else "", _HOPS.get(hops, "")]
         parts += [_NUMBERED.get(number, f"Unknown level {number}"), ending]
         return " ".join(part for part in parts if part)
@@ -69,37 +65,32 @@ def snoop(source: int) -> str:
 def tlb(source: int) -> str:
     """How the address was translated, such as "L1 hit" or "Walker miss"."""
     mask = _field(source, 26, 7)
-    found = " or ".join(_names(mask & ~(_HIT | _MISS), _TLBS)) or "N/A"
-    return found + (" hit" if mask & _HIT else "") + (" miss" if mask & _MISS else "")
+    names = " or ".join(_names(mask & ~(_HIT | _MISS), _TLBS)) or "N/A"
+    return names + (" hit" if mask & _HIT else "") + (" miss" if mask & _MISS else "")
 
 
 def locked(source: int) -> str:
-    """Whether the instruction was a locked one: Yes, No or N/A."""
+    """Whether the instruction had a lock prefix: Yes, No or N/A."""
     mask = _field(source, 24, 2)
     return "N/A" if mask & 1 else "Yes" if mask & 2 else "No"
 
 
 def blocked(source: int) -> str:
-    """Why a load had to wait: Data (a store before it was not known yet), Addr (it looked like one), or N/A."""
+    """Why a load was blocked: Data (of an earlier store, not available yet), Addr (a possible alias), or N/A."""
     mask = _field(source, 40, 3)
     return "N/A" if mask & 1 or not mask else " ".join(_names(mask >> 1, ("Data", "Addr")))
 
 
 def text(source: int) -> str:
-    """All of it in one line, as ``perf script -F data_src`` has it behind the number."""
+    """All parts in one line, as ``perf script -F data_src`` prints them after the number."""
     return (
         f"|OP {operation(source)}|LVL {level(source)}|SNP {snoop(source)}|TLB {tlb(source)}|LCK {locked(source)}"
         f"|BLK  {blocked(source)}"
     )
 
 
-def known(source: int) -> bool:
-    """Whether it says where the data was found."""
-    return level(source) != "N/A"
-
-
 def missed(source: int) -> bool:
-    """Whether the nearest cache (L1 or L0) did not have the data; only of use where the level is known."""
+    """Whether the access missed the nearest cache (L1 or L0); meaningful only if the level is known."""
     mask, number = _field(source, 5, 14), _field(source, 33, 4)
     if number and number != _NO_NUMBER:
         return number not in (1, 7) or bool(mask & _MISS)
@@ -107,12 +98,12 @@ def missed(source: int) -> bool:
 
 
 def from_other_cpu(source: int) -> bool:
-    """Whether the data came changed from another cpu's cache."""
+    """Whether the data was in another CPU's cache, modified or forwarded by a peer."""
     return bool(_field(source, 19, 5) & 16 or _field(source, 38, 2) & 2)
 
 
 def tlb_missed(source: int) -> bool:
-    """Whether the address was translated without the first level's buffer."""
+    """Whether the access missed the first-level TLB."""
     mask = _field(source, 26, 7)
     return bool(mask & (_MISS | 0x20 | 0x40)) or mask & 0x18 == 0x10
 
@@ -124,70 +115,3 @@ def page_size(size: int) -> str:
     if size >= 1 << 20:
         return f"{size >> 20}M"
     return f"{size >> 10}K" if size >= 1 << 10 else str(size)
-
-
-TEXTS: dict[str, tuple[str, Callable[[int], str]]] = {
-    "mem": ("data_src", level),
-    "snoop": ("data_src", snoop),
-    "tlb": ("data_src", tlb),
-    "locked": ("data_src", locked),
-    "blocked": ("data_src", blocked),
-    "data_page_size": ("data_page_size", page_size),
-    "code_page_size": ("code_page_size", page_size),
-}
-"""Sort keys: the column they are of, and the text of a value."""
-
-
-class MemoryCounts:
-    """What data sources of one thing's samples say, as weights: `known` of how many the level is known, of these
-    `missed` the nearest cache, `tlb_missed`, `others` (taken from another cpu's cache); `levels` by where it was found.
-    """
-
-    __slots__ = ("known", "levels", "missed", "others", "pages", "tlb_missed")
-
-    def __init__(self) -> None:
-        self.known = self.missed = self.tlb_missed = self.others = 0
-        self.levels: dict[str, int] = {}
-        self.pages: dict[str, int] = {}
-
-    def add_source(self, source: int, weight: int) -> None:
-        """Samples of one data source."""
-        where = level(source)
-        if where == "N/A":
-            return
-        self.known += weight
-        self.levels[where] = self.levels.get(where, 0) + weight
-        self.missed += weight if missed(source) else 0
-        self.tlb_missed += weight if tlb_missed(source) else 0
-        self.others += weight if from_other_cpu(source) else 0
-
-    def add_page(self, size: int, weight: int) -> None:
-        """Samples whose data is on pages of a size."""
-        if size:
-            name = page_size(size)
-            self.pages[name] = self.pages.get(name, 0) + weight
-
-    def add(self, other: "MemoryCounts") -> None:
-        """All of another's."""
-        self.known += other.known
-        self.missed += other.missed
-        self.tlb_missed += other.tlb_missed
-        self.others += other.others
-        for mine, theirs in ((self.levels, other.levels), (self.pages, other.pages)):
-            for name, weight in theirs.items():
-                mine[name] = mine.get(name, 0) + weight
-
-    def as_dict(self) -> dict[str, object]:
-        """For JSON; empty where nothing is known."""
-        found: dict[str, object] = {}
-        if self.known:
-            found = {
-                "level_known": self.known,
-                "missed": self.missed,
-                "tlb_missed": self.tlb_missed,
-                "from_other_cpu": self.others,
-                "levels": dict(sorted(self.levels.items(), key=lambda one: (-one[1], one[0]))),
-            }
-        if self.pages:
-            found["pages"] = dict(sorted(self.pages.items(), key=lambda one: (-one[1], one[0])))
-        return found

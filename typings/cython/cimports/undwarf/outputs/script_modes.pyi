@@ -1,0 +1,3 @@
+"""undwarf/outputs/script_modes.pxd"""
+
+from undwarf.outputs.script_modes import *
