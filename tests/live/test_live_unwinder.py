@@ -67,7 +67,7 @@ def test_buffers_of_several_cpus_are_put_in_order(unwinder: LiveUnwinder):
 
 def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
     assert chains(unwinder, mapping(10, 0x400000), sample(5)) == [[0x400100, 0x400776]]
-    many = live_unwinder.FEWEST_IMAGES + 5
+    many = live_unwinder.INITIAL_IMAGES + 5
     for pid in range(11, 11 + many):
         got = chains(unwinder, mapping(pid, 0x400000, time=6), sample(7, pid=pid))
         assert got == [[0x400100, 0x400776]]
@@ -76,7 +76,7 @@ def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
 
 
 def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_ROOM", 64)
+    monkeypatch.setattr(live_unwinder, "MAX_SNAPSHOT_MAPPINGS", 64)
     pid = os.getpid()
     chains(unwinder, mapping(pid, 0x400000), sample(2, pid=pid))
     largest = 0
@@ -89,7 +89,7 @@ def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monke
 
 
 def test_processes_that_are_gone_are_forgotten_after_a_while(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_ROOM", 64)
+    monkeypatch.setattr(live_unwinder, "MAX_SNAPSHOT_MAPPINGS", 64)
     gone = 2**22 + 5
     for i in range(1, 40):
         chains(unwinder, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))

@@ -34,6 +34,7 @@ def run(
         kind=column("B", [one[0] for one in side]),
         misc=column("H", [one[1] for one in side]),
         time=column("Q", [one[2] for one in side]),
+        tid=column("i", [one[3] for one in side]),
     )
     order = column("I", sorted(range(many), key=lambda number: times[number]))
     blocked.run(
@@ -44,7 +45,6 @@ def run(
         column("I", list(range(100, 100 + many))),
         column("B", [1] * many),
         column("I", [5] * many),
-        column("i", [one[3] for one in side]),
     )
 
 
@@ -63,9 +63,9 @@ def test_a_wait_lasts_from_the_sample_to_the_return():
 def test_a_wait_may_end_in_a_later_round():
     blocked = Blocked()
     run(blocked, [(100, 7)], [])
-    assert (waits(blocked), blocked.away) == ([], 1)
+    assert (waits(blocked), blocked.waiting) == ([], 1)
     run(blocked, [], [(SWITCH, 0, 900, 7)])
-    assert (waits(blocked), blocked.away) == ([(900, 800, 7, 100)], 0)
+    assert (waits(blocked), blocked.waiting) == ([(900, 800, 7, 100)], 0)
 
 
 def test_another_thread_that_returns_changes_nothing():
@@ -115,4 +115,4 @@ def test_many_threads_that_come_and_go():
         found = waits(blocked)
         assert sorted(one[2] for one in found) == tids
         assert all(period == 10 * tids[-1] + tid - 10 * tid for _time, period, tid, _stack in found)
-    assert blocked.away == 0
+    assert blocked.waiting == 0

@@ -524,7 +524,7 @@ def chains(unwinder: LiveUnwinder, nodes: memoryview) -> list[list[int]]:
 
 
 def test_after_a_loss_running_processes_are_described_again(program: str, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(record, "AGAIN", 0.0)
+    monkeypatch.setattr(record, "DESCRIBE_INTERVAL_S", 0.0)
     described = []
 
     def again(self: Sampler, known: set[int]) -> Iterator[bytes]:

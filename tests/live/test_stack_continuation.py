@@ -1,4 +1,4 @@
-"""Memory behind a dump: given only where nobody wrote to a watched return address since it was read."""
+"""Memory beyond a dump is given only if a watched return address was not written since it was read."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from undwarf.errors import UndwarfError
 from undwarf.live.sampling import stack_continuation
-from undwarf.live.sampling.stack_continuation import MOST_WATCHED, DeepStacks
+from undwarf.live.sampling.stack_continuation import MAX_WATCHED, DeepStacks
 
 VALUE = 0x401234
 
@@ -238,10 +238,10 @@ def test_callers_of_a_scheduler_are_not_those_of_earlier_samples(deep: DeepStack
 
 def test_so_many_schedulers_are_watched(deep: DeepStacks, watched: Watched):
     stack = Stack()
-    for tid in range(1, MOST_WATCHED + 2):
+    for tid in range(1, MAX_WATCHED + 2):
         assert scheduled(deep, stack, 5, tid) is not None
         deep.tried_scheduler(True, stack.slots[-1], stack.values[-1])
-    assert len(deep._schedulers) == MOST_WATCHED
+    assert len(deep._schedulers) == MAX_WATCHED
 
 
 def test_a_frame_that_stays_while_it_calls_others_is_proven(deep: DeepStacks, watched: Watched):
@@ -278,7 +278,7 @@ def test_what_was_read_in_an_earlier_round_is_inferred_from(inferring: DeepStack
     assert inferring.alike
 
 
-@pytest.mark.parametrize("number", range(1, stack_continuation.ALIKE + 1))
+@pytest.mark.parametrize("number", range(1, stack_continuation.MATCHING_RETURNS + 1))
 def test_nothing_is_inferred_where_a_return_address_differs(inferring: DeepStacks, number: int):
     stack = Stack()
     begin(inferring, stack)
@@ -332,16 +332,16 @@ def test_dumps_are_joined_where_they_agree(inferring: DeepStacks):
 def test_memory_of_few_rounds_is_kept(inferring: DeepStacks):
     stack = Stack()
     begin(inferring, stack)
-    for _ in range(2 * stack_continuation.READS):
+    for _ in range(2 * stack_continuation.READS_PER_THREAD):
         assert ask(inferring, stack, 6) is not None
-    assert len(inferring._kept[77]) == stack_continuation.READS
+    assert len(inferring._kept[77]) == stack_continuation.READS_PER_THREAD
 
 
 def test_memory_that_is_kept_has_a_bound(inferring: DeepStacks, monkeypatch: pytest.MonkeyPatch):
     stack = Stack()
     begin(inferring, stack)
     assert ask(inferring, stack, 6) is not None
-    monkeypatch.setattr(stack_continuation, "MOST_KEPT", 1000)
+    monkeypatch.setattr(stack_continuation, "MAX_KEPT_BYTES", 1000)
     inferring.next_round(SimpleNamespace(pid=[], tid=[], time=[]))
     assert not inferring._kept
 

@@ -1,8 +1,9 @@
-"""Code that running processes copied into anonymous memory, found by the bytes of the template in their files."""
+"""Unwind tables of code that running processes copied to anonymous memory: copies of a file's template."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from undwarf.defects import Defects
 from undwarf.errors import ElfError
@@ -17,7 +18,7 @@ from undwarf.tables.rule_set import RuleSet
 
 
 class LiveCopies:
-    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of."""
+    """Unwind tables of copied code. ``pids`` gives by image number the process whose private memory the image is."""
 
     def __init__(
         self, finder: Finder, pids: "Callable[[], list[int | None]]", limits: Limits, defects: Defects
@@ -30,7 +31,7 @@ class LiveCopies:
         self._templates: dict[tuple[int, int, int], bytes | None] = {}
 
     def table(self, image: int, rules: RuleSet) -> "CopiesInMemory | None":
-        """The table of an image; None where its process has no file with a template."""
+        """The table of an image; None if its process maps no file with a template."""
         if image >= len(self._known):
             self._known = self._pids()
         pid = self._known[image]
@@ -40,10 +41,7 @@ class LiveCopies:
         if template is None:
             return None
 
-        def read(start: int, end: int) -> bytes:
-            return memory_of(pid, start, end)
-
-        return CopiesInMemory(template, read, rules, self._limits, self._defects, f"process {pid}")
+        return CopiesInMemory(template, partial(memory_of, pid), rules, self._limits, self._defects, f"process {pid}")
 
     def _template(self, path: str) -> bytes | None:
         try:
@@ -58,11 +56,11 @@ class LiveCopies:
             return None
 
 
-def _files(pid: int, most_bytes: int) -> Iterator[str]:
-    """Where the files are that a process has mapped executably, each once; none if its list of mappings is longer."""
+def _files(pid: int, max_bytes: int) -> Iterator[str]:
+    """Paths of the files that a process maps executably, each once; none if /proc/PID/maps has over ``max_bytes``."""
     text = b""
     with suppress(OSError, ValueError):
-        text = read_text(f"/proc/{pid}/maps", most_bytes)
+        text = read_text(f"/proc/{pid}/maps", max_bytes)
     lines = [line.split(None, 5) for line in text.splitlines()]
     names = dict.fromkeys(parts[5] for parts in lines if len(parts) == 6 and b"x" in parts[1])
     for name in names:

@@ -1,4 +1,4 @@
-"""Events that are opened on threads and CPUs, and the ring buffers that the kernel writes their records to."""
+"""Opens events on threads and CPUs, with the ring buffers that the kernel writes their records to."""
 
 import errno
 import fcntl
@@ -19,17 +19,17 @@ from undwarf.perfdata.events import TRACEPOINT
 
 LARGEST_RING, SMALLEST_RING = 64 << 20, 64 << 10
 LARGEST_DUMP = 65528
-"""A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
+"""A record has 65,535 bytes at most; the kernel shortens the dump so that the other fields fit."""
 SMALLEST_DUMP = 8 << 10
 RING_FILL_S = 1.0
 """Seconds of samples that a ring buffer should hold."""
 MIN_RING_FILL_S = 0.1
-"""Seconds of samples that it must hold: where it holds less, dumps are made smaller. On two CPUs that sampled a
-compiler, 0.17 seconds (6,000 Hz) lost nothing."""
+"""Seconds of samples that it must hold: dumps are made smaller if it holds less. On two CPUs that sampled a compiler,
+0.17 seconds (6,000 Hz) lost nothing."""
 DRAIN_SHARE = 0.25
-"""A small buffer is drained after this part of the time in which it fills up."""
+"""Fraction of the time in which a small buffer fills after which it is drained."""
 MAX_DRAIN_INTERVAL_S = 0.02
-"""Most seconds between two drains."""
+"""Most seconds between two drains of a small buffer."""
 _OPTIONAL = (
     (pe.DEFER_CALLCHAIN | pe.DEFER_OUTPUT, 0),
     (pe.BUILD_ID, 0),
@@ -37,14 +37,16 @@ _OPTIONAL = (
     (0, pe.FORMAT_LOST),
     (pe.COMM_EXEC, 0),
 )
-"""Flags and read formats that older kernels refuse, newest first."""
+"""(flags, read formats) that older kernels do not know, newest first."""
 
 
 @dataclass(slots=True)
 class Target:
-    """Whose samples are taken: ``tids`` (with all they start, if ``inherit``), or everything on the CPUs if there are
-    none. ``on_exec``: from when the one thread executes a program; if ``delayed``, only what is told of it, and samples
-    from when they are asked for. ``cpus``: only there, if any; ``filters``: of the tracepoints."""
+    """What is sampled: ``tids`` (with their later children, if ``inherit``), or whole CPUs if there are none.
+
+    ``on_exec``: events are enabled when the thread executes a program; if ``delayed``, only its side band then, and
+    samples on request. ``whom``: for messages. ``cpus``: if not empty, only these; ``filters``: of the tracepoints.
+    """
 
     tids: list[int]
     inherit: bool
@@ -57,8 +59,8 @@ class Target:
 
 @dataclass(slots=True)
 class Sizes:
-    """Bytes of the kernel's ring buffer of a CPU, of the larger one of our own that it is emptied into (0: none), and
-    of a stack dump."""
+    """Bytes of a CPU's kernel ring buffer, of the larger buffer that it is drained into (0: none), and of a stack
+    dump."""
 
     ring: int
     relay: int
@@ -66,50 +68,45 @@ class Sizes:
 
 
 def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None) -> Sizes:
-    """What ``rate`` samples a second need, on a machine with that many CPUs and bytes of memory.
+    """Sizes for ``rate`` samples a second per CPU, on a machine with ``cpus`` CPUs and ``memory`` bytes; ``dump`` and
+    ``ring`` are the user's choices.
 
-    Buffers of the kernel's are locked memory, of which a process without privileges gets little: room for some
-    milliseconds of samples. Then they are emptied as fast as they fill.
+    Kernel buffers are locked memory, of which a process without privileges gets little: a few milliseconds of samples.
+    Then they are drained into larger buffers as fast as they fill.
     """
     free = pe.may_lock()
-    room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
+    allowed = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
     relay = 0
     if ring is None:
         wanted = max(1 << 20, min(int(rate * (dump or LARGEST_DUMP) * RING_FILL_S), LARGEST_RING))
         wanted = min(wanted, max(1 << 20, memory // 32 // max(1, cpus)))
-        ring = min(wanted, room)
+        ring = min(wanted, allowed)
         if ring < wanted:
-            relay = _power(wanted)
+            # The power of two at or above it.
+            relay = 1 << (wanted - 1).bit_length()
     size = SMALLEST_RING
-    while 2 * size <= ring or (size < ring and 2 * size <= room and free):
+    while 2 * size <= ring or (size < ring and 2 * size <= allowed and free):
         size *= 2
-    holds = relay or size
     if dump is None:
         dump = LARGEST_DUMP
-        while dump > SMALLEST_DUMP and holds < rate * dump * MIN_RING_FILL_S:
+        while dump > SMALLEST_DUMP and (relay or size) < rate * dump * MIN_RING_FILL_S:
             dump //= 2
     return Sizes(size, relay if relay > size else 0, dump // 8 * 8)
 
 
-def _power(size: int) -> int:
-    """The power of two at or above ``size``."""
-    return 1 << (size - 1).bit_length()
-
-
-def _empty(relay: Relay, pause: int) -> None:
-    """Empty a buffer every ``pause`` ns, ahead of others that want the CPU."""
-    pe.wait_briefly()
+def _drain(relay: Relay, pause: int) -> None:
+    """Drain a buffer every ``pause`` ns."""
+    pe.request_short_slice()
     relay.run(pause)
 
 
 class OpenEvents:
-    """The descriptors and ring buffers of events on a target.
+    """The descriptors and ring buffers of events on a target. Raises UndwarfError if the kernel refuses an event.
 
-    The first of ``events`` that the kernel refuses raises UndwarfError. ``tracking`` is the number of the event that
-    also brings the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of those they are emptied into,
-    ``watermark`` the bytes in a buffer that wake us. ``leaders``: by event, the number of the one that leads its group,
-    which comes before it; its own outside of groups. ``events`` afterwards have the flags the kernel took, and their
-    ids.
+    ``tracking`` is the number of the event with the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of
+    those that they are drained into (0: none), ``watermark`` the bytes in a buffer that wake the poller. ``leaders``:
+    by event, the number of its group's leader, which comes before it; its own number outside of groups. Afterwards
+    ``events`` have the flags that the kernel accepted, and their ids.
     """
 
     def __init__(
@@ -128,7 +125,7 @@ class OpenEvents:
         self.ring_bytes = ring
         self.relays: list[Relay] = []
         self._relay_bytes = relay
-        self._movers: list[threading.Thread] = []
+        self._drainers: list[threading.Thread] = []
         self._watermark = watermark
         self._target = target
         self._tracking = tracking
@@ -160,19 +157,19 @@ class OpenEvents:
             on_exec = self._target.on_exec and (number == self._tracking or not self._target.delayed)
             leader = self._group_of[number]
             if leader == number:
-                # What follows in a group counts whenever the first one does.
+                # The other events of a group count whenever the leader does.
                 event = replace(event, flags=event.flags | pe.DISABLED | (pe.ENABLE_ON_EXEC if on_exec else 0))
             ids = []
             for tid in self._target.tids or [-1]:
-                # What comes to one CPU was mapped on another.
+                # A process that comes to a CPU may have its mappings from another one.
                 for cpu in (number != self._tracking and self._target.cpus) or cpus:
                     group = grouped.get((leader, tid, cpu), -1)
                     if group < 0 and leader != number:
                         continue
                     try:
-                        event, descriptor = self._one(event, tid, cpu, group)
+                        event, descriptor = self._open_on(event, tid, cpu, group)
                     except ProcessLookupError:
-                        # The thread ended meanwhile.
+                        # The thread has ended meanwhile.
                         break
                     except OSError as error:
                         if error.errno == errno.ENODEV and opened:
@@ -186,23 +183,25 @@ class OpenEvents:
             plain = event.flags & ~(pe.DISABLED | pe.ENABLE_ON_EXEC) | (pe.DISABLED if leader == number else 0)
             self.events[number] = replace(event, ids=tuple(ids), flags=plain)
         if not opened:
-            raise UndwarfError(f"cannot sample {self._target.whom}", "it is gone", "give one that runs")
+            raise UndwarfError(f"cannot sample {self._target.whom}", "it has ended", "give one that runs")
 
     def _filter(self) -> None:
-        """Give the tracepoints their filters: one for all, or one each."""
+        """Set the filters of the tracepoints: one for all, or one each."""
         filters = list(self._target.filters)
         chosen = [number for number, event in enumerate(self.events) if event.type == TRACEPOINT]
         if len(filters) == 1:
             filters *= len(chosen)
         if len(filters) != len(chosen) or not chosen:
-            why = f"{len(self._target.filters)} for {len(chosen)} tracepoints"
-            raise UsageError("filters do not fit events", why, "give one for all tracepoints, or one for each")
+            why = f"there are {len(self._target.filters)} for {len(chosen)} tracepoints"
+            raise UsageError(
+                "the number of filters does not match", why, "give one for all tracepoints, or one for each"
+            )
         for number, text in zip(chosen, filters, strict=True):
             for descriptor in self._descriptors[number]:
                 pe.set_filter(descriptor, text)
 
-    def _one(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
-        """A descriptor, and the event as the kernel took it."""
+    def _open_on(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
+        """(the event with the flags that the kernel accepted, its descriptor)."""
         tries = [event]
         for flags, read_format in _OPTIONAL:
             last = tries[-1]
@@ -217,12 +216,12 @@ class OpenEvents:
         raise AssertionError("never reached")
 
     def _map(self) -> None:
-        """Map one ring buffer for each CPU, and have all its events write there."""
+        """Map one ring buffer for each CPU, which all its events write to."""
         sample_type = self.events[0].sample_type
         with_id = 8 if sample_type & SampleField.IDENTIFIER else 0
-        # All events agree on what comes before the time and after it (undwarf.live.sampling.sampler).
+        # All events have the same fields before the time (undwarf.live.sampling.sampler).
         in_sample, from_end = 8 + with_id + 16, 8 + 8 + with_id
-        # The tracking event first: it lives as long as any other, and has no samples that a full buffer could lose.
+        # The tracking event owns the buffer: it lives as long as any other, and has no samples to lose.
         order = [self._tracking, *(number for number in range(len(self.events)) if number != self._tracking)]
         for number in order:
             for descriptor in self._descriptors[number]:
@@ -257,52 +256,52 @@ class OpenEvents:
                 if number in (errno.EPERM, errno.ENOMEM) and self.ring_bytes > SMALLEST_RING:
                     self.ring_bytes //= 2
                     continue
-                why = "the kernel gives no more locked memory to ring buffers"
+                why = "the kernel does not allow as much locked memory for ring buffers"
                 hint = "raise kernel.perf_event_mlock_kb, or give a smaller --buffer"
                 raise UndwarfError("cannot map a ring buffer", why, hint) from error
 
-    def move(self, rate: int) -> None:
-        """Begin to empty small buffers, each in a thread; ``rate``: bytes a second that they fill with at most."""
+    def start_draining(self, rate: int) -> None:
+        """Drain small buffers, each in a thread; ``rate``: bytes a second with which one fills at most."""
         pause = min(MAX_DRAIN_INTERVAL_S, max(0.0005, DRAIN_SHARE * self.ring_bytes / max(1, rate)))
         for relay in self.relays:
-            mover = threading.Thread(target=_empty, args=(relay, int(pause * 1e9)), name="undwarf-ring", daemon=True)
-            mover.start()
-            self._movers.append(mover)
+            drainer = threading.Thread(target=_drain, args=(relay, int(pause * 1e9)), name="undwarf-ring", daemon=True)
+            drainer.start()
+            self._drainers.append(drainer)
 
-    def settled(self) -> int:
-        """Up to which time (ns) ``rings`` have all that the kernel wrote."""
+    def drained_until(self) -> int:
+        """The time (ns) up to which ``rings`` have all records."""
         return min((relay.seen for relay in self.relays), default=(1 << 64) - 1)
 
-    def settle(self) -> None:
-        """Have all in ``rings``, once nothing more comes."""
+    def stop_draining(self) -> None:
+        """Stop the threads, and drain what is left."""
         for relay in self.relays:
             relay.stop()
-        for mover in self._movers:
-            mover.join()
-        self._movers = []
+        for drainer in self._drainers:
+            drainer.join()
+        self._drainers = []
         for relay in self.relays:
             relay.move()
 
     def enable(self, *numbers: int) -> None:
-        """Begin."""
+        """Enable these events."""
         for number in numbers:
             for descriptor in self._descriptors[number]:
                 fcntl.ioctl(descriptor, pe.ENABLE, 0)
 
     def disable(self) -> None:
-        """End."""
+        """Disable all events."""
         for descriptors in self._descriptors:
             for descriptor in descriptors:
                 with suppress(OSError):
                     fcntl.ioctl(descriptor, pe.DISABLE, 0)
 
     def unpoll(self, descriptor: int) -> None:
-        """Wait no more for a buffer whose threads all ended; what it holds is read all the same."""
+        """Stop polling a buffer whose threads have all ended; it is still read."""
         with suppress(KeyError):
             self.poller.unregister(descriptor)
 
     def lost(self) -> int:
-        """Samples that found no room, as the kernel counts them; 0 where it does not."""
+        """Samples that did not fit into full buffers, as counted by the kernel; 0 if it does not count them."""
         total = 0
         for event, descriptors in zip(self.events, self._descriptors, strict=True):
             if event.read_format & pe.FORMAT_LOST:
@@ -312,17 +311,13 @@ class OpenEvents:
         return total
 
     def close(self) -> None:
-        """Give everything back."""
-        for relay in self.relays:
-            relay.stop()
-        for mover in self._movers:
-            mover.join()
+        """Release descriptors and buffers."""
+        self.stop_draining()
         for relay in self.relays:
             relay.close()
-        self.relays = []
         for ring in self.rings:
             ring.close()
-        self.rings = []
+        self.relays, self.rings = [], []
         for mapped in self._maps:
             with suppress(BufferError):
                 mapped.close()
