@@ -168,8 +168,8 @@ def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: 
 def test_what_was_not_copied_is_copied_at_a_further_look(
     process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("undwarf.live.stack.ptrace_threads.FIRST_COPY", 1 << 12)
-    monkeypatch.setattr("undwarf.live.stack.ptrace_threads.STACK_COPY", 1 << 12)
+    monkeypatch.setattr("undwarf.live.stack.ptrace_threads.COPY_BYTES", 1 << 12)
+    monkeypatch.setattr("undwarf.live.stack.ptrace_threads.OWN_STACK_COPY_BYTES", 1 << 12)
     snapshot = take(process.pid)
     assert all(len(thread.stack) <= 1 << 12 and not thread.more for thread in snapshot.threads)
     profile, _defects = snapshot.profile(cache=False)
@@ -325,7 +325,7 @@ def test_refusals_say_why():
     with pytest.raises(UsageError, match="this program itself"):
         take(os.getpid())
     if Path("/proc/2/comm").exists() and Path("/proc/2/comm").read_text() == "kthreadd\n":
-        with pytest.raises(UsageError, match="thread of the kernel"):
+        with pytest.raises(UsageError, match="kernel thread"):
             take(2)
 
 
@@ -418,14 +418,14 @@ def test_other_files_are_no_core():
         snapshot_of(header(2))
     with pytest.raises(UnreadableInput, match="machine 40"):
         snapshot_of(header(4, 40))
-    with pytest.raises(UnreadableInput, match="no thread"):
+    with pytest.raises(UnreadableInput, match="no registers"):
         snapshot_of(header(4))
 
 
 def test_a_packed_core_says_how_to_unpack_it(tmp_path: Path):
     packed = tmp_path / "my core.zst"
     packed.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(100))
-    with pytest.raises(UnreadableInput, match="packed with zstd") as refused:
+    with pytest.raises(UnreadableInput, match="compressed with zstd") as refused:
         read_core(str(packed))
     assert refused.value.hint == f"zstd -dc < '{packed}' > core"
 
@@ -470,7 +470,7 @@ def test_a_core_that_is_cut_short_says_so(sleeper: tuple[subprocess.Popen[bytes]
     size = core.stat().st_size
     os.truncate(core, size // 2)
     # A debugger writes the registers last, the kernel first.
-    with pytest.raises(UnreadableInput, match="cut short"):
+    with pytest.raises(UnreadableInput, match="truncated"):
         shown(core)
 
 
@@ -483,7 +483,7 @@ def test_what_a_core_promises_and_lacks_is_told():
     made += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
     made += struct.pack("<IIQQQQQQ", 1, 6, 176 + len(note), 0x1000, 0, 4096, 4096, 4096)
     snapshot = snapshot_of(ElfFile.from_bytes(made + note + bytes(96)))
-    assert snapshot.remarks == ["the core file is cut short: 4,000 bytes of memory are not in it"]
+    assert snapshot.remarks == ["the core file is truncated: 4,000 bytes of memory are missing"]
 
 
 def test_a_core_that_names_no_files_takes_the_program_that_is_given(tmp_path: Path):
