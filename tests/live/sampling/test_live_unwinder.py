@@ -2,10 +2,13 @@
 
 import os
 import struct
+from pathlib import Path
 
 import pytest
 from tests.support.perfdata import writing
+from tests.support.recording import record as record_clock
 
+import undwarf
 from undwarf.images.finder import Finder
 from undwarf.live.sampling import live_unwinder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
@@ -40,10 +43,13 @@ def unwinder():
 
 
 def chains(unwinder: LiveUnwinder, *records: bytes) -> list[list[int]]:
-    done = unwinder.unwind([memoryview(b"".join(records))])
+    return chains_of(unwinder, unwinder.unwind([memoryview(b"".join(records))]).stack)
+
+
+def chains_of(unwinder: LiveUnwinder, nodes: memoryview) -> list[list[int]]:
     stacks = unwinder.stacks
     found = []
-    for node in done.stack:
+    for node in nodes:
         chain = []
         while node != 0xFFFFFFFF:
             chain.append(stacks["runtime"][stacks["frame"][node]])
@@ -125,3 +131,29 @@ def test_whatever_bytes_come_are_counted_and_passed_over(unwinder: LiveUnwinder)
     chains(unwinder, mapping(10, 0x400000), sample(5)[:-8], record(64, bytes(64)), sample(6))
     assert unwinder.decoder.bad_samples + unwinder.decoder.bad_records >= 0
     assert chains(unwinder, sample(7)) == [[0x400100, 0x400776]]
+
+
+def test_live_stacks_equal_those_of_the_recording_with_dumps(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    options = ["-q", "--unwind", "dump", "--stack-size", "16384", "--no-zstd"]
+    assert record_clock(path, *options, "--", program, "5") == 0
+    with undwarf.open(path) as recording:
+        profile = recording.profile(runtime=True, inline=False)
+        later = [[frame.runtime for frame in sample.stack] for sample in profile.samples]
+        stops = list(profile.samples.stop)
+        unwinder = LiveUnwinder(recording.events, Finder(), recording.header, live=False)
+        with recording.data.window(0, recording.data.stream_size) as view:
+            # In two rounds: the second one uses the state that the first one left.
+            half = next(p for p in recording.records.samples.position if p > len(view) // 2)
+            live, reasons = [], []
+            for part in (view[:half], view[half:]):
+                done = unwinder.unwind([part])
+                live += chains_of(unwinder, done.stack)
+                reasons += list(done.stop)
+                done.spans.clear()
+                part.release()
+        unwinder.close()
+    assert live == later
+    assert reasons == stops
+    assert len(later) > 1
+    assert max(map(len, later)) > 2
