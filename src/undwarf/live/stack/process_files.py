@@ -13,12 +13,14 @@ from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
 from undwarf.images.finder import DELETED, Place
 from undwarf.images.symfs_paths import confined
+from undwarf.live.moved_code import has_bytes_of
 from undwarf.live.stack.elf_from_memory import HEAD, Range, build_id_of, remains, same_head
 
 _MAPPING = re.compile(
     rb"^([0-9a-f]+)-([0-9a-f]+) (r?)[-r]?([-w])[-x][ps] ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) +([^\n]+)$",
     re.MULTILINE,
 )
+_ANONYMOUS_CODE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) r[-w]xp 0+ 00:00 0 *$", re.MULTILINE)
 _Key = tuple[str, Place]
 
 
@@ -63,7 +65,22 @@ class ProcessFiles:
                 known = (name[1:], place)
                 self._opened[known], self._ranges[known] = self._opened[key], self._ranges[key]
                 maps = maps.replace(b" " + os.fsencode(name) + b"\n", b" " + os.fsencode(name[1:]) + b"\n")
-        return maps
+        return _ANONYMOUS_CODE.sub(self._name_copied_code, maps)
+
+    def _name_copied_code(self, line: re.Match[bytes]) -> bytes:
+        """A line of anonymous code, as one of the file whose code a program copied there, at its own addresses (as for
+        huge pages)."""
+        start, end = int(line[1], 16), int(line[2], 16)
+        for (name, (major, minor, inode)), ranges in self._ranges.items():
+            if not ranges[0].start < start < end <= ranges[-1].end:
+                continue
+            elf = self._open((name, (major, minor, inode)))
+            first = elf.address_of_offset(ranges[0].offset) if elf is not None else None
+            offset = elf.offset_of_address(start - ranges[0].start + first) if elf and first is not None else None
+            if elf is not None and offset is not None and has_bytes_of(elf, self.read, start, end, offset):
+                path = os.fsencode(name.replace("\n", "\\012"))
+                return b"%s %08x %02x:%02x %d %s" % (line[0].split(b" 0", 1)[0], offset, major, minor, inode, path)
+        return line[0]
 
     def open_all(self) -> None:
         """Open every file now."""
