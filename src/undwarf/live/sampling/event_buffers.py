@@ -22,10 +22,14 @@ LARGEST_DUMP = 65528
 """A record has 65,535 bytes at most; the kernel shortens the dump so that the other fields fit."""
 SMALLEST_DUMP = 8 << 10
 RING_FILL_S = 1.0
-"""Seconds of samples that a ring buffer should hold."""
-MIN_RING_FILL_S = 0.1
-"""Seconds of samples that it must hold: dumps are made smaller if it holds less. On two CPUs that sampled a compiler,
-0.17 seconds (6,000 Hz) lost nothing."""
+"""Seconds of samples that a ring buffer should hold. If it holds less, dumps may be small for a while."""
+SAFE_RING_FILL_S = 0.1
+"""If it holds less than these seconds, dumps are small at the start, when unwind tables are built; for groups always.
+On two CPUs that sampled a compiler, 0.17 seconds (6,000 Hz) lost nothing."""
+MIN_RING_FILL_S = 0.01
+"""If full dumps leave less than these seconds, they are smaller. Of 3,000 samples at 4,000 Hz on two CPUs none was lost
+with buffers of 16 ms, 471 with 4 ms."""
+SMALL_DUMP_DIVISOR = 8
 DRAIN_SHARE = 0.25
 """Fraction of the time in which a small buffer fills after which it is drained."""
 MAX_DRAIN_INTERVAL_S = 0.02
@@ -59,17 +63,19 @@ class Target:
 
 @dataclass(slots=True)
 class Sizes:
-    """Bytes of a CPU's kernel ring buffer, of the larger buffer that it is drained into (0: none), and of a stack
-    dump."""
+    """Bytes of a CPU's kernel ring buffer, of the larger buffer that it is drained into (0: none), of a full stack
+    dump, and of a small one for when buffers are nearly full (0: none). ``starts_small``: dumps are small at first."""
 
     ring: int
     relay: int
     dump: int
+    small_dump: int = 0
+    starts_small: bool = False
 
 
-def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None) -> Sizes:
+def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None, changeable: bool = True) -> Sizes:
     """Sizes for ``rate`` samples a second per CPU, on a machine with ``cpus`` CPUs and ``memory`` bytes; ``dump`` and
-    ``ring`` are the user's choices.
+    ``ring`` are the user's choices. ``changeable``: dumps may change their size while sampling.
 
     Kernel buffers are locked memory, of which a process without privileges gets little: a few milliseconds of samples.
     Then they are drained into larger buffers as fast as they fill.
@@ -87,11 +93,17 @@ def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None)
     size = SMALLEST_RING
     while 2 * size <= ring or (size < ring and 2 * size <= allowed and free):
         size *= 2
+    found = Sizes(size, relay if relay > size else 0, dump or LARGEST_DUMP)
     if dump is None:
-        dump = LARGEST_DUMP
-        while dump > SMALLEST_DUMP and (relay or size) < rate * dump * MIN_RING_FILL_S:
-            dump //= 2
-    return Sizes(size, relay if relay > size else 0, dump // 8 * 8)
+        holds = relay or size
+        least = MIN_RING_FILL_S if changeable else SAFE_RING_FILL_S
+        while found.dump > SMALLEST_DUMP and holds < rate * found.dump * least:
+            found.dump //= 2
+        if changeable and found.dump > SMALLEST_DUMP and holds < rate * found.dump * RING_FILL_S:
+            found.small_dump = max(SMALLEST_DUMP, found.dump // SMALL_DUMP_DIVISOR // 8 * 8)
+            found.starts_small = holds < rate * found.dump * SAFE_RING_FILL_S
+    found.dump = found.dump // 8 * 8
+    return found
 
 
 def _drain(relay: Relay, pause: int) -> None:
@@ -105,8 +117,10 @@ class OpenEvents:
 
     ``tracking`` is the number of the event with the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of
     those that they are drained into (0: none), ``watermark`` the bytes in a buffer that wake the poller. ``leaders``:
-    by event, the number of its group's leader, which comes before it; its own number outside of groups. Afterwards
-    ``events`` have the flags that the kernel accepted, and their ids.
+    by event, the number of its group's leader, which comes before it; its own number outside of groups. With
+    ``small_dump``, events with larger stack dumps are opened a second time, with dumps of that size (bytes), and
+    ``small`` decides which ones are enabled first. Afterwards ``events`` have the flags that the kernel accepted, and
+    their ids, also of the second ones.
     """
 
     def __init__(
@@ -118,8 +132,12 @@ class OpenEvents:
         relay: int,
         watermark: int,
         leaders: Sequence[int] = (),
+        small_dump: int = 0,
+        small: bool = False,
     ) -> None:
         self.events = list(events)
+        self.small_dump = small_dump
+        self.small = small
         self.rings: list[Ring] = []
         self.poller = select.poll()
         self.ring_bytes = ring
@@ -130,6 +148,8 @@ class OpenEvents:
         self._target = target
         self._tracking = tracking
         self._descriptors: list[list[int]] = [[] for _ in events]
+        self._small: dict[int, int] = {}
+        """The descriptor of the event with small dumps for that of the event with full ones."""
         self._group_of = leaders or range(len(events))
         self._leaders: dict[int, int] = {}
         self._maps: list[mmap.mmap] = []
@@ -167,7 +187,7 @@ class OpenEvents:
                     if group < 0 and leader != number:
                         continue
                     try:
-                        event, descriptor = self._open_on(event, tid, cpu, group)
+                        event, descriptor = self._open_both(event, tid, cpu, group)
                     except ProcessLookupError:
                         # The thread has ended meanwhile.
                         break
@@ -178,8 +198,10 @@ class OpenEvents:
                     opened = True
                     grouped[number, tid, cpu] = descriptor
                     self._descriptors[number].append(descriptor)
-                    self._by_descriptor[descriptor] = cpu
-                    ids.append(pe.event_id(descriptor))
+                    for one in (descriptor, self._small.get(descriptor)):
+                        if one is not None:
+                            self._by_descriptor[one] = cpu
+                            ids.append(pe.event_id(one))
             plain = event.flags & ~(pe.DISABLED | pe.ENABLE_ON_EXEC) | (pe.DISABLED if leader == number else 0)
             self.events[number] = replace(event, ids=tuple(ids), flags=plain)
         if not opened:
@@ -197,8 +219,29 @@ class OpenEvents:
                 "the number of filters does not match", why, "give one for all tracepoints, or one for each"
             )
         for number, text in zip(chosen, filters, strict=True):
-            for descriptor in self._descriptors[number]:
+            for descriptor in self._all_of(number):
                 pe.set_filter(descriptor, text)
+
+    def _all_of(self, number: int) -> list[int]:
+        """The descriptors of an event, first those with full dumps."""
+        descriptors = self._descriptors[number]
+        return descriptors + [self._small[one] for one in descriptors if one in self._small]
+
+    def _open_both(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
+        """As :meth:`_open_on`; also opens the event with small dumps, if it is to have one. Raises OSError."""
+        if not 0 < self.small_dump < event.sample_stack_user:
+            return self._open_on(event, tid, cpu, group)
+        on_exec = event.flags & pe.ENABLE_ON_EXEC
+        disabled = replace(event, flags=event.flags & ~pe.ENABLE_ON_EXEC)
+        full, descriptor = self._open_on(disabled if self.small else event, tid, cpu, group)
+        flags = full.flags & ~pe.ENABLE_ON_EXEC | (on_exec if self.small else 0)
+        try:
+            small = replace(full, flags=flags, sample_stack_user=self.small_dump)
+            _small, self._small[descriptor] = self._open_on(small, tid, cpu, -1)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return replace(full, flags=full.flags | on_exec), descriptor
 
     def _open_on(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
         """(the event with the flags that the kernel accepted, its descriptor)."""
@@ -224,7 +267,7 @@ class OpenEvents:
         # The tracking event owns the buffer: it lives as long as any other, and has no samples to lose.
         order = [self._tracking, *(number for number in range(len(self.events)) if number != self._tracking)]
         for number in order:
-            for descriptor in self._descriptors[number]:
+            for descriptor in self._all_of(number):
                 cpu = self._by_descriptor[descriptor]
                 leader = self._leaders.get(cpu)
                 if leader is not None:
@@ -286,12 +329,21 @@ class OpenEvents:
         """Enable these events."""
         for number in numbers:
             for descriptor in self._descriptors[number]:
-                fcntl.ioctl(descriptor, pe.ENABLE, 0)
+                fcntl.ioctl(self._small.get(descriptor, descriptor) if self.small else descriptor, pe.ENABLE, 0)
+
+    def change_dumps(self, small: bool) -> None:
+        """Enable the events with small dumps, or those with full ones, and disable the other ones."""
+        self.small = small
+        for pair in self._small.items():
+            # The thread may have ended.
+            with suppress(OSError):
+                fcntl.ioctl(pair[not small], pe.DISABLE, 0)
+                fcntl.ioctl(pair[small], pe.ENABLE, 0)
 
     def disable(self) -> None:
         """Disable all events."""
-        for descriptors in self._descriptors:
-            for descriptor in descriptors:
+        for number in range(len(self.events)):
+            for descriptor in self._all_of(number):
                 with suppress(OSError):
                     fcntl.ioctl(descriptor, pe.DISABLE, 0)
 
@@ -303,9 +355,9 @@ class OpenEvents:
     def lost(self) -> int:
         """Samples that did not fit into full buffers, as counted by the kernel; 0 if it does not count them."""
         total = 0
-        for event, descriptors in zip(self.events, self._descriptors, strict=True):
+        for number, event in enumerate(self.events):
             if event.read_format & pe.FORMAT_LOST:
-                for descriptor in descriptors:
+                for descriptor in self._all_of(number):
                     with suppress(OSError):
                         total += pe.lost_samples(descriptor)
         return total
@@ -322,8 +374,10 @@ class OpenEvents:
             with suppress(BufferError):
                 mapped.close()
         self._maps = []
+        for descriptor in self._by_descriptor:
+            with suppress(OSError):
+                os.close(descriptor)
+        self._by_descriptor.clear()
+        self._small.clear()
         for descriptors in self._descriptors:
-            for descriptor in descriptors:
-                with suppress(OSError):
-                    os.close(descriptor)
             descriptors.clear()

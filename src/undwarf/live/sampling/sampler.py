@@ -20,7 +20,8 @@ from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
 from undwarf.live import system_snapshot as system
-from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Target, sizes
+from undwarf.live.sampling.dump_size import DumpSize
+from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Sizes, Target, sizes
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.live.sampling.settings import Settings, Summary
 from undwarf.live.sampling.workload import Workload
@@ -98,10 +99,13 @@ class Sampler:
         chosen, kinds = self._chosen()
         self._rate = rate = settings.frequency if settings.period is None else 1000
         wanted = None if self.walks else PERF_DUMP
-        size = sizes(rate, len(pe.online_cpus()), system.memory_bytes(), settings.dump or wanted, settings.buffer)
-        self.ring_bytes, self.relay_bytes, dump = size.ring, size.relay, size.dump
+        # Groups are enabled as a whole, so dumps of their events keep their size.
+        grouped = any(kind for _leader, kind in kinds)
+        cpus, memory = len(pe.online_cpus()), system.memory_bytes()
+        size = sizes(rate, cpus, memory, settings.dump or wanted, settings.buffer, changeable=not grouped)
+        dump = size.dump
         if self.walks and settings.dump is None and dump < LARGEST_DUMP:
-            buffer = self.relay_bytes or self.ring_bytes
+            buffer = size.relay or size.ring
             self.summary.notes.append(
                 f"stack dumps have {dump:,} bytes, as buffers of {buffer >> 10:,} KiB per CPU do not hold "
                 f"more at {rate:,} Hz: a lower -F or a larger --buffer lets them be larger"
@@ -155,13 +159,18 @@ class Sampler:
                 sample_id_all=True,
             )
         leaders += range(len(leaders), len(events))
-        self.open = self._opened(events, tracking, target, leaders)
+        self.open = self._opened(events, tracking, target, leaders, size)
         self._owned.callback(self.open.close)
-        self.summary.ring, self.summary.dump = self.open.ring_bytes, dump if settings.mode != "fp" else 0
+        self.summary.ring = self.open.ring_bytes
+        self.summary.dump = max(event.sample_stack_user for event in self.open.events)
+        self._dump_size = DumpSize(self.open.small) if self.open.small_dump else None
+        self._changed_dumps = False
         self.tracking = tracking
         self.events = self.open.events
 
-    def _opened(self, events: list[EventAttr], tracking: int, target: Target, leaders: Sequence[int]) -> OpenEvents:
+    def _opened(
+        self, events: list[EventAttr], tracking: int, target: Target, leaders: Sequence[int], size: Sizes
+    ) -> OpenEvents:
         """The events, opened; without hardware counters cpu-clock replaces cycles, as with perf."""
         if self.settings.branches and not pe.has_branches():
             why = "this CPU does not record branches (Intel's LBR, AMD's LbrExtV2), or a virtual machine hides that"
@@ -185,9 +194,15 @@ class Sampler:
             note = "the kernel does not count these events as a group: each is counted by itself"
             groups.append((target, alone, note))
         refused: UndwarfError | None = None
-        for (wanted, of_events), (whom, order, of_groups) in product(events_of, groups):
+        # There may be too many threads to open their events twice.
+        smalls = [size.small_dump, 0] if size.small_dump else [0]
+        for (wanted, of_events), (whom, order, of_groups), small in product(events_of, groups, smalls):
+            buffers = size.ring, size.relay, self.watermark
+            if size.starts_small and not small:
+                limit = size.small_dump
+                wanted = [replace(one, sample_stack_user=min(one.sample_stack_user, limit)) for one in wanted]
             try:
-                opened = OpenEvents(wanted, tracking, whom, self.ring_bytes, self.relay_bytes, self.watermark, order)
+                opened = OpenEvents(wanted, tracking, whom, *buffers, order, small_dump=small, small=size.starts_small)
             except UndwarfError as error:
                 refused = refused or error
                 continue
@@ -375,6 +390,14 @@ class Sampler:
                 signal.signal(number, signal.default_int_handler if interrupts else handler)
         if self.workload is not None:
             self.summary.status = self.workload.finish()
+        if self._dump_size is not None:
+            self._dump_size.finish(time.monotonic())
+        if self._dump_size is not None and self._dump_size.seconds:
+            self.summary.notes.append(
+                f"stack dumps had {self.open.small_dump:,} instead of {self.summary.dump:,} bytes for "
+                f"{self._dump_size.seconds:.1f} s, so that the ring buffers did not overflow: a lower -F or a larger "
+                "--buffer avoids that"
+            )
 
     def _enable(self) -> None:
         """Enable the events that sample."""
@@ -420,9 +443,19 @@ class Sampler:
             self.summary.rounds += 1
             take(views)
         views.clear()
+        if self._dump_size is not None and not self.ending:
+            self._change_dumps(self._dump_size)
         for ring in self.open.rings:
             ring.done()
         self.between()
+
+    def _change_dumps(self, size: DumpSize) -> None:
+        """Make stack dumps small if a buffer was nearly full in this round, and full again when there is space."""
+        changed = size.update(max(ring.filled for ring in self.open.rings), time.monotonic())
+        # Once more in the next round: a process that was being forked may have inherited the state from before.
+        if changed or self._changed_dumps:
+            self.open.change_dumps(size.small)
+        self._changed_dumps = changed
 
     def _watch_target(self) -> set[int]:
         """Descriptors that become readable when the sampled processes and threads end; empty if that is not
