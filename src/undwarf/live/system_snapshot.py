@@ -62,6 +62,12 @@ def read_proc(path: str, limit: int = MAX_MAPS_BYTES) -> bytes:
         return b""
 
 
+def status_of(pid: int | str) -> dict[str, str]:
+    """The fields of /proc/PID/status (or of PID/task/TID); empty if there is no such process."""
+    lines = read_proc(f"/proc/{pid}/status", 1 << 16).decode("utf-8", "replace").split("\n")
+    return {key: value.strip() for key, _colon, value in (line.partition(":") for line in lines if line)}
+
+
 class BuildIds:
     """Build-ids of mapped files, each file read once."""
 

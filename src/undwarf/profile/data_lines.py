@@ -15,7 +15,7 @@ FIXED = cython.declare(cython.longlong, 1)
 BASE = cython.declare(cython.longlong, 2)
 INDEX = cython.declare(cython.longlong, 4)
 USER = cython.declare(cython.ulonglong, 2)
-WHOLE = cython.declare(cython.ulonglong, 2)
+ABI_64 = cython.declare(cython.ulonglong, 2)
 """PERF_SAMPLE_REGS_ABI_64."""
 
 
@@ -92,7 +92,7 @@ def operand_addresses(
             if at < 0 or at > view.shape[0] - 8:
                 continue
             # REGS_USER of a sample in the kernel are not the registers of the sampled instruction.
-            if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != WHOLE:
+            if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != ABI_64:
                 continue
             event = events[i]
             if kind & BASE:
@@ -206,21 +206,16 @@ def time_spans(groups: Any, times: Any, count: int) -> tuple[memoryview, memoryv
 @cython.locals(lines="const unsigned int[::1]", wanted="const unsigned char[::1]", out="unsigned int[::1]")
 def rows_in(lines: Any, wanted: Any, value: int) -> Any:
     """The indexes i (I), ascending, with ``wanted[lines[i]] == value``; NONE is left out."""
-    n: cython.Py_ssize_t = lines.shape[0]
     good: cython.int = value
     i: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for i in range(n):
-        if lines[i] != NOTHING and wanted[lines[i]] == good:
-            count += 1
-    result = zeros("I", count)
+    result = zeros("I", len(lines))
     out = result
-    count = 0
-    for i in range(n):
+    for i in range(lines.shape[0]):
         if lines[i] != NOTHING and wanted[lines[i]] == good:
             out[count] = cython.cast(cython.uint, i)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(lines="const unsigned long long[::1]", numbers="unsigned int[::1]")

@@ -193,19 +193,15 @@ def sums(groups: Any, weights: Any, count: int) -> Any:
 @cython.locals(column="const unsigned short[::1]", flags="const unsigned char[::1]", out="unsigned int[::1]")
 def rows_among(column: Any, flags: Any) -> Any:
     """The indexes, ascending, of a column of typecode H whose value has its flag (typecode B) set."""
-    n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for index in range(n):
-        count += flags[column[index]] != 0
-    result = zeros("I", count)
+    result = zeros("I", len(column))
     out = result
-    count = 0
-    for index in range(n):
+    for index in range(column.shape[0]):
         if flags[column[index]] != 0:
             out[count] = cython.cast("unsigned int", index)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(
@@ -246,37 +242,29 @@ def order(first: Any, firsts: int, second: Any, seconds: int) -> Any:
 @cython.locals(column="const unsigned long long[::1]", least="unsigned long long", out="unsigned int[::1]")
 def rows_from(column: Any, least: int) -> Any:
     """The indexes, ascending, at which a column of typecode Q is at least ``least``."""
-    n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for index in range(n):
-        count += column[index] >= least
-    result = zeros("I", count)
+    result = zeros("I", len(column))
     out = result
-    count = 0
-    for index in range(n):
+    for index in range(column.shape[0]):
         if column[index] >= least:
             out[count] = cython.cast("unsigned int", index)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]")
 def rows_set(column: Any) -> Any:
     """The indexes, ascending, at which a column is not 0."""
-    n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for index in range(n):
-        count += column[index] != 0
-    result = zeros("I", count)
+    result = zeros("I", len(column))
     out = result
-    count = 0
-    for index in range(n):
+    for index in range(column.shape[0]):
         if column[index] != 0:
             out[count] = cython.cast("unsigned int", index)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", instead="unsigned int")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain, product
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -325,7 +324,9 @@ class Sampler:
             pids = []
             out.append(encoder.comm(b"undwarf-exec", self.workload.pid, self.workload.pid))
         else:
-            pids = sorted({*settings.pids, *(_process_of(tid) for tid in settings.tids)})
+            # The thread's own number if it has ended.
+            processes = (int(system.status_of(tid).get("Tgid", tid)) for tid in settings.tids)
+            pids = sorted({*settings.pids, *processes})
         out.append(system.describe_processes(encoder, pids, self._build_ids))
         return b"".join(out)
 
@@ -516,12 +517,3 @@ class Sampler:
 def _cycles(event: EventAttr) -> bool:
     """Whether the event counts cycles, on any kind of core."""
     return event.type == HARDWARE and event.config & 0xFFFFFFFF == 0
-
-
-def _process_of(tid: int) -> int:
-    """The process of a thread; the thread's own number if it has ended."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path(f"/proc/{tid}/status").read_bytes().split(b"\n"):
-            if line.startswith(b"Tgid:"):
-                return int(line.split()[1])
-    return tid

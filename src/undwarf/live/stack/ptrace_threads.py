@@ -21,7 +21,7 @@ from undwarf.errors import UsageError
 from undwarf.live.stack.process_files import ProcessFiles
 from undwarf.live.stack.snapshot import MAX_THREADS, Machine, Snapshot, Thread, own_machine
 from undwarf.live.stack.stop_guard import deferred_stop
-from undwarf.live.system_snapshot import describe_mappings, read_proc, threads_of
+from undwarf.live.system_snapshot import describe_mappings, read_proc, status_of, threads_of
 
 COPY_BYTES = 64 << 10
 """Bytes first copied of a stack, and of other requested memory. If a walk needs memory beyond, 8 times as much is
@@ -71,7 +71,7 @@ def _ptrace(request: int, tid: int, address: int = 0, data: int = 0) -> None:
 def take(pid: int) -> Snapshot:
     """All threads of a running process. Raises UsageError if there is none, or if it may not be traced."""
     machine = own_machine()
-    status = _status(pid)
+    status = status_of(pid)
     if not status:
         raise UsageError(f"no process {pid}", "", "give the id of a running process, or a core file")
     # A thread id selects its process.
@@ -129,7 +129,7 @@ def _proc_of(pid: int) -> str:
     """
     for tid in (pid, *threads_of(pid)):
         proc = f"/proc/{pid}" if tid == pid else f"/proc/{pid}/task/{tid}"
-        if not _status(f"{pid}/task/{tid}").get("State", "Z").startswith(("Z", "X")):
+        if not status_of(f"{pid}/task/{tid}").get("State", "Z").startswith(("Z", "X")):
             return proc
     raise UsageError(f"process {pid} has ended", "only its exit status is left", "its parent has not waited for it yet")
 
@@ -313,8 +313,8 @@ class _Taker:
     def _denied(self, tid: int, error: OSError) -> None:
         """Note a thread that another process traces. Raises UsageError for other reasons, which hold for all
         threads."""
-        tracer = _status(f"{self.pid}/task/{tid}").get("TracerPid", "0")
-        state = _status(f"{self.pid}/task/{tid}").get("State", "X")
+        tracer = status_of(f"{self.pid}/task/{tid}").get("TracerPid", "0")
+        state = status_of(f"{self.pid}/task/{tid}").get("State", "X")
         if tracer != "0":
             self.missed.append((tid, f"{_named(tracer)} traces it already"))
         elif not state.startswith(("Z", "X")):
@@ -452,12 +452,6 @@ def _state(tid: int, visit: _Visit) -> tuple[int, int] | None:
     return None
 
 
-def _status(pid: int | str) -> dict[str, str]:
-    """The fields of /proc/PID/status (or of PID/task/TID); empty if there is no such process."""
-    lines = read_proc(f"/proc/{pid}/status", 1 << 16).decode("utf-8", "replace").split("\n")
-    return {key: value.strip() for key, _colon, value in (line.partition(":") for line in lines if line)}
-
-
 def _open_memory(pid: int, proc: str) -> int:
     try:
         return os.open(f"{proc}/mem", os.O_RDONLY | os.O_CLOEXEC)
@@ -470,12 +464,12 @@ def _open_memory(pid: int, proc: str) -> int:
 def _refused(pid: int) -> UsageError:
     """The error for a process that may not be traced, with the likely reason."""
     what = f"process {pid} may not be traced"
-    status = _status(pid)
+    status = status_of(pid)
     tracer = status.get("TracerPid", "0")
     if tracer != "0":
         return UsageError(what, f"{_named(tracer)} traces it already", "end that debugger or strace first")
     owner = status.get("Uid", "").split()
-    capable = int(_status("self").get("CapEff", "0"), 16) >> _CAP_SYS_PTRACE & 1
+    capable = int(status_of("self").get("CapEff", "0"), 16) >> _CAP_SYS_PTRACE & 1
     if not capable and owner and owner[0] != str(os.geteuid()):
         if os.geteuid() == 0:
             return UsageError(what, "we lack CAP_SYS_PTRACE", "in a container: start it with --cap-add SYS_PTRACE")

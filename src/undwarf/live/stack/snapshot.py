@@ -6,12 +6,13 @@ import platform
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from undwarf.api import Recording, open_recording
 from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
+from undwarf.live import perf_event as pe
 from undwarf.perfdata import EventAttr, Features, SampleField
 from undwarf.perfdata.feature_writer import encode_features
 from undwarf.perfdata.record_types import RecordType
@@ -230,23 +231,14 @@ class Snapshot:
 
 def _event(mask: int, number: int) -> EventAttr:
     """The event of a snapshot's samples: a dummy software event, which counts nothing."""
-    return EventAttr(
-        name="stack",
-        type=1,
-        config=9,
+    return replace(
+        pe.software(pe.DUMMY, "stack"),
         sample_period=1,
-        freq=False,
         sample_type=_FIELDS,
-        read_format=4,
-        flags=1 << 18,
-        sample_id_all=True,
-        config1=0,
-        config2=0,
-        branch_sample_type=0,
+        read_format=pe.FORMAT_ID,
+        flags=pe.SAMPLE_ID_ALL,
         sample_regs_user=mask,
         sample_stack_user=DUMP,
-        clockid=None,
-        sample_regs_intr=0,
         sample_max_stack=127,
         ids=(number,),
     )
