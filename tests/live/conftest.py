@@ -43,5 +43,5 @@ def perf_events() -> None:
 
 @pytest.fixture(scope="session")
 def program(perf_events: None, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Calls itself as often as its first argument says, then computes as long as its second argument says."""
+    """Arguments: the depth of its recursion, and how many loops it computes; or "forever" or "sleep"."""
     return compiled(tmp_path_factory.mktemp("program"), PROGRAM, "-fomit-frame-pointer")

@@ -1,4 +1,4 @@
-"""Names of events, as perf has them, and what is said where the kernel refuses."""
+"""Parsing of perf's event names, and the errors for events that the kernel refuses."""
 
 import errno
 import os

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("perf_events")
 
 
 def test_top_shows_hot_functions(program: str, capsys):
-    # More rows than functions: which of those of equal weight a shorter table has is not said.
+    # More rows than functions: of functions with equal weight, a shorter table has any.
     assert run(["top", "-e", "cpu-clock", "--interval", "0.2", "--rows", "100", "--", program, "5"]) == 0
     shown = capsys.readouterr().out
     assert "Children    Self" in shown

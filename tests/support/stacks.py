@@ -9,8 +9,8 @@ from undwarf.cli.main import undwarf
 
 def shown(target: object, *options: str) -> list[dict[str, object]]:
     done = CliRunner().invoke(undwarf, ["stack", "--json", *options, str(target)], catch_exceptions=False)
-    made: list[dict[str, object]] = json.loads(done.stdout)["threads"]
-    return made
+    threads: list[dict[str, object]] = json.loads(done.stdout)["threads"]
+    return threads
 
 
 def functions(thread: dict[str, object]) -> list[str]:

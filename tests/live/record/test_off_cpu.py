@@ -1,4 +1,4 @@
-"""Time off the CPU: what becomes a wait, and how long it was."""
+"""Off-CPU time: which switches become waits, and how long they are."""
 
 import struct
 from types import SimpleNamespace
@@ -74,13 +74,13 @@ def test_another_thread_that_returns_changes_nothing():
     assert waits(blocked) == []
 
 
-def test_a_thread_that_ends_waits_for_nothing():
+def test_the_wait_of_a_thread_that_ends_does_not_count():
     blocked = Blocked()
     run(blocked, [(100, 7)], [(EXIT, 0, 200, 7), (SWITCH, 0, 300, 7)])
     assert waits(blocked) == []
 
 
-def test_a_return_that_was_lost_makes_no_long_wait():
+def test_a_lost_return_does_not_join_two_waits():
     blocked = Blocked()
     run(blocked, [(100, 7), (500, 7)], [(SWITCH, 0, 510, 7)])
     assert waits(blocked) == [(510, 10, 7, 101)]
@@ -100,7 +100,7 @@ def test_samples_of_other_events_are_no_waits():
     assert list(blocked.without(column("H", [0, 1, 0]), 1)) == [1, 0, 1]
 
 
-def test_waits_that_last_end_with_the_recording():
+def test_open_waits_end_with_the_recording():
     blocked = Blocked()
     run(blocked, [(100, 7)], [])
     blocked.finish(1000)

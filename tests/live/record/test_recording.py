@@ -105,12 +105,12 @@ def test_waits_are_samples_of_another_event(program: str, tmp_path: Path):
 
 def test_a_recording_to_a_pipe_is_complete(program: str):
     arguments = [sys.executable, "-m", "undwarf", "record", "-e", "cpu-clock", "-o", "-", "--"]
-    arguments += ["sh", "-c", f"echo said; exec {program} 20"]
+    arguments += ["sh", "-c", f"echo output; exec {program} 20"]
     done = subprocess.run(arguments, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert b"defect" not in done.stderr
-    # Not in the midst of the records.
-    assert b"said" in done.stderr
+    # Not among the records.
+    assert b"output" in done.stderr
     with undwarf.open(io.BytesIO(done.stdout)) as recording:
         assert any("leaf" in names(sample) for sample in recording.profile().samples)
 

@@ -22,7 +22,7 @@ def test_dumps_are_small_only_from_when_a_buffer_is_nearly_full() -> None:
     assert (size.update(SHRINK_FILL, 11.0), size.small) == (True, True)
 
 
-def test_dumps_are_full_again_when_buffers_stay_half_empty_twice_as_long_each_time() -> None:
+def test_full_dumps_return_after_a_wait_that_doubles() -> None:
     size, now = DumpSize(False), 10.0
     for wait in (FIRST_WAIT_S, 2 * FIRST_WAIT_S, 4 * FIRST_WAIT_S):
         assert size.update(1.0, now)

@@ -37,11 +37,11 @@ def test_a_core_has_the_same_stacks(process: subprocess.Popen[bytes], tmp_path: 
 
 
 def header(kind: int, machine: int = 62, body: bytes = b"") -> ElfFile:
-    made = b"\x7fELF\2\1\1".ljust(16, b"\0")
-    made += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1 if body else 0, 64, 0, 0)
+    data = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    data += struct.pack("<HHIQQQIHHHHHH", kind, machine, 1, 0, 64, 0, 0, 64, 56, 1 if body else 0, 64, 0, 0)
     if body:
-        made += struct.pack("<IIQQQQQQ", 4, 0, 120, 0, 0, len(body), len(body), 4)
-    return ElfFile.from_bytes(made + body)
+        data += struct.pack("<IIQQQQQQ", 4, 0, 120, 0, 0, len(body), len(body), 4)
+    return ElfFile.from_bytes(data + body)
 
 
 def test_files_that_are_no_core():
@@ -109,11 +109,11 @@ def test_missing_memory_of_a_truncated_core_is_counted():
     registers = [0] * 27
     status = bytes(32) + struct.pack("<i", 7) + bytes(76) + struct.pack("<27Q", *registers) + bytes(8)
     note = struct.pack("<III", 5, len(status), 1) + b"CORE\0\0\0\0" + status
-    made = b"\x7fELF\2\1\1".ljust(16, b"\0")
-    made += struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
-    made += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
-    made += struct.pack("<IIQQQQQQ", 1, 6, 176 + len(note), 0x1000, 0, 4096, 4096, 4096)
-    snapshot = snapshot_of(ElfFile.from_bytes(made + note + bytes(96)))
+    data = b"\x7fELF\2\1\1".ljust(16, b"\0")
+    data += struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+    data += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
+    data += struct.pack("<IIQQQQQQ", 1, 6, 176 + len(note), 0x1000, 0, 4096, 4096, 4096)
+    snapshot = snapshot_of(ElfFile.from_bytes(data + note + bytes(96)))
     assert snapshot.remarks == ["the core file is truncated: 4,000 bytes of memory are missing"]
 
 
@@ -163,9 +163,9 @@ def test_a_program_header_in_a_core_that_covers_all_addresses():
     ident = b"\x7fELF\2\1\1".ljust(16, b"\0")
     program = ident + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
     program += struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, (1 << 64) - 1, (1 << 64) - 1, 4096)
-    made = ident + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
-    made += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
-    made += struct.pack("<IIQQQQQQ", 1, 5, 176 + len(note), 0x400000, 0, len(program), 4096, 4096)
-    profile, _defects = snapshot_of(ElfFile.from_bytes(made + note + program)).profile(cache=False)
+    data = ident + struct.pack("<HHIQQQIHHHHHH", 4, 62, 1, 0, 64, 0, 0, 64, 56, 2, 64, 0, 0)
+    data += struct.pack("<IIQQQQQQ", 4, 0, 176, 0, 0, len(note), len(note), 4)
+    data += struct.pack("<IIQQQQQQ", 1, 5, 176 + len(note), 0x400000, 0, len(program), 4096, 4096)
+    profile, _defects = snapshot_of(ElfFile.from_bytes(data + note + program)).profile(cache=False)
     assert [image.path for image in profile.images] == ["/400000"]
     assert len(profile.samples[0].stack) == 1

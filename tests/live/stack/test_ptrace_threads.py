@@ -71,7 +71,7 @@ def test_a_stopped_process_stays_stopped(process: subprocess.Popen[bytes]):
 
 
 def test_addresses_are_return_addresses_on_the_stack(process: subprocess.Popen[bytes]):
-    """Return addresses: each stands behind a call, and on the stack."""
+    """The innermost one is the program counter, all others are in the stack's memory."""
     snapshot = take(process.pid)
     profile, _defects = snapshot.profile(inline=False, cache=False)
     for thread, sample in zip(snapshot.threads, profile.samples, strict=True):
@@ -153,13 +153,13 @@ def test_a_process_in_uninterruptible_sleep_is_shown_as_it_waits(tmp_path: Path)
                 time.sleep(0.01)
             if not (place / "syscall").exists() or "State:\tD" not in (place / "status").read_text():
                 pytest.skip("this kernel shows nothing of it")
-            made = CliRunner().invoke(undwarf, ["stack", "--json", str(running.pid)], catch_exceptions=False)
+            shown_text = CliRunner().invoke(undwarf, ["stack", "--json", str(running.pid)], catch_exceptions=False)
         finally:
             os.killpg(running.pid, signal.SIGKILL)
-    # The frame pointer of `waits` is not known: the stack may end there, but says why.
-    thread = json.loads(made.stdout)["threads"][0]
+    # The frame pointer of `waits` is unknown: the stack may end there, with a reason.
+    thread = json.loads(shown_text.stdout)["threads"][0]
     assert functions(thread)[1] == "waits"
-    assert "could not be stopped" in made.stderr
+    assert "could not be stopped" in shown_text.stderr
 
 
 COUNTER = """
@@ -181,7 +181,7 @@ def test_signals_sent_meanwhile_are_not_lost(process: subprocess.Popen[bytes]):
         for _ in range(40):
             os.kill(running.pid, signal.SIGUSR1)
             take(running.pid)
-            # Signals of one number do not queue: it has taken this one when it says so.
+            # Signals of one number do not queue: it writes when it has handled this one.
             assert select.select([running.stdout], [], [], 60)[0]
             assert running.stdout.read(1) == b"1"
         running.kill()
@@ -257,7 +257,7 @@ def test_stopping_us_leaves_the_process_running(process: subprocess.Popen[bytes]
             taker.send_signal(signal.SIGSTOP)
             end = time.monotonic() + 20
             quiet = 0
-            # It goes on until it holds nobody, and is stopped then.
+            # It is continued until it holds no thread, and is stopped then.
             while quiet < 10 and time.monotonic() < end:
                 quiet = quiet + 1 if "State:\tT" in status.read_text() and not held(process.pid) else 0
                 time.sleep(0.005)
