@@ -277,33 +277,15 @@ def _samples(
     records: Records, walked: Walked, comm_of: memoryview, space_of: memoryview, order: memoryview | None, fields: int
 ) -> SampleColumns:
     """The columns of the samples in ``order``; ``fields``: the sample types of all events, or'ed."""
-    samples = records.samples
+    computed = {"comm": comm_of, "space": space_of}
+    computed |= {"stack": walked.stack, "stop": walked.stop, "stop_image": walked.stop_image}
     columns: dict[str, Any] = {
-        "time": samples.time,
-        "pid": samples.pid,
-        "tid": samples.tid,
-        "cpu": samples.cpu,
-        "event": samples.event,
-        "period": samples.period,
-        "comm": comm_of,
-        "stack": walked.stack,
-        "stop": walked.stop,
-        "stop_image": walked.stop_image,
-        "ip": samples.ip,
-        "addr": samples.addr,
-        "weight": samples.weight,
-        "data_src": samples.data_src,
-        "phys_addr": samples.phys_addr,
-        "data_page_size": samples.data_page_size,
-        "code_page_size": samples.code_page_size,
-        "space": space_of,
-        "position": samples.position,
-        "regs_at": samples.regs_at,
-        "regs_intr_at": samples.regs_intr_at,
-        "raw_at": samples.raw_at if fields & SampleField.RAW else None,
-        "branch_at": samples.branch_at if fields & SampleField.BRANCH_STACK else None,
-        "cgroup": samples.cgroup,
+        name: computed[name] if name in computed else getattr(records.samples, name) for name in SampleColumns.__slots__
     }
+    if not fields & SampleField.RAW:
+        columns["raw_at"] = None
+    if not fields & SampleField.BRANCH_STACK:
+        columns["branch_at"] = None
     if order is not None:
         columns = {name: take(column, order) if column is not None else None for name, column in columns.items()}
     return SampleColumns(**columns)

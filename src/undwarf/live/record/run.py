@@ -200,25 +200,11 @@ class Recorder:
         if self._blocked is not None and self.sampler.off_cpu is not None:
             selected = self._blocked.without(done.samples.event, self.sampler.off_cpu)
             self._blocked.run(
-                done.samples,
-                done.order,
-                done.sideband,
-                self.sampler.off_cpu,
-                done.stack,
-                done.stop,
-                done.comm,
+                done.samples, done.order, done.sideband, self.sampler.off_cpu, done.stack, done.stop, done.comm
             )
         for view, position, _first, _end in done.spans:
             emitter.rewrite(
-                view,
-                position,
-                done.samples,
-                self._words,
-                done.stack,
-                done.stop,
-                selected,
-                self._skipped,
-                True,
+                view, position, done.samples, self._words, done.stack, done.stop, selected, self._skipped, True
             )
         self.writer.write(emitter.take())
         if self._blocked is not None:

@@ -151,13 +151,7 @@ class Snapshot:
             self.missing.clear()
             with self.open(symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache) as recording:
                 profile = recording.profile(
-                    by_time=True,
-                    runtime=True,
-                    returns=True,
-                    inline=inline,
-                    lines=True,
-                    max_stack=max_stack,
-                    jobs=1,
+                    by_time=True, runtime=True, returns=True, inline=inline, lines=True, max_stack=max_stack, jobs=1
                 )
                 if copy == MAX_COPIES - 1 or not self.missing:
                     break
