@@ -161,9 +161,9 @@ class Recording:
             records = with_jit_code(self.data, records, self.images)
         spaces = replay_spaces(records)
         if spaces.replay.images_over_files():
-            from undwarf.profile.moved_code import keep_what_is_proven
+            from undwarf.profile.moved_code import reject_unproven
 
-            keep_what_is_proven(self.data, records, spaces, self.images, self._machine, self._limits)
+            reject_unproven(self.data, records, spaces, self.images, self._machine, self._limits)
         return spaces
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Files of running processes whose templates of copied code are looked for."""
+"""Files of running processes that are searched for templates of copied code."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ def test_a_longer_list_of_mappings_is_not_read(monkeypatch) -> None:
     assert looked_at(monkeypatch, DEFAULT._replace(process_maps_bytes=100)) == []
 
 
-def test_only_so_many_files_without_template_are_remembered(monkeypatch, tmp_path: Path) -> None:
+def test_the_number_of_remembered_files_is_limited(monkeypatch, tmp_path: Path) -> None:
     paths = [tmp_path / str(i) for i in range(3)]
     opened: list[str] = []
 

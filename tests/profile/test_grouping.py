@@ -1,4 +1,4 @@
-"""The kernels behind the views, against plain Python."""
+"""Column operations and stack trees, compared with plain Python."""
 
 from array import array
 

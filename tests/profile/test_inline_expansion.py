@@ -12,10 +12,10 @@ NONE = 0xFFFFFFFF
 
 
 def column(values: list[int], code: str = "I") -> memoryview:
-    made = zeros(code, len(values))
+    result = zeros(code, len(values))
     for i, value in enumerate(values):
-        made[i] = value
-    return made
+        result[i] = value
+    return result
 
 
 @dataclass
@@ -50,35 +50,35 @@ FOUND = Found([[(0, 0, 7)], [(1, 1, 30), (2, 0, 20), (0, 0, 10)]])
 
 
 def test_a_frame_becomes_one_for_each_function_of_its_chain() -> None:
-    made, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), bytes(2), 2, True)
-    assert made["source"].tolist() == [0, 0, 0, 1, 2]
-    assert made["depth"].tolist() == [2, 1, 0, 0, 0]
-    assert made["file"].tolist() == [6, 5, 5, NONE, 5]
-    assert made["line"].tolist() == [30, 20, 10, 0, 7]
-    assert made["function"].tolist() == [2, 3, 0, 0, 1]
+    expanded, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), bytes(2), 2, True)
+    assert expanded["source"].tolist() == [0, 0, 0, 1, 2]
+    assert expanded["depth"].tolist() == [2, 1, 0, 0, 0]
+    assert expanded["file"].tolist() == [6, 5, 5, NONE, 5]
+    assert expanded["line"].tolist() == [30, 20, 10, 0, 7]
+    assert expanded["function"].tolist() == [2, 3, 0, 0, 1]
     assert added == [(0, 11), (0, 12)]
-    assert made["first"].tolist() == [0, 3, 4, 5]
+    assert expanded["first"].tolist() == [0, 3, 4, 5]
 
 
 def test_a_function_without_a_symbol_has_the_name_that_dwarf_gives() -> None:
-    made, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), b"\0\1", 2, True)
+    expanded, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), b"\0\1", 2, True)
     assert added == [(0, 11), (0, 12), (1, 10)]
-    assert made["function"].tolist() == [2, 3, 0, 0, 4]
+    assert expanded["function"].tolist() == [2, 3, 0, 0, 4]
 
 
 def test_without_expansion_frames_stay_and_have_the_innermost_line() -> None:
-    made, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), b"\1\1", 2, False)
+    expanded, added = expand_frames(chains_of(3, ORDER, FOUND), column([0, 0, 1]), b"\1\1", 2, False)
     assert added == []
-    assert made["function"].tolist() == [0, 0, 1]
-    assert made["depth"].tolist() == [0, 0, 0]
-    assert made["line"].tolist() == [30, 0, 7]
+    assert expanded["function"].tolist() == [0, 0, 1]
+    assert expanded["depth"].tolist() == [0, 0, 0]
+    assert expanded["line"].tolist() == [30, 0, 7]
 
 
 def test_one_function_inlined_at_two_places_of_another_is_added_once() -> None:
     found = Found([[(1, 0, 3), (0, 0, 1)], [(1, 0, 4), (0, 0, 2)]])
-    made, added = expand_frames(chains_of(2, [0, 1], found), column([0, 0]), bytes(1), 1, True)
+    expanded, added = expand_frames(chains_of(2, [0, 1], found), column([0, 0]), bytes(1), 1, True)
     assert added == [(0, 11)]
-    assert made["function"].tolist() == [1, 0, 1, 0]
+    assert expanded["function"].tolist() == [1, 0, 1, 0]
 
 
 def test_stacks_keep_their_order_from_the_root_inwards() -> None:
@@ -99,6 +99,6 @@ def test_more_entries_than_there_was_room_for() -> None:
     columns = chains_of(1, [0], found)
     assert columns["count"].tolist() == [3000]
     assert columns["line"].tolist() == list(range(1, 3001))
-    made, _added = expand_frames(columns, column([0]), bytes(1), 1, True)
-    assert made["depth"].tolist()[0] == 255
-    assert made["line"].tolist()[-1] == 3000
+    expanded, _added = expand_frames(columns, column([0]), bytes(1), 1, True)
+    assert expanded["depth"].tolist()[0] == 255
+    assert expanded["line"].tolist()[-1] == 3000

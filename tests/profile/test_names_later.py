@@ -1,4 +1,4 @@
-"""Profiles made without names, of which some frames are named later."""
+"""Profiles built without names, some of whose frames are named later."""
 
 from pathlib import Path
 

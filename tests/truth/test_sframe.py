@@ -96,6 +96,6 @@ def test_code_is_given_before_the_recording_is_read(recorded: tuple[Path, Path])
         with pytest.raises(undwarf.UndwarfError, match="overlaps"):
             recording.add_text(1, 0x1008, 0x1010, section.build(), section.address)
         recording.profile()
-        assert "given code is nowhere mapped" in [defect.kind for defect in recording.defects]
+        assert "given code is not in an anonymous mapping" in [defect.kind for defect in recording.defects]
         with pytest.raises(undwarf.UndwarfError, match="already"):
             recording.add_text(1, 0x2000, 0x2010, section.build(), section.address)

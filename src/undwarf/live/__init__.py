@@ -1,1 +1,1 @@
-"""Live systems: sampling with unwinding at once (`record`, `top`), and stacks of processes and core files (`stack`)."""
+"""Live systems: sampling and unwinding at once (`record`, `top`), and stacks of processes and core files (`stack`)."""

@@ -1,4 +1,4 @@
-"""Code that running processes copied into anonymous memory, found by the bytes of the template in their files."""
+"""Unwind tables of code that running processes copied to anonymous memory: copies of a file's template."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from undwarf.tables.rule_set import RuleSet
 
 
 class LiveCopies:
-    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of."""
+    """Unwind tables of copied code. ``pids`` gives by image number the process whose private memory the image is."""
 
     def __init__(
         self, finder: Finder, pids: "Callable[[], list[int | None]]", limits: Limits, defects: Defects
@@ -59,11 +59,11 @@ class LiveCopies:
             return None
 
 
-def _files(pid: int, most_bytes: int) -> Iterator[str]:
-    """Where the files are that a process has mapped executably, each once; none if its list of mappings is longer."""
+def _files(pid: int, max_bytes: int) -> Iterator[str]:
+    """Paths of the files that a process maps executably, each once; none if /proc/PID/maps has over ``max_bytes``."""
     text = b""
     with suppress(OSError, ValueError):
-        text = read_text(f"/proc/{pid}/maps", most_bytes)
+        text = read_text(f"/proc/{pid}/maps", max_bytes)
     lines = [line.split(None, 5) for line in text.splitlines()]
     names = dict.fromkeys(parts[5] for parts in lines if len(parts) == 6 and b"x" in parts[1])
     for name in names:

@@ -1,4 +1,4 @@
-"""Events as the kernel counts and samples them: perf's names for them, ``perf_event_open``, and what may go wrong.
+"""Perf events: parsing of perf's event names, ``perf_event_open``, permissions, and reasons for refusals.
 
 Sources: perf_event_open(2), ``include/uapi/linux/perf_event.h`` and perf-list(1).
 """
@@ -30,7 +30,8 @@ from undwarf.perfdata.events import (
     encode_attr,
 )
 
-_NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+_SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+"""Numbers of the system call perf_event_open."""
 CLOEXEC = 8
 ENABLE, DISABLE, REFRESH, SET_OUTPUT, SET_FILTER = 0x2400, 0x2401, 0x2402, 0x2405, 0x40082406
 _ID = 0x80082407
@@ -44,7 +45,7 @@ EXCLUDE_CALLCHAIN_USER, MMAP2, COMM_EXEC, USE_CLOCKID = 1 << 22, 1 << 23, 1 << 2
 CONTEXT_SWITCH, KSYMBOL, BPF_EVENT, BUILD_ID = 1 << 26, 1 << 29, 1 << 30, 1 << 34
 DEFER_CALLCHAIN, DEFER_OUTPUT = 1 << 38, 1 << 39
 FORMAT_TIMES = 1 << 0 | 1 << 1
-"""How long an event was on, and how long it counted, behind its count."""
+"""Reading an event gives its count, then for how long (ns) it was enabled and for how long it counted."""
 FORMAT_LOST = 1 << 4
 FORMAT_ID, FORMAT_GROUP = 1 << 2, 1 << 3
 
@@ -94,7 +95,7 @@ def _blank(kind: int, config: int) -> EventAttr:
 
 
 def software(config: int, name: str) -> EventAttr:
-    """A software event under a name of ours."""
+    """A software event with a given name."""
     return replace(_blank(SOFTWARE, config), name=name)
 
 
@@ -129,17 +130,9 @@ def _modified(event: EventAttr, modifiers: str) -> EventAttr:
     return replace(event, flags=flags)
 
 
-def split_events(text: str) -> list[str]:
-    """The names in a list with commas; those of a group ({cycles,instructions}:u) as if they stood alone.
-
-    Raises UsageError.
-    """
-    return [name for names, _modifiers in split_groups(text) for name in names]
-
-
 def split_groups(text: str) -> list[tuple[list[str], str]]:
-    """(the names of the events, which are one outside of a group; the group's modifiers that are none of its events):
-    "" where an event stands alone, "G" for a group, "S" for one whose first event is sampled and the others read.
+    """The groups of a comma-separated list as (names of the events, kind): kind is "" for an event outside of a group,
+    "G" for a group, "S" for one whose first event is sampled and the others only read with it.
 
     Raises UsageError.
     """
@@ -154,7 +147,7 @@ def split_groups(text: str) -> list[tuple[list[str], str]]:
         letters = group[2].replace("S", "")
         names = _names_in(group[1])
         if letters:
-            names = [f"{one}{':' if '/' not in one and ':' not in one else ''}{letters}" for one in names]
+            names = [f"{name}{':' if '/' not in name and ':' not in name else ''}{letters}" for name in names]
         if names:
             found.append((names, "S" if "S" in group[2] else "G"))
     found += [([name], "") for name in _names_in(text[end:])]
@@ -168,12 +161,12 @@ def _names_in(text: str) -> list[str]:
 
 
 def parse_events(text: str) -> list[EventAttr]:
-    """The events in a list with commas, where names of tracepoints may hold ``*`` and ``?``. Raises as parse_event."""
+    """The events in a comma-separated list; names of tracepoints may have ``*`` and ``?``. Raises as parse_event."""
     return [event for events, _kind in parse_groups(text) for event in events]
 
 
 def parse_groups(text: str) -> list[tuple[list[EventAttr], str]]:
-    """The events of :func:`parse_events`, by group as :func:`split_groups` has them."""
+    """The events of :func:`parse_events` in groups, with the kinds of :func:`split_groups`."""
     found: list[tuple[list[EventAttr], str]] = []
     for names, kind in split_groups(text):
         events = []
@@ -182,7 +175,7 @@ def parse_groups(text: str) -> list[tuple[list[EventAttr], str]]:
             if ("*" in name or "?" in name) and rest and system != "mem":
                 tracepoint, _colon, modifiers = rest.partition(":")
                 matching = matching_tracepoints(system, tracepoint)
-                events += [parse_event(f"{one}{_colon}{modifiers}") for one in matching]
+                events += [parse_event(f"{match}{_colon}{modifiers}") for match in matching]
             else:
                 events.append(parse_event(name))
         found.append((events, kind))
@@ -192,14 +185,14 @@ def parse_groups(text: str) -> list[tuple[list[EventAttr], str]]:
 def parse_event(text: str) -> EventAttr:
     """An event by perf's name: cpu-clock, cycles:u, LLC-load-misses, r1a8, sched:sched_switch, mem:0x1234/8:w.
 
-    Raises UsageError for a name that means nothing, and UndwarfError where this machine has no such tracepoint.
+    Raises UsageError for an unknown name, and UndwarfError if this machine has no such tracepoint.
     """
     found = _BREAKPOINT.match(text)
     if found:
         address, length, access, modes = (part or "" for part in found.groups())
         kinds = sum(_ACCESS[letter] for letter in set(access or "rw"))
         if kinds & 4 and kinds != 4:
-            raise UsageError(f"{text}: a breakpoint waits for execution or for accesses, not both")
+            raise UsageError(f"{text}: a breakpoint triggers on execution or on accesses, not both")
         size = int(length) if length else (8 if kinds == 4 else 4)
         return _modified(replace(breakpoint_event(int(address, 0), size, kinds), name=text), modes)
     with_terms = _parse_terms(text)
@@ -241,12 +234,12 @@ def _parse_terms(text: str) -> EventAttr | None:
 
 
 def tracefs() -> str:
-    """Where the kernel describes its tracepoints; empty where that is not mounted or may not be read."""
+    """The directory of tracefs; empty if it is not mounted or may not be read."""
     return next((path for path in _TRACEFS if os.access(f"{path}/events", os.R_OK | os.X_OK)), "")
 
 
 def tracepoint_id(system: str, name: str) -> int:
-    """The number of a tracepoint. Raises UndwarfError."""
+    """The kernel's id of a tracepoint. Raises UndwarfError."""
     root = tracefs()
     what = f"no tracepoint {system}:{name}"
     if not root:
@@ -264,11 +257,11 @@ def tracepoint_id(system: str, name: str) -> int:
 
 
 def matching_tracepoints(system: str, name: str) -> list[str]:
-    """The tracepoints that two patterns with ``*`` and ``?`` match. Raises UndwarfError where there are none."""
+    """The tracepoints that match two patterns with ``*`` and ``?``. Raises UndwarfError if there are none."""
     root = tracefs()
     every = sorted(Path(root, "events").glob("*/*/id")) if root else []
     names = [(path.parts[-3], path.parts[-2]) for path in every]
-    found = [f"{one}:{two}" for one, two in names if fnmatchcase(one, system) and fnmatchcase(two, name)]
+    found = [f"{group}:{event}" for group, event in names if fnmatchcase(group, system) and fnmatchcase(event, name)]
     if not found:
         tracepoint_id(system, name)
         raise UndwarfError(f"no tracepoint {system}:{name}", "nothing matches", f"ls {root}/events")
@@ -276,7 +269,7 @@ def matching_tracepoints(system: str, name: str) -> list[str]:
 
 
 def tracing_data(events: list[EventAttr]) -> bytes:
-    """The TRACING_DATA section, which tells perf the fields of the tracepoints among ``events``; empty without any."""
+    """The TRACING_DATA section: the fields of the tracepoints among ``events``; empty without tracepoints."""
     wanted: dict[str, list[str]] = {}
     for event in events:
         if event.type == TRACEPOINT:
@@ -311,10 +304,10 @@ def open_event(
 ) -> int:
     """The descriptor of an event on a thread (-1: all) and a CPU (-1: all). Raises OSError.
 
-    ``watermark``: bytes in the ring buffer that make it readable for poll; ``group``: the descriptor of the event that
-    leads its group.
+    ``watermark``: bytes in the ring buffer from which poll reports it readable; ``group``: the group leader's
+    descriptor.
     """
-    number = _NUMBERS.get(platform.machine())
+    number = _SYSCALLS.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, "no perf events on this machine's architecture yet")
     raw = bytearray(encode_attr(event))
@@ -332,27 +325,27 @@ def open_event(
 
 
 def refresh(descriptor: int, count: int) -> None:
-    """Switch an event on until it has overflown ``count`` times."""
+    """Enable an event until it has overflowed ``count`` times."""
     fcntl.ioctl(descriptor, REFRESH, count)
 
 
 def set_filter(descriptor: int, text: str) -> None:
-    """Have a tracepoint only count where its fields are as ``text`` says. Raises UsageError."""
+    """Make a tracepoint count only if its fields match the filter ``text``. Raises UsageError."""
     try:
         fcntl.ioctl(descriptor, SET_FILTER, text.encode() + b"\0")
     except OSError as error:
         hint = "as in --filter 'prev_pid == 42 && next_comm != \"swapper\"', with the fields of the tracepoint"
-        raise UsageError(f"--filter {text!r} is not for this tracepoint", error.strerror or "", hint) from error
+        raise UsageError(f"--filter {text!r} does not fit this tracepoint", error.strerror or "", hint) from error
 
 
 def event_id(descriptor: int) -> int:
-    """The number that samples of the event carry."""
+    """The id that samples of the event carry."""
     (number,) = struct.unpack("=Q", fcntl.ioctl(descriptor, _ID, bytes(8)))
     return int(number)
 
 
 def lost_samples(descriptor: int) -> int:
-    """Samples of an event opened with FORMAT_LOST that found no room."""
+    """Samples of an event opened with FORMAT_LOST that were lost to a full ring buffer."""
     data = os.read(descriptor, 64)
     return int(struct.unpack_from("=Q", data, 8)[0]) if len(data) >= 16 else 0
 
@@ -367,7 +360,7 @@ _BRANCH_FILTERS = {
 """perf's names, and the bits of ``branch_sample_type`` (``tools/perf/util/parse-branch-options.c``)."""
 BRANCH_ANY = 1 << 3
 _WHICH_BRANCHES = 0x3FF8 & ~(7 << 7)
-"""Bits that choose branches; the others say when they count and what is kept of them."""
+"""Bits that select kinds of branches; the others select modes and fields."""
 
 
 def branch_filter(text: str) -> int:
@@ -382,16 +375,16 @@ def branch_filter(text: str) -> int:
 
 
 def may_have_branches(event: EventAttr) -> bool:
-    """Whether the CPU counts the event: those that the kernel counts have no branch stacks."""
+    """Whether samples of the event may have branch stacks: the CPU counts it, not the kernel."""
     return event.type not in (SOFTWARE, TRACEPOINT, BREAKPOINT)
 
 
 def has_branches() -> bool:
-    """Whether this machine's CPUs record branches, as far as the kernel says."""
+    """Whether this machine's CPUs record branches, according to sysfs."""
     return any(_number(str(path), 0) > 0 for path in Path(pmu.DEVICES).glob("*/caps/branches"))
 
 
-# -- what is allowed -------------------------------------------------------------------------------------------------
+# -- permissions -----------------------------------------------------------------------------------------------------
 
 
 def _number(path: str, default: int) -> int:
@@ -402,12 +395,13 @@ def _number(path: str, default: int) -> int:
 
 
 def paranoid() -> int:
-    """kernel.perf_event_paranoid: from -1 (everything is allowed) to 2, on some distributions 4 (nothing is)."""
+    """kernel.perf_event_paranoid: from -1 (everything is allowed) to 2, on some distributions 4 (nothing is
+    allowed)."""
     return _number("/proc/sys/kernel/perf_event_paranoid", 2)
 
 
 def _capable(*numbers: int) -> bool:
-    """Whether this process has one of these capabilities, and not only inside of a user namespace."""
+    """Whether this process has one of these capabilities, and outside of any user namespace."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         inside = Path("/proc/self/uid_map").read_text(encoding="ascii").split() != ["0", "0", "4294967295"]
@@ -418,23 +412,19 @@ def _capable(*numbers: int) -> bool:
     return not inside and any(mask >> number & 1 for number in numbers)
 
 
-def may_everything() -> bool:
-    """Whether this process has CAP_PERFMON or CAP_SYS_ADMIN."""
-    return _capable(38, 21)
-
-
 def may_lock() -> bool:
-    """Whether ring buffers may be as large as we like: CAP_IPC_LOCK."""
+    """Whether ring buffers may have any size: CAP_IPC_LOCK."""
     return _capable(14) or paranoid() < 0
 
 
 def may_see_kernel() -> bool:
     """Whether samples inside the kernel are allowed."""
-    return may_everything() or paranoid() < 2
+    # CAP_PERFMON or CAP_SYS_ADMIN.
+    return _capable(38, 21) or paranoid() < 2
 
 
 def may_see_own() -> bool:
-    """Whether events on ourselves, outside of the kernel, are allowed: if not, nothing is."""
+    """Whether user-mode events on this process itself are allowed: if not, no perf events are."""
     try:
         event = replace(software(DUMMY, "dummy:u"), flags=EXCLUDE_KERNEL | EXCLUDE_HV | DISABLED, sample_period=1)
         os.close(open_event(event, 0, -1))
@@ -444,8 +434,8 @@ def may_see_own() -> bool:
 
 
 def locked_bytes(cpus: int) -> int:
-    """Bytes of ring buffer that a process without privileges may have for each of so many CPUs."""
-    # First what the sysctl allows a user for each CPU, then from what the process may lock (kernel/events/core.c).
+    """Bytes of ring buffer that a process without privileges may have per CPU, with this number of CPUs."""
+    # The sysctl's share per CPU is used first, then RLIMIT_MEMLOCK (perf_mmap in kernel/events/core.c).
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     try:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
@@ -456,11 +446,11 @@ def locked_bytes(cpus: int) -> int:
     return _number("/proc/sys/kernel/perf_event_mlock_kb", 516) * 1024 + more // max(1, cpus)
 
 
-def wait_briefly() -> None:
-    """Have this thread run soon after it wakes, for a short time, as far as anybody may ask for that.
+def request_short_slice() -> None:
+    """Ask the scheduler for a slice of 0.1 ms, so that this thread runs soon after it wakes.
 
-    Since 6.12 a thread may ask for a shorter slice than others, and is then due before them: ``sched_setattr(2)`` with
-    a ``sched_runtime``, from 0.1 ms on.
+    Since 6.12 a thread with a shorter slice is due before others: ``sched_setattr(2)`` with a ``sched_runtime``. Needs
+    no privileges; older kernels ignore it.
     """
     number = {"x86_64": 314, "s390x": 345, "ppc64le": 355}.get(platform.machine(), 274)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -480,7 +470,7 @@ def largest_rate() -> int:
 
 
 def online_cpus() -> list[int]:
-    """The numbers of the CPUs that run."""
+    """The numbers of the CPUs that are online."""
     try:
         text = Path("/sys/devices/system/cpu/online").read_text(encoding="ascii").strip()
         found: list[int] = []
@@ -493,14 +483,12 @@ def online_cpus() -> list[int]:
 
 
 def _forbidden(what: str, event: EventAttr, whom: str) -> UndwarfError:
-    """Why something is not allowed, and to whom it is."""
+    """The error for an event that may not be opened: why, and who may."""
     level = paranoid()
     hint = "run as root, or with CAP_PERFMON; or as root: sysctl kernel.perf_event_paranoid=-1"
     if not may_see_own():
         if level > 2:
-            return UndwarfError(
-                what, f"kernel.perf_event_paranoid is {level}: nobody but root may use perf events", hint
-            )
+            return UndwarfError(what, f"kernel.perf_event_paranoid is {level}: only root may use perf events", hint)
         why = "perf_event_open is denied altogether, by a container's seccomp filter or a security module"
         hint = "outside of the container; or docker run --cap-add PERFMON --security-opt seccomp=unconfined"
         return UndwarfError(what, why, hint)
@@ -518,7 +506,7 @@ def _forbidden(what: str, event: EventAttr, whom: str) -> UndwarfError:
 
 
 def refusal(error: OSError, event: EventAttr, whom: str) -> UndwarfError:
-    """Why the kernel would not sample ``event`` on ``whom``, and what to do about it."""
+    """The error for an event that the kernel would not open on ``whom``: why, and what to do about it."""
     what = f"cannot sample {event.name} on {whom}"
     if error.errno in (errno.EACCES, errno.EPERM):
         return _forbidden(what, event, whom)
@@ -536,6 +524,6 @@ def refusal(error: OSError, event: EventAttr, whom: str) -> UndwarfError:
     if error.errno == errno.ENOSYS:
         return UndwarfError(what, error.strerror or "the kernel has no perf events", "record on another machine")
     if error.errno == errno.EINVAL:
-        why = "the kernel refuses the event as it was asked for"
+        why = "the kernel does not accept the event with these options"
         return UndwarfError(what, why, f"the highest rate is {largest_rate()} Hz; try -e cpu-clock")
     return UndwarfError(what, error.strerror or str(error))

@@ -1,7 +1,7 @@
-"""Events of a machine's own units, as the kernel describes them: ``cpu/event=0x3c,umask=1/u``, ``cpu/cache-misses/``.
+"""Events of a machine's PMUs by terms, as sysfs describes them: ``cpu/event=0x3c,umask=1/u``, ``cpu/cache-misses/``.
 
-A unit is a directory in /sys/bus/event_source/devices: its number in ``type``, in ``format`` where each term lies in
-the event's configuration, in ``events`` names for combinations of terms. Source: kernel,
+A PMU is a directory in /sys/bus/event_source/devices: ``type`` is its number, ``format`` has for each term the bits of
+the event's configuration, ``events`` has names for combinations of terms. Source: kernel,
 ``Documentation/ABI/testing/sysfs-bus-event_source-devices-{events,format}``.
 """
 
@@ -18,7 +18,7 @@ _FIELDS = ("config", "config1", "config2")
 
 
 def spelled_out(text: str) -> tuple[str, list[tuple[str, str]], str] | None:
-    """The unit, the terms and what follows of an event with slashes; None of any other."""
+    """The PMU, the terms and the modifiers of an event with slashes; None for any other text."""
     found = _SPELLED.match(text)
     if found is None:
         return None
@@ -27,7 +27,7 @@ def spelled_out(text: str) -> tuple[str, list[tuple[str, str]], str] | None:
 
 
 def with_terms(event: EventAttr, terms: list[tuple[str, str]], unit: Path | None = None) -> EventAttr:
-    """The event with terms applied: those of all events, and those of its ``unit``. Raises UsageError."""
+    """The event with terms applied: those that all events have, and those of its ``unit``. Raises UsageError."""
     for key, value in terms:
         if key in ("period", "freq"):
             event = replace(event, sample_period=_number(key, value), freq=key == "freq")
@@ -46,13 +46,13 @@ def with_terms(event: EventAttr, terms: list[tuple[str, str]], unit: Path | None
 
 
 def unit_event(blank: EventAttr, name: str, terms: list[tuple[str, str]]) -> EventAttr:
-    """``blank`` as the event of a unit. Raises UsageError, and UndwarfError where there is no such unit."""
+    """``blank`` as the event of a PMU. Raises UsageError, and UndwarfError if there is no such PMU."""
     unit = Path(DEVICES) / name
     try:
         number = int(_content(unit / "type"))
     except (OSError, ValueError) as error:
         raise UndwarfError(
-            f"no events of {name}", "this machine has no such unit", f"ls {DEVICES} has those it has"
+            f"no events of {name}", "this machine has no such PMU", f"ls {DEVICES} has those it has"
         ) from error
     return with_terms(replace(blank, type=number), terms, unit)
 
@@ -64,10 +64,10 @@ def _with_config(event: EventAttr, field: str, value: int) -> EventAttr:
 
 
 def _with_bits(event: EventAttr, key: str, value: int, layout: str) -> EventAttr:
-    """Put a value where its format says, lowest bits first: ``config:0-7,21``."""
+    """Put a value into the bits of its format, lowest first: ``config:0-7,21``."""
     field, _colon, places = layout.partition(":")
     if field not in _FIELDS:
-        raise UsageError(f"term {key!r} lies in {field}, which cannot be recorded yet")
+        raise UsageError(f"term {key!r} is in {field}, which is not supported yet")
     bits: list[int] = []
     for part in places.split(","):
         first, _dash, last = part.partition("-")

@@ -1,4 +1,4 @@
-"""The records that describe a system when sampling starts: machine, kernel, running processes and their mappings."""
+"""Records that describe a system when sampling starts: machine, kernel, running processes and their mappings."""
 
 import os
 import platform
@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Protocol
 
 from undwarf.elf import ElfFile
 from undwarf.errors import ElfError
+from undwarf.live.pmu import DEVICES
 from undwarf.perfdata import EventAttr
 from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.feature_writer import encode_features
@@ -24,13 +24,13 @@ _MAPPING = re.compile(
     rb"([0-9a-f]+)-([0-9a-f]+) ([r-])([w-])([x-])([ps]) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)\Z"
 )
 _GNU_BUILD_ID = b"GNU\0"
-MAX_MAPS = 1 << 26
+MAX_MAPS_BYTES = 1 << 26
 """Bytes of one process's /proc/PID/maps that are read."""
 CLOCK_MONOTONIC = 1
 
 
 def threads_of(pid: int) -> list[int]:
-    """The threads of a process; none where it is gone."""
+    """The ids of a process's threads, ascending; empty if it has ended."""
     try:
         return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
     except (OSError, ValueError):
@@ -38,28 +38,34 @@ def threads_of(pid: int) -> list[int]:
 
 
 def all_processes() -> list[int]:
-    """The processes that run."""
+    """The ids of all processes, ascending."""
     return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
 
 
 def processes_of(user: int) -> list[int]:
-    """The processes that a user (by number) runs."""
-    found = []
+    """The ids of a user's (uid) processes, without this one."""
+    pids = []
     for pid in all_processes():
         # It may have ended meanwhile.
         with suppress(OSError):
             if os.stat(f"/proc/{pid}").st_uid == user and pid != os.getpid():
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
-def read_proc(path: str, limit: int = MAX_MAPS) -> bytes:
-    """The bytes of a file of /proc or /sys; empty where it cannot be read."""
+def read_proc(path: str, limit: int = MAX_MAPS_BYTES) -> bytes:
+    """The bytes of a file of /proc or /sys, at most ``limit``; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(limit)
     except OSError:
         return b""
+
+
+def status_of(pid: int | str) -> dict[str, str]:
+    """The fields of /proc/PID/status (or of PID/task/TID); empty if there is no such process."""
+    lines = read_proc(f"/proc/{pid}/status", 1 << 16).decode("utf-8", "replace").split("\n")
+    return {key: value.strip() for key, _colon, value in (line.partition(":") for line in lines if line)}
 
 
 class BuildIds:
@@ -69,7 +75,7 @@ class BuildIds:
         self._known: dict[tuple[bytes, int, int, int], bytes] = {}
 
     def of(self, pid: int, path: bytes, major: int, minor: int, inode: int) -> bytes:
-        """The build-id of the file at ``path`` as the process sees it; empty where there is none to be had."""
+        """The build-id of the file at ``path`` as seen by the process; empty if there is none."""
         key = (path, major, minor, inode)
         if key not in self._known:
             self._known[key] = self._find(pid, path, inode)
@@ -86,14 +92,14 @@ class BuildIds:
                 elf = ElfFile.open(name)
             except (OSError, ElfError):
                 continue
-            found = elf.build_id
+            build_id = elf.build_id
             elf.release()
-            return found
+            return build_id
         return b""
 
 
 class FileIds(Protocol):
-    """Who tells the build-ids of mapped files, as :class:`BuildIds` does."""
+    """Gives the build-ids of mapped files, as :class:`BuildIds` does."""
 
     def of(self, pid: int, path: bytes, major: int, minor: int, inode: int, /) -> bytes: ...
 
@@ -111,7 +117,7 @@ def describe_processes(encoder: RecordEncoder, pids: Iterable[int], build_ids: B
 
 
 def describe_mappings(encoder: RecordEncoder, pid: int, maps: bytes, build_ids: FileIds, time: int = 0) -> bytes:
-    """Records of the mappings that a process's /proc/PID/maps lists: code, and data of files that cannot be written."""
+    """Records of the mappings in a process's /proc/PID/maps: code, and read-only data of files."""
     out = []
     for line in maps.split(b"\n"):
         found = _MAPPING.match(line)
@@ -163,21 +169,21 @@ def _note_build_id(notes: bytes) -> bytes:
 
 
 def describe_kernel(encoder: RecordEncoder) -> bytes:
-    """Records of the kernel's own mapping and of its modules; empty where their addresses are hidden."""
+    """Records of the kernel's mapping and of its modules; empty if their addresses are hidden."""
     symbols = read_proc("/proc/kallsyms")
-    places = {}
+    addresses = {}
     for name in (b"_text", b"_stext", b"_etext"):
         for letter in (b"T", b"t"):
-            # A regular expression would look at every line of some megabytes.
+            # Faster than a regular expression, which would match every line of some megabytes.
             at = symbols.find(b" " + letter + b" " + name + b"\n")
             if at >= 0:
-                places[name] = int(symbols[symbols.rfind(b"\n", 0, at) + 1 : at], 16)
+                addresses[name] = int(symbols[symbols.rfind(b"\n", 0, at) + 1 : at], 16)
                 break
-    start = places.get(b"_text") or places.get(b"_stext") or 0
+    start = addresses.get(b"_text") or addresses.get(b"_stext") or 0
     if not start:
         return b""
-    end = places.get(b"_etext", 0)
-    name = b"[kernel.kallsyms]" + (b"_text" if places.get(b"_text") else b"_stext")
+    end = addresses.get(b"_etext", 0)
+    name = b"[kernel.kallsyms]" + (b"_text" if addresses.get(b"_text") else b"_stext")
     out = [
         encoder.mmap2(
             name,
@@ -214,17 +220,17 @@ def describe_kernel(encoder: RecordEncoder) -> bytes:
 
 
 def why_no_kernel() -> str:
-    """Why the kernel's addresses are not known."""
+    """Why the kernel's addresses are unknown."""
     level = read_proc("/proc/sys/kernel/kptr_restrict", 16).strip().decode("ascii", "replace")
     if level in ("", "0"):
         return "/proc/kallsyms cannot be read, or shows no addresses"
-    return f"kernel.kptr_restrict is {level}, which hides where they are"
+    return f"kernel.kptr_restrict is {level}, which hides their addresses"
 
 
 def describe_machine(
     events: list[EventAttr], command: list[str], version: str, tracing: bytes, leaders: Sequence[int] = ()
 ) -> dict[int, bytes]:
-    """Feature sections about this machine and the groups of the events, by number."""
+    """Encoded feature sections about this machine and the groups of the events, by number."""
     system = os.uname()
     features = Features()
     features.hostname = socket.gethostname()
@@ -239,10 +245,9 @@ def describe_machine(
     if memory:
         features.total_mem = int(memory[1])
     features.cmdline = command
-    kinds = "/sys/bus/event_source/devices"
     with suppress(OSError):
-        for name in sorted(os.listdir(kinds)):
-            number = read_proc(f"{kinds}/{name}/type", 16).strip()
+        for name in sorted(os.listdir(DEVICES)):
+            number = read_proc(f"{DEVICES}/{name}/type", 16).strip()
             if number.isdigit():
                 features.pmu_mappings[int(number)] = name
     features.clockid = max(1, int(time.clock_getres(time.CLOCK_MONOTONIC) * 1e9))
@@ -256,10 +261,5 @@ def describe_machine(
 
 
 def memory_bytes() -> int:
-    """The machine's memory."""
+    """Size of the machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def exists(path: str) -> bool:
-    """Whether a file is there."""
-    return Path(path).exists()

@@ -1,17 +1,17 @@
-"""`undwarf top`: samples are unwound as they arrive and summed up, with one profile for each refresh."""
+"""`undwarf top`: samples are unwound as they arrive and summed up; each refresh shows them as a profile."""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from undwarf.column import zeros
+from undwarf.column import copied, zeros
 from undwarf.live.sampling.ring import Weights
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.perfdata import Features
-from undwarf.profile.build import frame_pids
+from undwarf.profile.build import frame_pids, store_numbers
+from undwarf.profile.grouping import without_none
 from undwarf.profile.model import (
-    NONE,
     EventInfo,
     FrameColumns,
     FunctionTable,
@@ -26,7 +26,7 @@ from undwarf.unwind.stacks import remap
 
 @dataclass(slots=True)
 class Picture:
-    """What was sampled since the last one: the profile's samples are sums, ``counts`` (I) says of how many each."""
+    """What was sampled since the last refresh: the profile's samples are sums, ``counts`` (I) the samples in each."""
 
     profile: Profile
     counts: memoryview
@@ -37,7 +37,7 @@ class Picture:
 
 
 class Top:
-    """Sums samples; ``show`` gets a picture every ``interval`` seconds, and stops it all by giving False."""
+    """Sums samples and calls ``show`` every ``interval`` seconds; sampling ends when that returns False."""
 
     def __init__(
         self, sampler: Sampler, interval: float, show: Callable[[Picture], bool], clock: Callable[[], float]
@@ -46,7 +46,7 @@ class Top:
         features.osrelease = os.uname().release
         self._sampler = sampler
         self._unwinder = sampler.unwinder(features, runtime=False)
-        self._unwinder.renewed.append(self._renew)
+        self._unwinder.renewed.append(self._show_before_reset)
         self._weights = Weights()
         self._resolver = Resolver(self._unwinder.store)
         self._interval = interval
@@ -54,32 +54,32 @@ class Top:
         self._clock = clock
         self._since = clock()
         self._rounds = 0
-        self._begun = self._over = False
+        self._started = self._over = False
 
     def run(self) -> None:
-        """Sample until it is over; what came since the last picture makes one more."""
+        """Sample until the end; samples since the last refresh are shown in a final one."""
         before = self._sampler.tick
 
         def tick() -> None:
             before()
-            if self._begun and not self._weights.used and self._clock() - self._since >= self._interval:
-                # Nothing runs: that is a picture too.
-                self._picture()
+            if self._started and not self._weights.used and self._clock() - self._since >= self._interval:
+                # Idle targets are refreshed too.
+                self._refresh()
 
         self._sampler.tick = tick
         self._sampler.run(self._begin, self._take)
         if self._weights.used and not self._over:
-            self._picture()
+            self._refresh()
 
     def _begin(self, records: bytes) -> None:
         self._unwinder.unwind([memoryview(records)])
         self._since = self._clock()
-        self._begun = True
+        self._started = True
 
-    def _renew(self) -> None:
-        # The nodes mean nothing any more; what they weighed is shown first.
+    def _show_before_reset(self) -> None:
+        """The stack nodes of these sums are about to be dropped."""
         if self._weights.used:
-            self._picture()
+            self._refresh()
 
     def _take(self, views: list[memoryview]) -> None:
         done = self._unwinder.unwind(views)
@@ -89,9 +89,9 @@ class Top:
         done.spans.clear()
         self._rounds += 1
         if self._clock() - self._since >= self._interval:
-            self._picture()
+            self._refresh()
 
-    def _picture(self) -> None:
+    def _refresh(self) -> None:
         now = self._clock()
         profile, counts = self._profile()
         lost = self._unwinder.decoder.sideband.lost
@@ -102,53 +102,38 @@ class Top:
             self._over = self._sampler.stopped = True
 
     def _profile(self) -> tuple[Profile, memoryview]:
+        """The profile of the sums, and the number of samples in each. Times, threads and CPUs are zeros."""
         unwinder = self._unwinder
         columns: dict[str, Any] = dict(unwinder.stacks)
         sums = self._weights.columns()
-        keys = unwinder.keys
-        number_of = zeros("I", len(keys) + 1)
-        for i, key in enumerate(keys):
-            number_of[i] = unwinder.store.image(key).number
-        images = zeros("I", len(columns["image"]))
-        images[:] = columns["image"]
-        pids = frame_pids(images, self._unwinder.replay.key_pids())
-        remap(images, 0, len(images), number_of)
+        images = copied(columns["image"], len(columns["image"]))
+        pids = frame_pids(images, unwinder.replay.key_pids())
+        remap(images, 0, len(images), store_numbers(unwinder.replay, unwinder.store))
         self._resolver.forget_changed_maps()
         named = self._resolver.resolve(images, columns["address"], pids)
-        frames = FrameColumns(
-            images,
-            columns["address"],
-            columns["provenance"],
-            named.number,
-            None,
-            zeros("B", len(images)),
-        )
         comms = [name.decode("utf-8", "replace") for name in unwinder.names]
-        idle = len(comms)
-        comm = zeros("I", len(sums["comm"]))
-        for i, number in enumerate(sums["comm"]):
-            comm[i] = number if number != NONE else idle
         count = len(sums["node"])
-        nothing = zeros("Q", count)
-        none, missing = zeros("i", count), zeros("I", count)
-        remap(missing, 0, 0, number_of)
+        words, ints = zeros("Q", count), zeros("i", count)
         samples = SampleColumns(
-            time=nothing,
-            pid=none,
-            tid=none,
-            cpu=none,
-            event=_shorts(sums["event"]),
+            time=words,
+            pid=ints,
+            tid=ints,
+            cpu=ints,
+            event=sums["event"],
             period=sums["weight"],
-            comm=comm,
+            # Threads without a name are the idle task.
+            comm=without_none(sums["comm"], len(comms)),
             stack=sums["node"],
             stop=sums["stop"],
-            stop_image=missing,
-            ip=nothing,
+            stop_image=zeros("I", count),
+            ip=words,
         )
         profile = Profile(
             samples,
             StackColumns(columns["parent"], columns["frame"]),
-            frames,
+            FrameColumns(
+                images, columns["address"], columns["provenance"], named.number, None, zeros("B", len(images))
+            ),
             FunctionTable(named.name, named.image, named.address, named.unnamed),
             [
                 ImageInfo(
@@ -160,10 +145,3 @@ class Top:
             [EventInfo(event.name) for event in self._sampler.events],
         )
         return profile, sums["count"]
-
-
-def _shorts(column: memoryview) -> memoryview:
-    found = zeros("H", len(column))
-    for i, number in enumerate(column):
-        found[i] = number
-    return found

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Resolves the memory accesses of sampled instructions to types and members, each unique instruction once."""
+"""Resolves the memory accesses of sampled instructions to types and members, once per distinct instruction."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +13,7 @@ from undwarf.fork_pool import forked_map
 from undwarf.perfdata.event_precision import EventStops
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE, Profile
-from undwarf.profile.skid_kinds import StopKind, part_by_kind
+from undwarf.profile.skid_kinds import StopKind
 from undwarf.types.access import Access, packed, unpacked, untold
 from undwarf.types.no_debuginfo import UndescribedCode, unread
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 __all__ = ["ResolvedAccesses", "resolve_accesses"]
 
-_AT, _LATE, _BEHIND = StopKind
+_AT, _LATE, _AFTER = StopKind
 _ALL_LATE = EventStops(frozenset(), frozenset(), frozenset())
 _UNREADABLE = "file not readable"
-_MOST_DESCRIBED = 256 << 20
-"""Bytes of debugging information of all files above which there is one process only: each may read all of it."""
+_MAX_FORK_DEBUG_BYTES = 256 << 20
+"""Bytes of debugging information of all files above which nothing is forked: each process may read all of it."""
 
 
 @dataclass(slots=True)
 class ResolvedAccesses:
     """The memory accesses of the innermost frames of a profile.
 
-    `profile` is the one that was given, or one with more frames where samples of several kinds stopped at one;
-    `access` (I) gives for each frame the number of an entry of `accesses`, NONE for frames at which no sample stopped;
-    `resolvers` open what can say more of the type, None where nothing can.
-    `inferred` says of each frame whether the access is that of an instruction before it, as late events are explained,
-    and `consumed` whether the frame's instruction consumes what was loaded there; `intact` whether the registers that
-    say the address are, when a sample stops at the frame, those the access used.
+    `profile` is the given one, or a copy in which frames with samples of several kinds are split
+    (:func:`undwarf.profile.skid_kinds.split_by_kind`). `access` (I) has for each frame an index of `accesses`, NONE for
+    frames without samples. `resolvers` open the resolver of each access, None if the file has no types.
+    By frame: `inferred`, the access is that of an earlier instruction, to which the skid is attributed; `consumed`, the
+    frame's instruction consumes the loaded value; `intact`, the registers of the address still have the values that the
+    access used.
     """
 
     profile: Profile
@@ -53,15 +53,16 @@ class ResolvedAccesses:
     intact: bytearray
 
     def typed(self) -> Iterator[int]:
-        """The frames whose accesses have a type."""
+        """The numbers of the frames whose access has a type."""
         accesses = self.accesses
         return (frame for frame, which in enumerate(self.access) if which != NONE and accesses[which].typed)
 
     def named(self, name: str) -> frozenset[str]:
-        """The names that types are shown with which a binary knows by a name, as that of a typedef."""
-        opened = {one(): None for one in self.resolvers if one is not None}
-        found = {one.graph.canonical_name(number) for one in opened if (number := one.source.type_named(name))}
-        return frozenset(found)
+        """The canonical names, in all binaries, of the types that have this name (as a typedef, say)."""
+        opened = {open_resolver() for open_resolver in self.resolvers if open_resolver is not None}
+        return frozenset(
+            resolver.graph.canonical_name(number) for resolver in opened if (number := resolver.source.type_named(name))
+        )
 
 
 def resolve_accesses(
@@ -77,22 +78,21 @@ def resolve_accesses(
     meanwhile: Callable[[], object] = lambda: None,
     contained: Callable[[int], AbstractContextManager[object]] = lambda _image: nullcontext(),
 ) -> ResolvedAccesses:
-    """Resolve every instruction that samples stopped at.
+    """Resolve every instruction that is a sample's innermost frame.
 
-    ``resolver_of`` gives for an image and an address in it the resolver, or code that nothing tells types of, and the
-    address in the file, or why there is neither. ``skid``: instructions without a memory operand are charged to the
-    load they wait for. ``stops``: where samples of the events stop; those behind the access are always charged to the
-    instruction before. A frame at which samples of several kinds stopped becomes one for each (:func:`part_by_kind`).
-    ``fork``, asked when work has begun, gives where defects are counted if a second process may do a part of it, else
-    None.
-    ``answers_of`` gives for an image, and what is asked of its instructions, the answers of earlier runs.
-    ``read_ahead`` is told of which images something will be asked, where there may be a second process or thread; what
-    it returns is called before there is a second process. ``meanwhile`` is called when a second process is at work.
-    ``contained`` gives a context in which an image's instructions are looked at: where it ends an exception, nothing is
-    known of the instruction.
+    ``resolver_of`` maps (image, address in it) to (resolver or code without types, address in the file), or to the
+    reason why there is neither. ``skid``: an instruction without a memory operand is attributed to the load it waits
+    for. ``stops``: the precision of the events; samples of those that stop after the access are always attributed to
+    the instruction before.
+
+    ``fork`` returns the defects if a second process may do part of the work, else None; it is called again when the
+    work has begun. ``answers_of`` gives the cached answers of earlier runs for (image, kind of question).
+    ``read_ahead`` is called with the images that will be read, if there may be a second process or thread; what it
+    returns is called before a fork. ``meanwhile`` is called once a second process is at work. ``contained`` is a
+    context for work on an image: if it suppresses an exception, the instruction stays unresolved.
     """
     at = stops.at if skid else frozenset(range(len(profile.events))) - stops.after
-    profile, kinds = part_by_kind(profile, stops.after, at)
+    profile, kinds = split_by_kind(profile, stops.after, at)
     frames = profile.frames
     leaves = look_up(profile.samples.stack, profile.stacks.frame)
     counts = sums(leaves, None, len(frames))
@@ -100,28 +100,29 @@ def resolve_accesses(
     wanted = [number for number, count in enumerate(counts) if count]
     wanted.sort(key=lambda number: images[number] << 64 | addresses[number])
     column = absent("I", len(frames))
-    made = ResolvedAccesses(profile, column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
+    result = ResolvedAccesses(profile, column, [], [], *(bytearray(len(frames)) for _flag in range(3)))
     entries: dict[_Place, int] = {}
     for number in wanted:
         place = _Place(images[number], addresses[number], kinds[number])
         column[number] = entries.setdefault(place, len(entries))
     places = list(entries)
-    kept = _Kept(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _BEHIND:d}"))
-    rest = [k for k in range(len(places)) if k not in kept.found] if kept.found else list(range(len(places)))
+    cached = _CachedAnswers(places, lambda image, kind: answers_of(image, f"{kind != _AT:d}{kind == _AFTER:d}"))
+    rest = [k for k in range(len(places)) if k not in cached.found]
     resolved = _resolve_all([places[k] for k in rest], resolver_of, progress, fork, read_ahead, meanwhile, contained)
     fresh = dict(zip(rest, resolved, strict=True))
-    kept.keep(fresh)
-    found = [fresh[k] if k in fresh else kept.found[k] for k in range(len(places))]
-    for (image, address, _kind), (access, resolved_there, *_flags) in zip(places, found, strict=True):
-        made.accesses.append(access)
-        made.resolvers.append(partial(_opened, resolver_of, image, address) if resolved_there else None)
+    cached.store(fresh)
+    found = [fresh[k] if k in fresh else cached.found[k] for k in range(len(places))]
+    for (image, address, _kind), (access, has_resolver, *_flags) in zip(places, found, strict=True):
+        result.accesses.append(access)
+        result.resolvers.append(partial(_opened, resolver_of, image, address) if has_resolver else None)
     for number in wanted:
-        _access, _resolved, made.inferred[number], made.consumed[number], made.intact[number] = found[column[number]]
-    return made
+        answer = found[column[number]]
+        result.inferred[number], result.consumed[number], result.intact[number] = answer[2:]
+    return result
 
 
 class _Place(NamedTuple):
-    """An instruction that samples stopped at, and of which kind they are."""
+    """An instruction with samples, and their kind."""
 
     image: int
     address: int
@@ -129,7 +130,7 @@ class _Place(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What one instruction touches, whether a resolver said so, and what :class:`ResolvedAccesses` says of it."""
+    """An instruction's access, whether it is a resolver's answer, and the flags of :class:`ResolvedAccesses`."""
 
     access: Access
     resolved: bool
@@ -139,14 +140,14 @@ class _Found(NamedTuple):
 
 
 def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
-    """The resolver of a place that has one."""
+    """The resolver of an instruction that has one."""
     place = resolver_of(image, address)
     assert not isinstance(place, str) and not isinstance(place[0], UndescribedCode)
     return place[0]
 
 
-class _Kept:
-    """What earlier runs found out about places, by their number."""
+class _CachedAnswers:
+    """Answers of earlier runs, by the number of the place."""
 
     def __init__(self, places: list[_Place], answers_of: "Callable[[int, int], KeptAnswers | None]") -> None:
         self._places = places
@@ -160,17 +161,17 @@ class _Kept:
             if known is not None:
                 self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
 
-    def keep(self, fresh: dict[int, _Found]) -> None:
-        """Keep further answers for later runs."""
+    def store(self, fresh: dict[int, _Found]) -> None:
+        """Store further answers for later runs."""
         if all(kept is None for kept in self._of_image.values()):
             return
         from undwarf.types.answer_cache import Answer
 
         more: dict[tuple[int, int], dict[int, Answer]] = {}
-        for k, one in fresh.items():
+        for k, (access, resolved, *flags) in fresh.items():
             image, address, kind = self._places[k]
-            if one.resolved:
-                more.setdefault((image, kind), {})[address] = Answer(one.access, one.inferred, one.consumed, one.intact)
+            if resolved:
+                more.setdefault((image, kind), {})[address] = Answer(access, *flags)
         written = None
         for asked, answers in more.items():
             kept = self._of_image[asked]
@@ -190,22 +191,22 @@ def _resolve_all(
     meanwhile: Callable[[], object],
     contained: Callable[[int], AbstractContextManager[object]],
 ) -> list[_Found]:
-    """What the instructions at all places touch, in this process and where that is worth it in a second one."""
+    """The accesses at all places, resolved in this process and, if that is worth it, in a second one."""
     alone = fork() is None
     images = dict.fromkeys(image for image, _address, _kind in places if image != NONE)
     wait = read_ahead(images) if not alone else None
-    # Files are opened, and what is said of that, before the processes part.
+    # Files are opened, and their defects counted, before the fork.
     opened = [resolver_of(image, address) if image != NONE else "code of no file" for image, address, _kind in places]
     found: dict[int, _Found] = {}
     asked: list[tuple[int, Resolver, int]] = []
     for k, place in enumerate(opened):
         if isinstance(place, str):
-            found[k] = _untold(unread(places[k].address, place))
+            found[k] = _unresolved(unread(places[k].address, place))
         elif isinstance(place[0], UndescribedCode):
             with contained(places[k].image):
-                found[k] = _untold(place[0].at(place[1], late=places[k].kind != _AT))
+                found[k] = _unresolved(place[0].at(place[1], late=places[k].kind != _AT))
             if k not in found:
-                found[k] = _untold(unread(places[k].address, _UNREADABLE))
+                found[k] = _unresolved(unread(places[k].address, _UNREADABLE))
         else:
             asked.append((k, place[0], place[1]))
     addresses: dict[Resolver, list[int]] = {}
@@ -221,17 +222,16 @@ def _resolve_all(
 
     def work(number: int) -> _Found:
         k, resolver, address = asked[number]
-        answers: list[_Found] = []
         with contained(places[k].image):
-            answers.append(_one(resolver, address, places[k].kind))
-        return answers[0] if answers else _untold(unread(places[k].address, _UNREADABLE))
+            return _resolve(resolver, address, places[k].kind)
+        return _unresolved(unread(places[k].address, _UNREADABLE))
 
     def ready() -> bool:
         nonlocal defects
         if wait is not None:
             wait()
         described = sum(one.described for one in {resolver for _k, resolver, _address in asked})
-        defects = fork() if described <= _MOST_DESCRIBED else None
+        defects = fork() if described <= _MAX_FORK_DEBUG_BYTES else None
         for one in defects or ():
             before[one.kind, one.subject] = one.count
         return defects is not None
@@ -240,8 +240,8 @@ def _resolve_all(
         counts = [(one, one.count - before.get((one.kind, one.subject), 0)) for one in defects or ()]
         return [(one.kind, one.subject, more, one.detail) for one, more in counts if more]
 
-    def take(told: Any) -> None:
-        for kind, subject, count, detail in told:
+    def take(counted: Any) -> None:
+        for kind, subject, count, detail in counted:
             if defects is not None:
                 defects.add(kind, subject, count, detail)
 
@@ -249,7 +249,7 @@ def _resolve_all(
         if progress is not None:
             progress("following types", count, len(asked))
 
-    made = forked_map(
+    resolved = forked_map(
         len(asked),
         work,
         alone=alone,
@@ -261,12 +261,12 @@ def _resolve_all(
         meanwhile=meanwhile,
         progress=done,
     )
-    found.update((one[0], answer) for one, answer in zip(asked, made, strict=True))
+    found.update((one[0], answer) for one, answer in zip(asked, resolved, strict=True))
     return [found[k] for k in range(len(places))]
 
 
 def _packed(one: _Found) -> tuple[object, ...]:
-    """An answer in plain numbers and text."""
+    """An answer as plain numbers and text."""
     return packed(one.access), one[1:]
 
 
@@ -274,17 +274,18 @@ def _unpacked(plain: Any) -> _Found:
     return _Found(unpacked(plain[0]), *plain[1])
 
 
-def _untold(access: Access) -> _Found:
+def _unresolved(access: Access) -> _Found:
     return _Found(access, False, False, False, True)
 
 
-def _one(resolver: "Resolver", address: int, kind: int) -> _Found:
+def _resolve(resolver: "Resolver", address: int, kind: int) -> _Found:
+    """The access that samples of a kind at an instruction are attributed to."""
     access = resolver.sampled(address)
-    if kind == _BEHIND or (kind == _LATE and access.how == "none"):
-        late = resolver.producer(address, trap_after=kind == _BEHIND)
+    if kind == _AFTER or (kind == _LATE and access.how == "none"):
+        late = resolver.producer(address, trap_after=kind == _AFTER)
         if late is not None:
             return _Found(late[0], True, True, late[1], late[2])
-        if kind == _BEHIND:
-            # Whatever this instruction touches is not what was watched.
+        if kind == _AFTER:
+            # The breakpoint was not hit by this instruction's own access.
             return _Found(untold(access, "no access known before a breakpoint's sample"), True, False, False, False)
     return _Found(access, True, False, False, True)

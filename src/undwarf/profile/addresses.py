@@ -1,6 +1,6 @@
-"""Names single addresses of a recording: of branches, of data, of the kernel's functions in tracepoints.
+"""Names single addresses of a recording: of branches, of data, of kernel functions in tracepoints.
 
-Stacks are named all at once (undwarf.profile.build); what is here is for addresses that are no frames of theirs.
+Frames of stacks are named all at once (:mod:`undwarf.profile.build`).
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 KERNEL_HALF = 1 << 63
 NONE = 0xFFFFFFFF
-_KEPT = 1 << 20
+_MAX_CACHED = 1 << 20
 
 
 class Located(NamedTuple):
-    """Where an address is: ``image`` (None for unmapped), ``address`` as the image's file states it (of the kernel and
-    of code without a file the one it runs at), ``offset`` in the mapped file, and the ``function`` with its ``start``
-    (0 where it is not known)."""
+    """An address in an image: ``image`` (None: unmapped), ``address`` as in the ELF file (in the kernel and in code
+    without a file the run-time address), ``offset`` in the mapped file, and the ``function`` or variable with its
+    ``start`` (0: unknown)."""
 
     image: Image | None
     address: int
@@ -35,12 +35,12 @@ class Located(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether something names the code."""
+        """Whether a symbol names it."""
         return self.function != UNKNOWN
 
 
 class Addresses:
-    """Looks addresses up in the address spaces of a recording; every answer is kept."""
+    """Looks addresses up in the address spaces of a recording; answers are cached."""
 
     def __init__(self, spaces: Spaces, images: ImageStore, records: Records, resolver: Resolver) -> None:
         self._columns: dict[str, Any] = spaces.replay.mappings.columns()
@@ -57,18 +57,18 @@ class Addresses:
         self._kernel = images.image(key) if key is not None else images.kernel()
 
     def find(self, space: int, address: int) -> Located:
-        """What an address is in an address space; the kernel's addresses are the same in all."""
+        """The code at an address of an address space; kernel addresses are the same in all."""
         if address >= KERNEL_HALF:
             space = self._modules
         found = self._found.get((space, address))
         if found is None:
-            if len(self._found) >= _KEPT:
+            if len(self._found) >= _MAX_CACHED:
                 self._found.clear()
             found = self._found[space, address] = self._find(space, address)
         return found
 
     def find_data(self, space: int, address: int, pid: int, when: int) -> Located:
-        """As :meth:`find`, of an address that may be a variable's, in a process at a time."""
+        """As :meth:`find`, of an address of process ``pid`` at time ``when`` (ns) that may be a variable's."""
         found = self.find(space, address)
         if address >= KERNEL_HALF or (found.image is not None and found.known):
             return found
@@ -85,13 +85,13 @@ class Addresses:
         return self._with_variable(found)
 
     def _with_variable(self, found: Located) -> Located:
-        """An address with the variable that is there, if any."""
+        """The address with the variable there, if there is one."""
         image = found.image
         if image is None or image.kind is not ImageKind.FILE or image.elf is None:
             return found
         variables = self._variables.get(image.number)
         if variables is None:
-            # Few recordings have data addresses, and these are modules of their own.
+            # Imported here: few recordings have data addresses.
             from undwarf.types.sources.data_symbols import DataSymbols
 
             variables = self._variables[image.number] = DataSymbols(image.debug_elf or image.elf)
@@ -122,7 +122,7 @@ class Addresses:
         return Located(image, address, offset, found.name[number], found.address[number])
 
     def _row(self, space: int, address: int) -> int:
-        """The mapping that holds an address, by its place in the columns; -1 for none."""
+        """The row of the mapping that holds an address; -1 for none."""
         if space == NONE:
             return -1
         columns = self._columns
@@ -143,7 +143,7 @@ class Addresses:
 
 
 class _DataMaps:
-    """The mappings of data, which address spaces leave out: by process, as the side band has them."""
+    """Mappings of data, which the replayed address spaces leave out: side-band rows by process."""
 
     def __init__(self, records: Records) -> None:
         self._side = records.sideband
@@ -151,7 +151,7 @@ class _DataMaps:
         self._parents: dict[int, tuple[int, int]] = {}
 
     def find(self, pid: int, address: int, when: int) -> int | None:
-        """The row of the side band that mapped an address last; of a child also what its parent had."""
+        """The side-band row that mapped an address last, in this process or an ancestor before the fork, or None."""
         if self._rows is None:
             self._rows = self._read()
         side = self._side
@@ -168,7 +168,7 @@ class _DataMaps:
         return None
 
     def _read(self) -> dict[int, list[int]]:
-        """Rows of mappings by process; of forks the parents are kept."""
+        """Rows of mappings by process. Notes the parents and times of forks as well."""
         side = self._side
         parents = side.forks.parent_pid
         found: dict[int, list[int]] = {}

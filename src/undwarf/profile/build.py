@@ -1,10 +1,10 @@
-"""Builds the profile: records to address spaces, to stacks, to names, each step for unique things only once."""
+"""Builds the profile: address spaces, stacks, names; each step works once per distinct address or stack."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from undwarf.column import absent, zeros
 from undwarf.images import Image, ImageKind, ImageStore
@@ -36,7 +36,7 @@ _AHEAD = ((".debug_info", ".debug_abbrev"),)
 """Sections that lines and inlined functions are found with; others are smaller, or not always needed."""
 Built = TypeVar("Built", bound=Profile)
 Progress = Callable[[str, int, int], None]
-"""Told the step's name, how much of it is done, and how much there is."""
+"""Called with the step's name, how much of it is done, and how much there is."""
 
 
 class Naming(NamedTuple):
@@ -44,13 +44,13 @@ class Naming(NamedTuple):
 
     options: ResolverOptions
     names: bool = True
-    """Without, all functions are unknown."""
+    """If not, all functions are unknown."""
     lines_of: "Callable[[Image], Lines | None] | None" = None
-    """Opens an image's debugging information; without it there are no source lines and no inlined functions."""
+    """Opens an image's debugging information; None: no source lines and no inlined functions."""
     inline: bool = True
     """Inlined functions are frames of their own."""
     lines: bool = True
-    """Frames have source lines; without, inlined functions are all that is read of debugging information."""
+    """Frames have source lines; if not, only inlined functions are read from debugging information."""
 
 
 def replay_spaces(records: Records) -> Spaces:
@@ -90,15 +90,28 @@ def build_profile(
         from undwarf.profile.moved_code import mark_frames
 
         mark_frames(spaces.replay, columns["image"], columns["provenance"])
-    _take_numbers_of_store(walked, spaces.replay, store)
+    numbers = store_numbers(spaces.replay, store)
+    for column in (columns["image"], walked.stop_image):
+        remap(column, 0, len(column), numbers)
     used = set(columns["image"])
     if naming.lines_of is not None and walking.jobs != 1:
         from undwarf.images.prefetch import unpack_ahead
 
-        # Meanwhile frames are named.
+        # They are inflated while frames are named.
         unpack_ahead(store, sorted(used - {NONE}), _AHEAD)
-    function, functions = _functions(columns, pids, store, records, naming)
-    frames = _frame_columns(columns, function, walking.runtime)
+    if naming.names:
+        function, functions = _named(Resolver(store, naming.options, records=records), columns, pids)
+    else:
+        function = zeros("I", len(columns["image"]))
+        functions = FunctionTable([UNKNOWN], absent("I", 1), zeros("Q", 1), memoryview(b"\1"))
+    frames = FrameColumns(
+        columns["image"],
+        columns["address"],
+        columns["provenance"],
+        function,
+        columns["runtime"] if walking.runtime else None,
+        zeros("B", len(columns["address"])),
+    )
     stacks = StackColumns(columns["parent"], columns["frame"])
     files: list[str] = []
     if naming.lines_of is not None:
@@ -128,33 +141,10 @@ def build_profile(
     )
 
 
-def _functions(
-    columns: dict[str, Any], pids: memoryview | None, store: ImageStore, records: Records, naming: Naming
-) -> tuple[memoryview, FunctionTable]:
-    """The function of each frame, and all of them; without names there is one that nothing names."""
-    if not naming.names:
-        return zeros("I", len(columns["image"])), FunctionTable(
-            [UNKNOWN], absent("I", 1), zeros("Q", 1), memoryview(b"\1")
-        )
-    return _named(Resolver(store, naming.options, records=records), columns["image"], columns["address"], pids)
-
-
-def _frame_columns(columns: dict[str, Any], function: memoryview, runtime: bool) -> FrameColumns:
-    """Frames as they were walked, none of them inlined."""
-    return FrameColumns(
-        columns["image"],
-        columns["address"],
-        columns["provenance"],
-        function,
-        columns["runtime"] if runtime else None,
-        zeros("B", len(columns["address"])),
-    )
-
-
 def _inlines(
     store: ImageStore, frames: FrameColumns, naming: Naming, lines_of: "Callable[[Image], Lines | None]"
 ) -> "Inlines":
-    """Read debugging information. Only here: where nobody asks for lines, it is not read."""
+    """Source lines and inlined functions of all frames, from debugging information."""
     from undwarf.symbols.inlines import find_inlines
 
     options = naming.options
@@ -169,21 +159,20 @@ def _inlines(
     )
 
 
-def _take_numbers_of_store(walked: Walked, replay: Replay, store: ImageStore) -> None:
-    """Several mappings' names and identities may mean one image: from here on, images are those of the store."""
+def store_numbers(replay: Replay, store: ImageStore) -> memoryview:
+    """The store's number (I) of each of the replay's images, of which several may be one file; one entry more."""
     keys = replay.keys()
-    number_of = zeros("I", len(keys) + 1)
+    numbers = zeros("I", len(keys) + 1)
     for i, key in enumerate(keys):
-        number_of[i] = store.image(key).number
-    for column in (walked.columns["image"], walked.stop_image):
-        remap(column, 0, len(column), number_of)
+        numbers[i] = store.image(key).number
+    return numbers
 
 
 def _named(
-    resolver: Resolver, images: memoryview, addresses: memoryview, pids: memoryview | None = None
+    resolver: Resolver, columns: dict[str, memoryview], pids: memoryview | None = None
 ) -> tuple[memoryview, FunctionTable]:
-    """The function of each frame, and all of them."""
-    named = resolver.resolve(images, addresses, pids)
+    """The function number of each frame (columns ``image`` and ``address``), and the functions."""
+    named = resolver.resolve(columns["image"], columns["address"], pids)
     return named.number, FunctionTable(named.name, named.image, named.address, named.unnamed)
 
 
@@ -194,14 +183,15 @@ def name_frames(profile: Built, wanted: Iterable[int], resolver: Resolver) -> Bu
     images = absent("I", len(frames))
     for frame in wanted:
         images[frame] = frames.image[frame]
-    number, functions = _named(resolver, images, frames.address)
+    number, functions = _named(resolver, {"image": images, "address": frames.address})
     return profile.derived(frames=replace(frames, function=number), functions=functions)
 
 
 def _expanded(
     frames: FrameColumns, functions: FunctionTable, stacks: StackColumns, inlines: "Inlines", inline: bool
 ) -> tuple[FrameColumns, FunctionTable, StackColumns, memoryview]:
-    """Frames with source lines, inlined functions as frames of their own; and the new node of each node."""
+    """Frames with source lines, and with inlined functions as frames of their own; functions; stacks; the new node of
+    each node."""
     from undwarf.profile.inline_expansion import expand_frames, expand_stacks
 
     known = len(functions)
@@ -232,8 +222,8 @@ def _expanded(
 
 
 def _image_info(image: Image, used: bool) -> ImageInfo:
-    """What a profile says of an image. One that no stack leads through is not opened to say what is wrong with it, but
-    for a jitdump, without which its code counts as anonymous memory."""
+    """The description of an image. Its problem is only looked for (which opens the file) if a stack has frames in it,
+    or for a jitdump, whose code else counts as anonymous memory."""
     problem = image.problem if used or image.kind is ImageKind.JITDUMP else ""
     return ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), problem)
 
@@ -244,7 +234,7 @@ def _event_info(event: EventAttr) -> EventInfo:
 
 
 def frame_pids(images: memoryview, pids: list[int | None]) -> memoryview | None:
-    """The process of each frame in private memory (0 elsewhere), or None where there is no such frame's image."""
+    """The process (i) of each frame in private memory, 0 for other frames; None if no image is private memory."""
     if not any(pid is not None for pid in pids):
         return None
     of_image = zeros("I", len(pids))
@@ -261,7 +251,7 @@ def _text(name: bytes) -> str:
 
 
 def comms_of(records: Records, comm_of: memoryview) -> tuple[list[str], memoryview]:
-    """Thread names as a list of their own; pid 0 is the idle task, which no record names."""
+    """(distinct thread names, the number of each sample's); pid 0 is the idle task, which no record names."""
     used = sorted(set(comm_of))
     comms = [_text(records.names[number]) for number in used if number != NONE]
     number_of = {number: i for i, number in enumerate(used) if number != NONE}
@@ -278,14 +268,13 @@ def _renumber(records: Records, comm_of: memoryview, number_of: dict[int, int]) 
     table = zeros("I", largest + 1)
     for number, new in number_of.items():
         table[number] = new
-    limited = zeros("I", len(comm_of))
-    pids = records.samples.pid
     if NONE not in comm_of:
         renumbered: memoryview = take(table, comm_of)
         return renumbered
+    renumbered, pids = zeros("I", len(comm_of)), records.samples.pid
     for i, number in enumerate(comm_of):
-        limited[i] = table[number] if number != NONE else idle if pids[i] == 0 else NONE
-    return limited
+        renumbered[i] = table[number] if number != NONE else idle if pids[i] == 0 else NONE
+    return renumbered
 
 
 def _samples(

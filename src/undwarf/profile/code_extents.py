@@ -1,4 +1,4 @@
-"""How far into each file a recording's processes mapped code."""
+"""How far into each file the processes of a recording mapped code."""
 
 from undwarf.images.mapped_file_check import Extents
 from undwarf.perfdata import Records
@@ -7,10 +7,10 @@ from undwarf.profile.synthetic_mmaps import EXEC
 
 
 def code_extents(records: Records) -> Extents:
-    """The largest end of code in each file, in bytes from the file's start.
+    """The end of the last code mapping of each file, as a file offset, by (path, (major, minor, inode)).
 
-    What is mapped from the start on is left out: loaders reserve addresses by that, up to the end of what has no bytes
-    in the file.
+    Mappings from offset 0 do not count: loaders reserve a library's addresses with them, including ``.bss``, which is
+    not in the file.
     """
     side = records.sideband
     mmaps = side.mmaps

@@ -1,8 +1,7 @@
-"""Code that processes of a recording copied into anonymous memory: where it was, and from which file it is.
+"""Unwind tables of code that processes of a recording copied to anonymous memory: copies of a file's template.
 
-A file that a process mapped has the template. The bytes of anonymous memory are in no recording, but in cores and in
-processes that still run: there copies are found by their bytes. Else the process's perf map has where copies were, how
-long they are, and that they stand for functions of the runtime.
+In core files and running processes copies are found by their bytes. A recording has not the bytes of anonymous memory;
+there the process's perf map has the addresses and sizes of copies, named as functions of the runtime.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
 
 PREFIX = b"py::"
-"""How CPython's names of functions begin in a perf map."""
+"""Prefix of CPython's functions in a perf map."""
 
 
 class CopiedCode:
-    """The tables of copied code, by image number; ``pids`` gives the process that each image is private memory of.
+    """Unwind tables of copied code. ``pids`` gives by image number the process whose private memory the image is.
 
-    ``read`` reads the memory of the recording's only process, where there is more of it than stacks
-    (:data:`undwarf.tables.from_copies.Read`).
+    ``read`` reads the memory of a core file's or running process (:data:`undwarf.tables.from_copies.Read`); None for
+    recordings.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class CopiedCode:
         self._templates: dict[tuple[int, int], bytes | None] = {}
 
     def table(self, image: int, rules: RuleSet) -> "UnwindTable | None":
-        """The table of an image; None where its process is not known to have copied anything."""
+        """The table of an image; None if its process is not known to have copied code."""
         if image >= len(self._known):
             self._known = self._pids()
         pid = self._known[image]
@@ -70,7 +69,7 @@ class CopiedCode:
         return None
 
     def _templates_of(self, pid: int) -> Iterator[bytes]:
-        """The templates of the files that a process, or one it was forked from, mapped executably."""
+        """The templates in files that a process, or one of its ancestors, mapped executably."""
         from undwarf.tables.from_copies import template_of
 
         if self._files is None:
@@ -90,7 +89,7 @@ class CopiedCode:
             pid = parent
 
     def _read_sideband(self) -> dict[int, set[tuple[int, int]]]:
-        """What each process mapped executably, as image keys; also who forked whom."""
+        """The image keys of what each process mapped executably. Notes each process's parent as well."""
         side = self._records.sideband
         protections, parents = side.mmaps.protection, side.forks.parent_pid
         found: dict[int, set[tuple[int, int]]] = {}

@@ -1,21 +1,21 @@
-"""Which file and variable a data address is in: by where the file's code is mapped, so that neither mappings of data
-nor memory that no file backs (``.bss``) have to be recorded."""
+"""The file and variable of a data address, computed from the mapping of the file's code: neither mappings of data nor
+memory without a file (``.bss``) have to be recorded."""
 
 from bisect import bisect_right
 
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.spaces.mapping_flags import CHUNK, EXECUTABLE
 from undwarf.spaces.sample_spaces import Spaces
 from undwarf.types.sources.data_symbols import DataSymbols
 
 __all__ = ["DataPlaces"]
 
-_CHUNK = 32
-"""Mappings of a chunk of an address space (undwarf.spaces.replay)."""
-_KEPT = 256
+_MAX_SPACES = 256
+"""Address spaces whose mappings are remembered."""
 
 
 class DataPlaces:
-    """Answers for address spaces of one recording; asked for as a function of space and address."""
+    """A function of address space and address, for one recording."""
 
     def __init__(self, spaces: Spaces, images: ImageStore) -> None:
         self._columns = spaces.replay.mappings.columns()
@@ -25,10 +25,10 @@ class DataPlaces:
         self._symbols: dict[int, DataSymbols] = {}
 
     def __call__(self, space: int, address: int) -> tuple[str, str]:
-        """(the file's name, the variable there and what is added to it); either is empty where it is not known."""
+        """(path of the file, variable+offset); either is empty if unknown."""
         spans = self._spans.get(space)
         if spans is None:
-            if len(self._spans) >= _KEPT:
+            if len(self._spans) >= _MAX_SPACES:
                 self._spans.clear()
             spans = self._spans[space] = self._of_space(space)
         at = bisect_right(spans, address, key=lambda span: span[0]) - 1
@@ -46,13 +46,13 @@ class DataPlaces:
         return image.path, f"{name}+{added:#x}"
 
     def _of_space(self, space: int) -> list[tuple[int, int, int, Image]]:
-        """(start, end, what is added to the file's addresses, image) of what an address space maps, ascending."""
+        """(start, end, load bias, image) of the files that an address space maps, ascending."""
         columns = self._columns
         found: dict[tuple[int, int], tuple[int, int, int, Image]] = {}
         first = columns["snapshot_at"][space]
         for chunk in columns["lists"][first : first + columns["snapshot_count"][space]]:
-            for row in range(chunk * _CHUNK, chunk * _CHUNK + columns["chunk_count"][chunk]):
-                if not columns["flags"][row] & 1:
+            for row in range(chunk * CHUNK, chunk * CHUNK + columns["chunk_count"][chunk]):
+                if not columns["flags"][row] & EXECUTABLE:
                     continue
                 image = self._images.image(self._keys[columns["images"][row]])
                 if image.kind is not ImageKind.FILE or image.elf is None:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Data addresses from registers, and which samples touch the same cache lines: what is per sample of it."""
+"""Data addresses computed from registers, and cache lines that several threads access: the work per sample."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ FIXED = cython.declare(cython.longlong, 1)
 BASE = cython.declare(cython.longlong, 2)
 INDEX = cython.declare(cython.longlong, 4)
 USER = cython.declare(cython.ulonglong, 2)
-WHOLE = cython.declare(cython.ulonglong, 2)
+ABI_64 = cython.declare(cython.ulonglong, 2)
 """PERF_SAMPLE_REGS_ABI_64."""
 
 
@@ -24,7 +24,7 @@ WHOLE = cython.declare(cython.ulonglong, 2)
 @cython.exceptval(check=False)
 @cython.locals(view="const unsigned char[::1]", value="unsigned long long")
 def _word(view: Any, at: cython.Py_ssize_t) -> cython.ulonglong:
-    """A word of a record, 0 outside of the view."""
+    """A 64-bit word of a record, 0 outside of the view."""
     value = 0
     if 0 <= at <= view.shape[0] - 8:
         memcpy(cython.address(value), cython.address(view[at]), 8)
@@ -58,13 +58,13 @@ def operand_addresses(
     slots: Any,
     found: Any,
 ) -> None:
-    """Where operands are, of samples ``first`` to ``end - 1``, whose records are in ``view``; 0 stays where it is not
-    known.
+    """Compute into ``found`` (Q) the addresses of the operands of samples ``first`` to ``end - 1``, with records in
+    ``view``. Entries that are not 0 or cannot be computed stay.
 
-    ``plan_of`` numbers each sample's plan (NONE: there is none) in ``plans``, six words ('q') each: 1 for an address
-    of the file, else 2 with a base and 4 with an index; the registers (DWARF numbers) of both; what the index is
-    multiplied by; the displacement; the file's address of the instruction. ``slots`` ('B') says for each event
-    where in its samples' register words each of 64 registers is, 255 for nowhere.
+    ``plan_of`` has each sample's plan (NONE: none) in ``plans``, six words ('q') each: 1 for an address in the file,
+    else 2 (has a base) + 4 (has an index); the DWARF registers of base and index; the index's factor; the displacement;
+    the instruction's address in the file. ``slots`` ('B') has by event the position of each of 64 registers among the
+    sampled register words, 255 for absent.
     """
     out = found
     begin = position
@@ -91,8 +91,8 @@ def operand_addresses(
             at = cython.cast("Py_ssize_t", positions[i] - begin)
             if at < 0 or at > view.shape[0] - 8:
                 continue
-            # The registers are those of the program; in the kernel the instruction has others.
-            if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != WHOLE:
+            # REGS_USER of a sample in the kernel are not the registers of the sampled instruction.
+            if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != ABI_64:
                 continue
             event = events[i]
             if kind & BASE:
@@ -118,11 +118,11 @@ def operand_addresses(
     owners="unsigned int[::1]",
 )
 def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> tuple[memoryview, memoryview]:
-    """(number of the line, whose memory it is) of each sample: the process's, 0 for the kernel's (the upper half of the
-    addresses), or NONE where the physical address is known, since processes share memory; line 0 for unknown.
-    ``physicals`` may be shorter: nothing is known then."""
+    """(line number (Q), owner (I)) of each sample. The owner is the process, 0 for kernel addresses (the upper half),
+    or NONE if the physical address is known, since processes share memory. Line 0: unknown address.
+    ``physicals`` may be shorter: no physical address is known then."""
     n: cython.Py_ssize_t = addresses.shape[0]
-    some: cython.bint = physicals.shape[0] >= n
+    has_physical: cython.bint = physicals.shape[0] >= n
     bits: cython.int = shift
     numbers = zeros("Q", n)
     whose = zeros("I", n)
@@ -132,7 +132,7 @@ def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> tuple[me
     for i in range(n):
         if addresses[i] == 0:
             continue
-        if some and physicals[i] != 0:
+        if has_physical and physicals[i] != 0:
             lines[i] = physicals[i] >> bits
             owners[i] = NOTHING
         else:
@@ -150,10 +150,9 @@ def line_keys(addresses: Any, physicals: Any, pids: Any, shift: int) -> tuple[me
     state="unsigned char[::1]",
 )
 def shared_lines(lines: Any, threads: Any, accesses: Any, writes: Any, count: int) -> Any:
-    """For each line 0..count-1, 3 if it is touched by several threads and written by any (typecode B).
+    """For each line 0..count-1 (B): 1 if several threads access it, 2 if any writes it, 3 for both.
 
-    Columns by sample: the line (NONE: not looked at), its thread, its access, of which ``writes`` says whether it
-    writes.
+    Columns by sample: the line (NONE: left out), the thread, and the access, an index of the flags ``writes``.
     """
     n: cython.Py_ssize_t = lines.shape[0]
     met = zeros("I", count)
@@ -185,7 +184,7 @@ def shared_lines(lines: Any, threads: Any, accesses: Any, writes: Any, count: in
     high="unsigned long long[::1]",
 )
 def time_spans(groups: Any, times: Any, count: int) -> tuple[memoryview, memoryview]:
-    """(first time, last time) of each group 0..count-1; group NONE is left out."""
+    """(first time, last time) of each group 0..count-1 (Q); samples of group NONE are left out."""
     n: cython.Py_ssize_t = groups.shape[0]
     begins = zeros("Q", count)
     ends = zeros("Q", count)
@@ -206,27 +205,22 @@ def time_spans(groups: Any, times: Any, count: int) -> tuple[memoryview, memoryv
 
 @cython.locals(lines="const unsigned int[::1]", wanted="const unsigned char[::1]", out="unsigned int[::1]")
 def rows_in(lines: Any, wanted: Any, value: int) -> Any:
-    """The indexes at which a column has a number whose entry in ``wanted`` is ``value``, ascending, NONE left out."""
-    n: cython.Py_ssize_t = lines.shape[0]
+    """The indexes i (I), ascending, with ``wanted[lines[i]] == value``; NONE is left out."""
     good: cython.int = value
     i: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for i in range(n):
-        if lines[i] != NOTHING and wanted[lines[i]] == good:
-            count += 1
-    result = zeros("I", count)
+    result = zeros("I", len(lines))
     out = result
-    count = 0
-    for i in range(n):
+    for i in range(lines.shape[0]):
         if lines[i] != NOTHING and wanted[lines[i]] == good:
             out[count] = cython.cast(cython.uint, i)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(lines="const unsigned long long[::1]", numbers="unsigned int[::1]")
 def drop_zero(lines: Any, column: Any) -> None:
-    """Put NONE into ``column`` (I) where ``lines`` (Q) is 0."""
+    """Set ``column`` (I) to NONE where ``lines`` (Q) is 0."""
     numbers = column
     n: cython.Py_ssize_t = lines.shape[0]
     i: cython.Py_ssize_t

@@ -1,4 +1,4 @@
-"""Which samples a profile takes."""
+"""Filters that select the samples of a profile."""
 
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
@@ -11,11 +11,11 @@ from undwarf.profile.model import NONE
 
 
 class Filters(NamedTuple):
-    """Only samples that pass all of these; an empty collection or None lets everything pass.
+    """A sample must pass all of these; an empty collection or None passes every sample.
 
-    ``start`` and ``end`` are nanoseconds of the recording's clock, both inclusive, ``spans`` several of these of which
-    a sample must lie in one; ``comms`` and ``events`` are names, which may hold shell wildcards. So are ``symbols`` and
-    ``dsos``, the function and the file that a sample was taken in, and ``callers``, of which one must be on its stack.
+    ``start`` and ``end`` are ns of the recording's clock, both inclusive; ``spans`` are such pairs, of which one must
+    contain the sample. The names may have shell wildcards: ``comms``, ``events``, ``symbols`` and ``dsos`` (function
+    and file of the innermost frame), ``callers`` (functions of which one must be on the stack).
     """
 
     start: int | None = None
@@ -45,31 +45,30 @@ class Filters(NamedTuple):
 
     @property
     def of_frames(self) -> bool:
-        """Whether stacks must be known to say what passes."""
+        """Whether the filters need unwound stacks."""
         return bool(self.symbols or self.dsos or self.callers)
 
 
 def near(wanted: Collection[str], names: Sequence[str]) -> list[str]:
-    """The names, those first that are most like one of those ``wanted``."""
-    # Few runs need it.
+    """The names, sorted by similarity to the most similar one of ``wanted``."""
+    # Imported here: only error messages need it.
     import difflib
 
     known = list(dict.fromkeys(names))
     lower = {name: name.lower() for name in known}
-
     texts = [text.strip("*?").lower() for text in wanted]
 
     def distance(name: str) -> float:
         if any(text and text in lower[name] for text in texts):
             return 0.0
-        # A function's name is known to people without its parameters.
+        # People type a function's name without its parameters.
         forms = {lower[name], lower[name].partition("(")[0]}
         return 1 - max(
             (difflib.SequenceMatcher(None, text, form).ratio() for text in texts for form in forms), default=0
         )
 
     distances = {name: distance(name) for name in known}
-    # What is not alike keeps its order.
+    # Names that are not similar keep their order.
     return sorted(known, key=lambda name: min(distances[name], 0.4))
 
 
@@ -81,7 +80,7 @@ def select(
     comm_of: memoryview,
     by_time: bool,
 ) -> tuple[memoryview, memoryview | None]:
-    """(1 for each sample that is walked, the order of samples in the profile or None for as recorded)."""
+    """(1 (B) for each sample to walk, the samples of the profile in order or None: all as recorded)."""
     samples = records.samples
     count = len(samples.position)
     if not filters:

@@ -1,22 +1,22 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Operations on whole columns that grouping and counting samples is made of: look up, number pairs, sum by group.
+"""Operations on whole columns for grouping and counting samples: look up, number pairs, sum by group.
 
-A *column* here is a memoryview of typecode I. ``0xffffffff`` (NOTHING) stands for "no node".
+Unless stated otherwise a *column* is a memoryview of typecode I; ``0xffffffff`` (NOTHING) means "none".
 """
 
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 
 from undwarf.column import zeros
 
 
 @cython.cclass
 class Pairs:
-    """Numbers distinct pairs of 32-bit numbers, from 0 in the order in which they first come.
+    """Numbers distinct pairs of 32-bit numbers from 0, in order of first occurrence.
 
-    ``high[i]``, ``low[i]`` give back pair number ``i``; ``count`` is how many there are.
+    Pair number ``i`` is ``(high()[i], low()[i])``; ``count`` is the number of pairs.
     """
 
     def __init__(self, expected: int = 1024) -> None:
@@ -45,8 +45,6 @@ class Pairs:
     )
     def grow(self) -> cython.int:
         """Double the table; ``numbers`` holds number + 1, 0 is free."""
-        # A local, since a literal of this size inside an expression would be a Python number.
-        spread: cython.ulonglong = 0x9E3779B97F4A7C15
         size: cython.Py_ssize_t = (self.mask + 1) * 2
         keys = zeros("Q", size)
         numbers = zeros("I", size)
@@ -58,7 +56,7 @@ class Pairs:
         for index in range(self.count):
             key = old[index]
             pairs[index] = key
-            slot = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+            slot = cython.cast("Py_ssize_t", (key * GOLDEN_RATIO) >> self.shift)
             while numbers[slot] != 0:
                 slot = (slot + 1) & self.mask
             numbers[slot] = cython.cast("unsigned int", index + 1)
@@ -74,8 +72,7 @@ class Pairs:
     @cython.locals(found="unsigned int")
     def number(self, key: cython.ulonglong) -> cython.Py_ssize_t:
         """The number of one pair (high in the upper half)."""
-        spread: cython.ulonglong = 0x9E3779B97F4A7C15
-        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (key * GOLDEN_RATIO) >> self.shift)
         while True:
             found = self.numbers[slot]
             if found == 0:
@@ -86,7 +83,7 @@ class Pairs:
             slot = (slot + 1) & self.mask
         if 2 * (self.count + 1) > self.mask:
             self.grow()
-            slot = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+            slot = cython.cast("Py_ssize_t", (key * GOLDEN_RATIO) >> self.shift)
             while self.numbers[slot] != 0:
                 slot = (slot + 1) & self.mask
         self.keys[slot] = key
@@ -112,7 +109,7 @@ class Pairs:
 
     @cython.locals(out="unsigned int[::1]")
     def high(self) -> Any:
-        """The first half of each pair, by number."""
+        """The first element of each pair, by number."""
         result = zeros("I", self.count)
         out = result
         index: cython.Py_ssize_t
@@ -122,7 +119,7 @@ class Pairs:
 
     @cython.locals(out="unsigned int[::1]")
     def low(self) -> Any:
-        """The second half of each pair, by number."""
+        """The second element of each pair, by number."""
         result = zeros("I", self.count)
         out = result
         index: cython.Py_ssize_t
@@ -195,20 +192,16 @@ def sums(groups: Any, weights: Any, count: int) -> Any:
 
 @cython.locals(column="const unsigned short[::1]", flags="const unsigned char[::1]", out="unsigned int[::1]")
 def rows_among(column: Any, flags: Any) -> Any:
-    """The indexes at which a column of typecode H has a value whose flag (typecode B) is set, ascending."""
-    n: cython.Py_ssize_t = column.shape[0]
+    """The indexes, ascending, of a column of typecode H whose value has its flag (typecode B) set."""
     index: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for index in range(n):
-        count += flags[column[index]] != 0
-    result = zeros("I", count)
+    result = zeros("I", len(column))
     out = result
-    count = 0
-    for index in range(n):
+    for index in range(column.shape[0]):
         if flags[column[index]] != 0:
             out[count] = cython.cast("unsigned int", index)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(
@@ -220,7 +213,7 @@ def rows_among(column: Any, flags: Any) -> Any:
     node="unsigned int",
 )
 def order(first: Any, firsts: int, second: Any, seconds: int) -> Any:
-    """The indexes sorted by (first[i], second[i]), stable; values lie below ``firsts`` and ``seconds``."""
+    """The indexes sorted by (first[i], second[i]), stable; values are below ``firsts`` and ``seconds``."""
     n: cython.Py_ssize_t = first.shape[0]
     index: cython.Py_ssize_t
     starts = zeros("I", seconds + 1)
@@ -248,50 +241,42 @@ def order(first: Any, firsts: int, second: Any, seconds: int) -> Any:
 
 @cython.locals(column="const unsigned long long[::1]", least="unsigned long long", out="unsigned int[::1]")
 def rows_from(column: Any, least: int) -> Any:
-    """The indexes at which a column of typecode Q has at least ``least``, ascending."""
-    n: cython.Py_ssize_t = column.shape[0]
+    """The indexes, ascending, at which a column of typecode Q is at least ``least``."""
     index: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for index in range(n):
-        count += column[index] >= least
-    result = zeros("I", count)
+    result = zeros("I", len(column))
     out = result
-    count = 0
-    for index in range(n):
+    for index in range(column.shape[0]):
         if column[index] >= least:
             out[count] = cython.cast("unsigned int", index)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]")
 def rows_set(column: Any) -> Any:
-    """The indexes at which a column of typecode I is not 0, ascending."""
-    n: cython.Py_ssize_t = column.shape[0]
+    """The indexes, ascending, at which a column is not 0."""
     index: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    for index in range(n):
-        count += column[index] != 0
-    result = zeros("I", count)
+    result = zeros("I", len(column))
     out = result
-    count = 0
-    for index in range(n):
+    for index in range(column.shape[0]):
         if column[index] != 0:
             out[count] = cython.cast("unsigned int", index)
             count += 1
-    return result
+    return result[:count]
 
 
 @cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", instead="unsigned int")
 def without_none(column: Any, instead: int) -> Any:
-    """The column with ``instead`` where it has NOTHING; the column itself if it has none."""
+    """A copy of the column with ``instead`` for NOTHING; the column itself if it has no NOTHING."""
     n: cython.Py_ssize_t = column.shape[0]
     index: cython.Py_ssize_t
     for index in range(n):
         if column[index] == NOTHING:
             break
     else:
-        return column
+        return memoryview(column)
     result = zeros("I", n)
     out = result
     for index in range(n):
@@ -301,7 +286,7 @@ def without_none(column: Any, instead: int) -> Any:
 
 @cython.locals(column="const unsigned long long[::1]", first="unsigned int[::1]", second="unsigned int[::1]")
 def halves(column: Any, shift: int = 0) -> tuple[memoryview, memoryview]:
-    """The upper and lower 32 bits of each number of a column of typecode Q, after its ``shift`` low bits went."""
+    """(upper, lower) 32 bits of each entry of a column of typecode Q, shifted right by ``shift`` bits."""
     n: cython.Py_ssize_t = column.shape[0]
     low: cython.int = shift
     high = zeros("I", n)

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
-"""Puts inlined functions into stacks as frames of their own, and source lines beside all frames."""
+"""Expands stacks: inlined functions become frames of their own, and all frames get source lines."""
 
 from typing import Any
 
@@ -35,13 +35,14 @@ from undwarf.column import zeros
 def expand_frames(
     columns: "dict[str, memoryview]", function_of: Any, unknown: Any, known: int, expand: bool
 ) -> "tuple[dict[str, memoryview], list[tuple[int, int]]]":
-    """(columns of the frames there are then, functions to be added as (function they are inlined in, name)).
+    """(columns of the expanded frames, new functions as (function that they are inlined into, name)).
 
-    ``columns`` are those of :class:`undwarf.symbols.inline_chains.Chains`; ``function_of`` is the function of each
-    frame, ``known`` how many there are, ``unknown`` a flag for those without a name. A frame that stands for several
-    functions becomes as many, outermost last. New columns: ``source`` the frame before, ``function``, ``depth`` how
-    many functions it is inlined in, ``file``, ``line``; and ``first`` where a frame's own begin, one more at the end.
-    Without ``expand`` frames stay what they are, each with the line of its innermost function.
+    ``columns`` are those of :class:`undwarf.symbols.inline_chains.Chains`; ``function_of`` has the function of each
+    frame, ``known`` is the number of functions, ``unknown`` (B) flags those without a name. A frame with inlined
+    functions becomes one frame per function, outermost last. New columns, by expanded frame: ``source``, its original
+    frame; ``function``; ``depth``, the number of functions that it is inlined into; ``file``; ``line``. ``first``, by
+    original frame and one entry more: its first expanded frame. If not ``expand``, frames are not expanded, and have
+    the line of their innermost function.
     """
     starts, counts = columns["start"], columns["count"]
     names, files, lines = columns["name"], columns["file"], columns["line"]
@@ -80,9 +81,9 @@ def expand_frames(
                 function[at] = cython.cast("unsigned int", found)
             at += 1
     first[n] = cython.cast("unsigned int", at)
-    made = {"source": source, "function": function, "depth": depth, "file": file, "line": line, "first": first}
+    expanded = {"source": source, "function": function, "depth": depth, "file": file, "line": line, "first": first}
     return (
-        {name: memoryview(column) for name, column in made.items()},
+        {name: memoryview(column) for name, column in expanded.items()},
         [(number >> 32, number & 0xFFFFFFFF) for number in numbers],
     )
 
@@ -101,7 +102,7 @@ def expand_frames(
     above="unsigned int",
 )
 def expand_stacks(parent_of: Any, frame_of: Any, first_of: Any) -> "tuple[memoryview, memoryview, memoryview]":
-    """(parent, frame, innermost new node of each old one): stacks whose frames became several.
+    """(parent, frame, innermost new node of each old one) of stacks with expanded frames.
 
     ``first_of`` is the column ``first`` of :func:`expand_frames`. Parents still have smaller numbers than children.
     """

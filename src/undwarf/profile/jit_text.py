@@ -1,6 +1,5 @@
-"""Puts code whose unwind information was given at run time where it ran: anonymous mappings become images of their own.
-
-An address of such an image is the one it ran at.
+"""Code with unwind information from the API (``Recording.add_text``): the parts of anonymous mappings that it covers
+become mappings of an image per process, whose addresses are run-time addresses.
 """
 
 from collections.abc import Mapping
@@ -11,21 +10,21 @@ from undwarf.defects import Defects
 from undwarf.images import ImageKind
 from undwarf.images.image_kind import kind_of_name
 from undwarf.perfdata import Records
-from undwarf.profile.synthetic_mmaps import EXEC, MMAP, USER, AddedRows
+from undwarf.perfdata.sideband_kinds import SidebandKind
+from undwarf.profile.synthetic_mmaps import EXEC, USER, AddedRows
 
 if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
 
 
 def image_name(pid: int) -> bytes:
-    """What the image of a process's given code is called; like other memory without a file, its frames are named by
-    the map that just-in-time compilers write."""
+    """The name of the image of a process's given code. As in other anonymous memory, frames are named by perf maps."""
     return b"//anon given by %d" % pid
 
 
 def with_given_text(records: Records, given: "Mapping[int, TextRanges]", defects: Defects) -> Records:
-    """The records with the given code of each process, wherever executable memory without a file is mapped there; the
-    same object if there is none. What else is mapped in its place keeps its own image."""
+    """The records with the given code of each process, within its executable anonymous mappings; the same object if
+    there is none. Files mapped at these addresses keep their own images."""
     wanted = {pid: ranges for pid, ranges in given.items() if len(ranges)}
     if not wanted:
         return records
@@ -40,7 +39,12 @@ def with_given_text(records: Records, given: "Mapping[int, TextRanges]", defects
     anonymous = [kind_of_name(name) is ImageKind.ANON for name in records.names]
     met: set[tuple[int, int]] = set()
     for row, pid in enumerate(side.pid):
-        if pid not in wanted or side.kind[row] != MMAP or side.misc[row] & 7 != USER or not protections[row] & EXEC:
+        if (
+            pid not in wanted
+            or side.kind[row] != SidebandKind.MMAP
+            or side.misc[row] & 7 != USER
+            or not protections[row] & EXEC
+        ):
             continue
         if not anonymous[side.name[row]]:
             continue
@@ -53,5 +57,5 @@ def with_given_text(records: Records, given: "Mapping[int, TextRanges]", defects
     for pid, ranges in wanted.items():
         missing = sum((pid, low) not in met for low, _ in ranges)
         if missing:
-            defects.add("given code is nowhere mapped", f"process {pid}", missing)
+            defects.add("given code is not in an anonymous mapping", f"process {pid}", missing)
     return replace(records, sideband=added.merged(side, lengths), names=names) if added.rows else records

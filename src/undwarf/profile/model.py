@@ -1,7 +1,7 @@
-"""The profile: samples, stacks, frames, functions and images as columns, with objects made only where one looks.
+"""The profile: samples, stacks, frames, functions and images as columns; objects are created on access.
 
-A column is a memoryview of native numbers, one entry a sample, node or frame. Numbers that point to another table
-use 0xffffffff for "none".
+A column is a memoryview of native numbers, one entry per sample, node or frame. Indices of other tables use 0xffffffff
+for "none".
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,20 +17,19 @@ NONE = 0xFFFFFFFF
 
 Column = memoryview
 
-
-# A damaged recording may have others, which stay numbers.
+# A damaged recording may have other values, which stay numbers.
 _STOPS: dict[int, StopReason] = {one.value: one for one in StopReason}
 _PROVENANCES: dict[int, Provenance] = {one.value: one for one in Provenance}
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class SampleColumns:
-    """One entry a sample. ``time`` in ns, ``comm`` an index in ``comms``, ``stack`` the innermost node, ``stop`` a
-    StopReason, ``stop_image`` the image where the walk stopped. What few recordings have may be absent: ``addr`` (data
-    address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size`` as the
-    kernel writes them; ``space`` numbers the address space that a sample saw; ``position`` says where in the
-    recording the sample is, ``regs_at``, ``regs_intr_at``, ``raw_at`` and ``branch_at`` where in it these fields are;
-    ``cgroup`` is a control group's id.
+    """One entry per sample. ``time`` in ns, ``comm`` an index of ``comms``, ``stack`` the innermost node, ``stop`` a
+    StopReason, ``stop_image`` the image in which the walk stopped. The others are None if no sample has them: ``addr``
+    (data address), ``weight`` (see EventInfo), ``data_src``, ``phys_addr``, ``data_page_size`` and ``code_page_size``
+    as the kernel writes them; ``space``, the number of the sample's address space; ``position``, the offset of the
+    sample in the recording, and ``regs_at``, ``regs_intr_at``, ``raw_at``, ``branch_at``, offsets of these fields in
+    it; ``cgroup``, the id of a control group.
     """
 
     time: Column
@@ -72,7 +71,7 @@ class SampleColumns:
 
 @dataclass(slots=True, repr=False, eq=False)
 class StackColumns:
-    """One entry a node: its caller's node (``parent``, numbered before it; none for a root) and its ``frame``."""
+    """One entry per node: its caller's node (``parent``, a smaller number; none for a root) and its ``frame``."""
 
     parent: Column
     frame: Column
@@ -83,12 +82,12 @@ class StackColumns:
 
 @dataclass(slots=True, repr=False, eq=False)
 class FrameColumns:
-    """One entry a frame: a unique code address, or a function inlined there.
+    """One entry per frame: a distinct code address, or a function inlined there.
 
-    ``address`` is the one looked up (a return address less one): as the ELF file states it, or for the kernel and for
-    code without a file the one it ran at. ``runtime`` is the absolute address as printed, where that was asked for.
-    ``inline_depth`` counts the functions that this one is inlined in; 0 for those that have code of their own. ``file``
-    (I, a number of ``Profile.files``) and ``line`` (I, 0 for unknown) say where in the source; None where nobody asked.
+    ``address`` is the lookup address (a return address minus one): as in the ELF file, or for the kernel and code
+    without a file the run-time address. ``runtime`` is the address in the process, None if not requested.
+    ``inline_depth``: the number of functions that this one is inlined into, 0 for a function with code of its own.
+    ``file`` (I, index of ``Profile.files``) and ``line`` (I, 0: unknown): the source position, None if not requested.
     """
 
     image: Column
@@ -106,8 +105,8 @@ class FrameColumns:
 
 @dataclass(slots=True, repr=False, eq=False)
 class FunctionTable:
-    """Functions by number: demangled ``name``, ``image``, start ``address``, and ``unnamed`` (B): 1 where no symbol
-    names it, so that its name says where it starts (``gzip+0x4330``), or is ``[unknown]``."""
+    """Functions by number: demangled ``name``, ``image``, start ``address``; ``unnamed`` (B): 1 without a symbol, the
+    name is then a file and offset (``gzip+0x4330``) or ``[unknown]``."""
 
     name: list[str]
     image: Column
@@ -140,12 +139,11 @@ class EventInfo(NamedTuple):
 class Frame(NamedTuple):
     """One frame of a stack.
 
-    ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` where not even its start is
-    known. ``dso`` is the path that was mapped, or what stands
-    for it. ``address`` is as the file states it (in the kernel, the one it ran at), of a return address one less, so
-    that it lies in the call. ``provenance`` is a :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function
-    that has code of its own. ``file`` and ``line`` are empty and 0 where debugging information has neither;
-    ``runtime`` is the address in the process, if the profile was asked to keep it.
+    ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` if its start is unknown too.
+    ``dso`` is the mapped path, or a name in brackets. ``address`` is an address of the file (in the kernel the run-time
+    address); return addresses are minus one, so that it is in the call instruction. ``provenance`` is a
+    :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and
+    ``line`` 0 if unknown; ``runtime`` is the address in the process, if the profile has it.
     """
 
     name: str
@@ -161,7 +159,7 @@ class Frame(NamedTuple):
 class Sample(NamedTuple):
     """One sample with its whole stack, innermost frame first.
 
-    ``time`` is in nanoseconds of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
+    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
     :class:`undwarf.StopReason` of its user part.
     """
 
@@ -180,7 +178,7 @@ class Sample(NamedTuple):
 
 
 class SampleView(Sequence[Sample]):
-    """The samples as objects, made one by one; the columns are in ``columns`` and by their own names."""
+    """The samples as objects, created on access; columns are attributes by name, and in ``columns``."""
 
     def __init__(self, profile: "Profile", columns: SampleColumns) -> None:
         self._profile = profile
@@ -243,19 +241,18 @@ class Profile:
         self.files = files if files is not None else []
         """Source files, as debugging information names them."""
         self.deferred = deferred
-        """Samples whose user chain was to come later and never came."""
+        """Samples whose deferred user chain is missing."""
         self.later = later or {}
-        """What became of deferred chains and of the samples that wait for them
-        (undwarf.unwind.deferred_chains.match)."""
-
+        """Counts of deferred chains and of the samples that refer to them, by result
+        (:func:`undwarf.unwind.deferred_chains.match`)."""
         self.line_size = line_size
         """Bytes of a cache line of the machine."""
         self.unwind_order = unwind_order
-        """The kinds of unwind information that stacks were walked with; empty: all there are."""
+        """The kinds of unwind information that stacks were walked with; empty: all."""
         self.stitched = stitched
-        """Whether stacks are as recorded, unwound by whoever wrote the recording."""
+        """Whether the recorded call chains are whole stacks, unwound by the recorder."""
         self.recorder = recorder
-        """The program whose options advice names: "perf" or "undwarf"."""
+        """The program that advice is about: "perf" or "undwarf"."""
 
     def derived(
         self,
@@ -265,14 +262,14 @@ class Profile:
         frames: FrameColumns | None = None,
         functions: FunctionTable | None = None,
     ) -> Self:
-        """A profile with these columns, and all others of this one, which stays as it is."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.samples = SampleView(made, samples if samples is not None else self.samples.columns)
-        made.stacks = stacks if stacks is not None else self.stacks
-        made.frames = frames if frames is not None else self.frames
-        made.functions = functions if functions is not None else self.functions
-        return made
+        """A copy of this profile with these columns."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.samples = SampleView(copy, samples if samples is not None else self.samples.columns)
+        copy.stacks = stacks if stacks is not None else self.stacks
+        copy.frames = frames if frames is not None else self.frames
+        copy.functions = functions if functions is not None else self.functions
+        return copy
 
     def frame(self, number: int) -> Frame:
         """One frame as an object."""
@@ -292,11 +289,11 @@ class Profile:
 
     def stack(self, node: int) -> list[Frame]:
         """The frames of a stack node, innermost first."""
-        found = []
+        frames = []
         while node != NONE:
-            found.append(self.frame(self.stacks.frame[node]))
+            frames.append(self.frame(self.stacks.frame[node]))
             node = self.stacks.parent[node]
-        return found
+        return frames
 
     def sample(self, number: int) -> Sample:
         """One sample as an object."""

@@ -1,9 +1,10 @@
 """Code that programs copied to anonymous memory at its own addresses: whether it is that of the file mapped before.
 
-Nothing in a recording has the bytes of that memory, and no record says that a file was unmapped. So a just-in-time
-compiler may use the addresses of a library that was unloaded. Evidence is in the stacks: what points into the memory is
-mostly return addresses, and in the file a call ends at each of these. In other code at most one address of 20 follows
-what looks like a call. Where nothing points there, only the program itself, which is never unloaded, is believed.
+A recording has not the bytes of that memory, and no record of munmap, so it may also be a just-in-time compiler's that
+reuses the addresses of an unloaded library. The evidence is in the stacks: most values that point into the memory are
+return addresses, and if it is the file's code, the file has a call before each of these. In other code at most one
+address of 20 follows what looks like a call. Without such values only copies of the program itself count, which is
+never unloaded.
 """
 
 from collections.abc import Iterator
@@ -13,31 +14,29 @@ from undwarf.elf.headers import ET_EXEC, PT_INTERP
 from undwarf.images import ImageStore
 from undwarf.limits import Limits
 from undwarf.perfdata import PerfData, Records
+from undwarf.profile.model import NONE
+from undwarf.spaces.mapping_flags import CHUNK, EXECUTABLE, OVER_FILE
 from undwarf.spaces.replay import Replay
 from undwarf.spaces.sample_spaces import Spaces
 from undwarf.unwind.arch import Machine
 from undwarf.unwind.image_table import ImageTable
 from undwarf.unwind.provenance import Provenance
 
-__all__ = ["keep_what_is_proven", "mark_frames"]
+__all__ = ["mark_frames", "reject_unproven"]
 
-_CHUNK = 32
-"""Mappings of a chunk of an address space (undwarf.spaces.replay)."""
-_NONE = 0xFFFFFFFF
-_RUNNING = 3
-"""Flags of executable memory over a file's code (undwarf.spaces.replay)."""
+_CODE_OVER_FILE = EXECUTABLE | OVER_FILE
 _CONTEXTS = (1 << 64) - 4096
-"""Entries of a call chain from here on say whose code the next ones are (PERF_CONTEXT_MAX)."""
+"""Entries of a call chain from here on are markers, as PERF_CONTEXT_USER (PERF_CONTEXT_MAX)."""
 
 Mapping = tuple[int, int, int, int]
 """Start, end, file offset of the start, image."""
 
 
-def keep_what_is_proven(
+def reject_unproven(
     data: PerfData, records: Records, spaces: Spaces, store: ImageStore, machine: Machine, limits: Limits
 ) -> None:
-    """Take memory over files' code for the file's code only where the stacks of the recording support it."""
-    mappings = _running(spaces)
+    """Treat memory over files' code as anonymous unless the stacks of the recording show that it is the file's code."""
+    mappings = _code_over_files(spaces)
     if not mappings:
         return
     keys = spaces.replay.keys()
@@ -62,34 +61,34 @@ def keep_what_is_proven(
 
 
 def mark_frames(replay: Replay, images: memoryview, provenance: memoryview) -> None:
-    """Let the frames that are in memory over files' code have ``Provenance.MOVED_CODE``. ``images`` are the numbers of
-    the replay by frame."""
+    """Give frames in memory over files' code ``Provenance.MOVED_CODE``. ``images``: the replay's image number of each
+    frame."""
     over = replay.images_over_files()
     for frame, image in enumerate(images):
         if image in over:
             provenance[frame] = Provenance.MOVED_CODE
 
 
-def _running(spaces: Spaces) -> dict[int, list[Mapping]]:
-    """The executable memory over files' code, by the chunk of address spaces that maps it."""
+def _code_over_files(spaces: Spaces) -> dict[int, list[Mapping]]:
+    """Executable memory over files' code, by the chunk of mappings that holds it."""
     columns = spaces.replay.mappings.columns()
     found: dict[int, list[Mapping]] = {}
-    if _RUNNING not in bytes(columns["flags"]):
+    if _CODE_OVER_FILE not in bytes(columns["flags"]):
         return found
     for chunk, count in enumerate(columns["chunk_count"]):
-        for row in range(chunk * _CHUNK, chunk * _CHUNK + count):
-            if columns["flags"][row] == _RUNNING:
+        for row in range(chunk * CHUNK, chunk * CHUNK + count):
+            if columns["flags"][row] == _CODE_OVER_FILE:
                 mapping = columns["starts"][row], columns["ends"][row], columns["offsets"][row], columns["images"][row]
                 found.setdefault(chunk, []).append(mapping)
     return found
 
 
 def _samples_with(
-    mappings: dict[int, list[Mapping]], records: Records, spaces: Spaces, most: int
+    mappings: dict[int, list[Mapping]], records: Records, spaces: Spaces, limit: int
 ) -> Iterator[tuple[Mapping, int]]:
-    """Samples of processes that run in memory over a file's code, ``most`` for each mapping, spread over time."""
+    """Samples of processes with memory over a file's code, at most ``limit`` for each mapping, spread over time."""
     columns = spaces.replay.mappings.columns()
-    in_space: dict[int, list[Mapping]] = {_NONE: []}
+    in_space: dict[int, list[Mapping]] = {NONE: []}
     samples: dict[Mapping, list[int]] = {}
     for sample in records.sample_order:
         space = spaces.space_of[sample]
@@ -100,7 +99,7 @@ def _samples_with(
         for mapping in in_space[space]:
             samples.setdefault(mapping, []).append(sample)
     for mapping, found in samples.items():
-        for sample in found[:: -(-len(found) // most)]:
+        for sample in found[:: -(-len(found) // limit)]:
             yield mapping, sample
 
 
@@ -112,13 +111,13 @@ def _words(data: PerfData, records: Records, sample: int) -> list[int]:
     with data.window(position, 1 << 16) as view:
         found = _numbers(view, dump, 1)
         entries = _numbers(view, chain, 8)
-    # The first entry of each context is where it was interrupted. Chains that were unwound before have their calls.
+    # The first entry of each context is no return address. Chains that undwarf wrote hold return addresses minus one.
     callers = [now + data.stitched for before, now in pairwise(entries) if before < _CONTEXTS > now]
     return found + callers
 
 
 def _numbers(view: memoryview, at: int, size: int) -> list[int]:
-    """The 64-bit words behind a count, which is in units of ``size`` bytes; none where ``at`` is 0."""
+    """The 64-bit words that follow a count in units of ``size`` bytes; none if ``at`` is 0."""
     if not at:
         return []
     count = int.from_bytes(view[at : at + 8], "little") * size // 8

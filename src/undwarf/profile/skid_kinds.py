@@ -1,16 +1,16 @@
 """Where samples stop relative to the access: at it (precise events), at an instruction that waits for the loaded value
-(timers), or after it (data breakpoints). The access of a frame depends on that, so each frame is made to be of one
-kind.
+(timers), or after it (data breakpoints). The access of a frame depends on that, so frames are split by kind.
 """
 
 from dataclasses import replace
 from enum import IntEnum
+from typing import Any
 
 from undwarf.column import longer, zeros
 from undwarf.profile.grouping import Pairs, look_up, widen
 from undwarf.profile.model import NONE, Column, FrameColumns, Profile, StackColumns
 
-__all__ = ["StopKind", "part_by_kind"]
+__all__ = ["StopKind", "split_by_kind"]
 
 
 class StopKind(IntEnum):
@@ -18,17 +18,17 @@ class StopKind(IntEnum):
 
     AT = 0
     LATE = 1
-    BEHIND = 2
+    AFTER = 2
 
 
-def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -> tuple[Profile, bytes]:
-    """(profile, kind of each of its frames): a frame is of the kind of the samples that have it as innermost frame.
+def split_by_kind(profile: Profile, after: frozenset[int], at: frozenset[int]) -> tuple[Profile, bytes]:
+    """(profile, kind of each frame): a frame has the kind of the samples whose innermost frame it is.
 
-    Where samples of several kinds stopped at one frame the result has a copy of it for each further kind; else it is
-    the profile that was given. ``behind`` and ``at`` are numbers of events, all others are late.
+    If one frame has samples of several kinds, the result is a new profile with a copy of it for each further kind; else
+    it is the given one. ``after`` and ``at`` are numbers of events; all others are late.
     """
     kinds = [
-        StopKind.BEHIND if event in behind else StopKind.AT if event in at else StopKind.LATE
+        StopKind.AFTER if event in after else StopKind.AT if event in at else StopKind.LATE
         for event in range(len(profile.events))
     ]
     columns = profile.samples.columns
@@ -60,36 +60,28 @@ def part_by_kind(profile: Profile, behind: frozenset[int], at: frozenset[int]) -
         nodes.append((stacks.parent[node], frame_of[frame, kind]))
     known = bytearray(kind_of.get(frame, StopKind.LATE) for frame in range(len(profile.frames)))
     known += bytes(kind for _frame, kind in frame_of)
-    parted = profile.derived(
+    split = profile.derived(
         samples=replace(columns, stack=look_up(group, node_of)),
         stacks=StackColumns(
             _joined(stacks.parent, [up for up, _ in nodes]), _joined(stacks.frame, [k for _, k in nodes])
         ),
         frames=_with_copies(profile.frames, copied),
     )
-    return parted, bytes(known)
+    return split, bytes(known)
 
 
 def _with_copies(frames: FrameColumns, copied: list[int]) -> FrameColumns:
-    """The frames, and behind them copies of some."""
+    """The frames, followed by copies of some."""
 
-    def whole(column: Column) -> Column:
-        return _joined(column, [column[frame] for frame in copied])
-
-    return FrameColumns(
-        whole(frames.image),
-        whole(frames.address),
-        whole(frames.provenance),
-        whole(frames.function),
-        whole(frames.runtime) if frames.runtime is not None else None,
-        whole(frames.inline_depth),
-        whole(frames.file) if frames.file is not None else None,
-        whole(frames.line) if frames.line is not None else None,
-    )
+    columns: dict[str, Any] = {name: getattr(frames, name) for name in FrameColumns.__slots__}
+    for name, column in columns.items():
+        if column is not None:
+            columns[name] = _joined(column, [column[frame] for frame in copied])
+    return FrameColumns(**columns)
 
 
 def _joined(column: Column, more: list[int]) -> Column:
-    made = longer(column, len(column), len(column) + len(more))
+    joined = longer(column, len(column), len(column) + len(more))
     for k, value in enumerate(more, len(column)):
-        made[k] = value
-    return made
+        joined[k] = value
+    return joined

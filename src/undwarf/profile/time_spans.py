@@ -1,4 +1,4 @@
-"""Spans of a recording's time as people write them: seconds, seconds from its start, parts of it in percent."""
+"""Parses time spans of a recording (--time): seconds, seconds from its start, parts of it in percent."""
 
 import re
 from collections.abc import Sequence
@@ -11,20 +11,19 @@ _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%(?:-([0-9]+(?:\.[0-9]+)?)%|/([1-9]
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment in ns; with ``from_start`` counted from the recording's first sample, whatever its clock shows."""
+    """A time in ns; ``from_start``: relative to the recording's first sample, else to its clock."""
 
     time: int
     from_start: bool = False
 
     def at(self, first: int) -> int:
-        """The time on the recording's clock, whose first sample is at ``first``. What lies before that can only be
-        meant from there on."""
+        """The time on the recording's clock, whose first sample is at ``first``. Earlier times are relative to it."""
         return self.time + first if self.from_start or self.time < first else self.time
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From a moment to another, both in it; None: from the first sample, to the last."""
+    """From one moment to another, both inclusive; None: from the first sample, or to the last."""
 
     start: Moment | None
     end: Moment | None
@@ -32,8 +31,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """From one share (0 to 1) of the recording's time to another; the moment in which the next part begins is not in
-    it."""
+    """From one fraction (0 to 1) of the recording's time to another; the end is exclusive, as parts may adjoin."""
 
     start: float
     end: float
@@ -59,15 +57,15 @@ def _part(text: str) -> Part:
         start, end = size * (int(number) - 1), size * int(number)
     else:
         start, end = (0.0, size) if last is None else (size, float(last) / 100)
-    # As in perf, 10%/11 is nowhere; 33.4%/3 ends with the recording.
+    # As in perf, 10%/11 is an error; 33.4%/3 ends with the recording.
     if not 0 <= start < end or start >= 1:
         raise ValueError(text)
     return Part(start, min(end, 1.0))
 
 
 def parse_spans(text: str) -> tuple[Span | Part, ...]:
-    """``START,END`` in seconds (either may be empty; ``+`` counts from the start), ``10%-20%`` or ``10%/2`` (the second
-    tenth); several with blanks between, parts also with commas. Raises ValueError for anything else."""
+    """``START,END`` in seconds (either may be empty; ``+`` is relative to the start), ``10%-20%`` or ``10%/2`` (the
+    second tenth); several separated by blanks, parts also by commas. Raises ValueError for anything else."""
     found: list[Span | Part] = []
     for word in text.split():
         if "%" in word:
@@ -81,8 +79,7 @@ def parse_spans(text: str) -> tuple[Span | Part, ...]:
 
 
 def resolve(spans: Sequence[Span | Part], first: int, last: int) -> list[tuple[int, int]]:
-    """The first and last moment of each span, in ns of the recording's clock, whose samples go from ``first`` to
-    ``last``."""
+    """The first and last time of each span, in ns of the clock; samples are from ``first`` to ``last``."""
     found = []
     for span in spans:
         if isinstance(span, Part):

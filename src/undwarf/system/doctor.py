@@ -1,4 +1,4 @@
-"""Checks what this machine offers for recording and reading profiles: perf events, symbols, debug files, caches."""
+"""Checks this machine for recording and reading profiles: perf events, symbols, debug files, caches."""
 
 import importlib
 import importlib.util
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact; ``state`` is good, note (works, with a limit) or bad; ``advice`` what to do."""
+    """The result of a check; ``state`` is good, note (works, with limits) or bad; ``advice`` what to do."""
 
     state: str
     what: str
@@ -29,7 +29,7 @@ LIBRARIES = ("click", "rich", "zstandard", "multi_demangle", "demangle", "httpx"
 
 
 def examine() -> list[Finding]:
-    """All findings, most basic first. Nothing is fetched from any network."""
+    """All findings, most basic first. Never accesses a network."""
     return [
         _kernels(),
         _libraries(),
@@ -53,7 +53,7 @@ def _read(path: str) -> str:
 
 
 def kernels() -> list[str]:
-    """The modules that are made to be compiled: those whose first line is a ``# cython:`` directive."""
+    """Names, without the package's, of the modules to be compiled: their first line is a ``# cython:`` directive."""
     root = Path(__file__).parent.parent
     found = []
     for path in sorted(root.rglob("*.py")):
@@ -104,7 +104,7 @@ def _perf() -> Finding:
 def _paranoid() -> Finding:
     value = _read("/proc/sys/kernel/perf_event_paranoid")
     if not value:
-        return Finding("bad", "perf events", "the kernel does not offer them", "recordings from elsewhere can be read")
+        return Finding("bad", "perf events", "this kernel has none", "recordings from elsewhere can be read")
     root = os.geteuid() == 0
     level = int(value) if value.lstrip("-").isdigit() else 2
     if root or level < 1:
@@ -172,9 +172,9 @@ def _tables() -> Finding:
 
     store = Store.from_environment()
     if store is None:
-        return Finding("note", "unwind tables", "none are kept from run to run: UNDWARF_CACHE_DIR is off")
+        return Finding("note", "unwind tables", "not cached on disk: UNDWARF_CACHE_DIR is off")
     count, size = store.usage()
-    return Finding("good", "unwind tables", f"{count:,} kept, {size / 1e6:,.1f} MB, in {store.directory}")
+    return Finding("good", "unwind tables", f"{count:,} cached, {size / 1e6:,.1f} MB, in {store.directory}")
 
 
 def _debuginfod() -> Finding:

@@ -1,4 +1,4 @@
-"""Commands that fetch a missing file on this machine, by its distribution."""
+"""Commands that fetch a missing file, according to this machine's distribution."""
 
 import os
 import re
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MAX_LIST_BYTES = 64 << 20
-"""Most that is read of one package's list of files."""
+"""Larger file lists of packages are not read."""
 
 _RELEASE = re.compile(r"[A-Za-z0-9._+~-]{1,100}\Z")
 
 
 def quoted(text: str) -> str:
-    """A word of a shell command."""
+    """The text quoted as one word of a shell command."""
     import shlex
 
     return shlex.quote(text)
@@ -21,8 +21,8 @@ def quoted(text: str) -> str:
 
 @dataclass(slots=True)
 class Machine:
-    """What decides which commands work: the distribution (``ID`` and ``ID_LIKE`` of os-release), and whether the
-    recording was made here. ``packages`` tells dpkg's package by path, for the paths that were asked for."""
+    """What the commands depend on: the distribution (``ID`` and ``ID_LIKE`` of os-release) in ``families``, and whether
+    the recording was made on this host, else on ``host``. ``packages`` has the dpkg package of each missing file."""
 
     families: tuple[str, ...] = ()
     same_host: bool = False
@@ -31,15 +31,15 @@ class Machine:
 
     @classmethod
     def here(cls, host: str, paths: Iterable[str] = (), root: str = "") -> "Machine":
-        """This machine, for a recording of ``host`` in which these paths occur; ``root`` is another one's files."""
-        made = cls(families(root), not host or host == os.uname().nodename, host)
-        if made.same_host and "debian" in made.families:
-            made.packages = dpkg_packages(paths, f"{root}/var/lib/dpkg/info")
-        return made
+        """This machine, for a recording of ``host`` with these missing files; ``root`` is prefixed to paths."""
+        machine = cls(families(root), not host or host == os.uname().nodename, host)
+        if machine.same_host and "debian" in machine.families:
+            machine.packages = dpkg_packages(paths, f"{root}/var/lib/dpkg/info")
+        return machine
 
 
 def families(root: str = "") -> tuple[str, ...]:
-    """The distribution and those it descends from, as os-release names them."""
+    """The distribution and those that it descends from, by their names in os-release."""
     found: list[str] = []
     for path in (f"{root}/etc/os-release", f"{root}/usr/lib/os-release"):
         try:
@@ -57,7 +57,7 @@ def families(root: str = "") -> tuple[str, ...]:
 
 
 def dpkg_packages(paths: Iterable[str], folder: str = "/var/lib/dpkg/info") -> dict[str, str]:
-    """The package of each of these files, by dpkg's lists; files of no package are left out."""
+    """The package of each of these files, from dpkg's file lists; files of no package are left out."""
     wanted: dict[bytes, str] = {}
     for path in paths:
         for name in (path, path.removeprefix("/usr"), f"/usr{path}"):
@@ -99,7 +99,7 @@ def debug_file(name: str, build_id: str, machine: Machine) -> list[str]:
     below = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
     package = machine.packages.get(name)
     if package:
-        # glibc's debug files have had a package of their own since before there were automatic ones.
+        # glibc's debug package is older than the automatic -dbgsym packages.
         commands.append("apt install " + ("libc6-dbg" if package == "libc6" else f"{quoted(package)}-dbgsym"))
     elif build_id and "debian" in machine.families:
         commands.append(f"find-dbgsym-packages {build_id}")
@@ -113,7 +113,7 @@ def debug_file(name: str, build_id: str, machine: Machine) -> list[str]:
 
 
 def kernel(build_id: str, release: str, problem: str, machine: Machine) -> list[str]:
-    """Commands that give the kernel's symbols."""
+    """Commands that provide the kernel's symbols."""
     commands = []
     if "kptr_restrict" in problem and machine.same_host:
         commands.append("sudo sysctl kernel.kptr_restrict=0")

@@ -1,4 +1,4 @@
-"""Output files of `undwarf record`: the one being written, those of a switched output, and backups of older ones.
+"""Output files of `undwarf record`: the current one, earlier ones of a switched output, and the backup of an older one.
 
 Names are perf's: an existing ``perf.data`` becomes ``perf.data.old``, and a switched output ``perf.data.<time>`` with
 the local time down to 10 ms (``tools/perf/util/data.c``, ``perf_data__switch``).
@@ -25,7 +25,7 @@ from undwarf.perfdata.writer import PerfWriter
 
 @dataclass(slots=True)
 class Written:
-    """A recording that is complete."""
+    """A complete recording."""
 
     path: Path
     samples: int
@@ -33,34 +33,34 @@ class Written:
 
 
 def old_name(target: Path) -> Path:
-    """The name under which an earlier recording is kept."""
+    """The backup name of an earlier recording."""
     return target.with_name(target.name + ".old")
 
 
 def keep_old(target: Path) -> Path | None:
-    """Rename a file that is not empty to ``<name>.old``, in place of one of that name; the new name, or None where
-    there was nothing to keep. Of a link, the file that it points to is renamed beside that one. Raises UndwarfError."""
+    """Rename a nonempty file to ``<name>.old``, replacing a file of that name. Returns the new name, None if there is
+    no such file. The target of a symbolic link is renamed in its own directory. Raises UndwarfError."""
     if not target.is_file() or not target.stat().st_size:
         return None
     target = target.resolve() if target.is_symlink() else target
-    kept = old_name(target)
+    backup = old_name(target)
     try:
-        return target.replace(kept)
+        return target.replace(backup)
     except OSError as error:
         hint = "move it away, or choose another -o"
-        raise UndwarfError(f"cannot keep {target} as {kept.name}", error.strerror or str(error), hint) from error
+        raise UndwarfError(f"cannot keep {target} as {backup.name}", error.strerror or str(error), hint) from error
 
 
 def stamped(target: Path, moment: datetime) -> Path:
-    """The name of a switched output that ends at this local time."""
+    """The name of a switched output that was completed at this local time."""
     return target.with_name(f"{target.name}.{moment:%Y%m%d%H%M%S}{moment.microsecond // 10_000:02}")
 
 
 class RecordFiles:
-    """Writes what a :class:`Sampler` brings to ``target``, or to several files where ``switch`` says so.
+    """Writes the records of a :class:`Sampler` to ``target``, or to several files as ``switch`` requires.
 
-    ``done`` is called for each file that is complete. While a file is written it is in pipe form, which can be read up
-    to wherever its writer was stopped. ``kept`` is where the recording is that ``target`` was before.
+    ``done`` is called with each complete file. The current file is in pipe form, which is readable up to wherever its
+    writer was killed. ``kept`` is the backup of the recording that ``target`` was before.
     """
 
     def __init__(
@@ -78,77 +78,76 @@ class RecordFiles:
         self._switch = switch
         self._done = done
         self._clock = clock
-        self._wanted = False
+        self._requested = False
         self._file: BinaryIO | None = None
         self._samples = 0
         self._names: list[Path] = []
-        # Large files are rewritten while sampling goes on, since the ring buffers would fill up meanwhile.
+        # A thread rewrites complete files, since large ones take longer than the ring buffers hold.
         self._workers = ThreadPoolExecutor(1)
         self._jobs: list[Future[Written]] = []
         self.recorder = Recorder(sampler, self._open, version)
         self._since = clock()
         if switch is not None:
-            self.recorder.after_round = self._look
+            self.recorder.after_round = self._switch_if_due
 
     def run(self) -> None:
-        """Record until it is over. Raises OSError, and UsageError where the program cannot be run."""
-        asked = self._switch is not None and self._switch.on_signal
-        before = signal.signal(signal.SIGUSR2, self._ask) if asked else None
+        """Record until sampling ends. Raises OSError, and UsageError if the program cannot be run."""
+        on_signal = self._switch is not None and self._switch.on_signal
+        before = signal.signal(signal.SIGUSR2, self._request) if on_signal else None
         try:
             self.recorder.run()
             self._end(self.recorder.writer)
         except UsageError:
-            # The program could not be run after all: nothing was recorded.
+            # The program could not be run: nothing was recorded.
             if self.kept is not None:
                 self.kept.replace(self._target)
             raise
         finally:
-            if asked:
+            if on_signal:
                 signal.signal(signal.SIGUSR2, before)
             self._workers.shutdown()
             if self._file is not None:
                 self._file.close()
-        self._tell(wait=True)
+        self._report(wait=True)
 
-    def _ask(self, _number: int, _frame: object) -> None:
-        self._wanted = True
+    def _request(self, _number: int, _frame: object) -> None:
+        self._requested = True
 
     def _open(self) -> BinaryIO:
         self.kept = keep_old(self._target) if self.kept is None else self.kept
         self._file = open(self._target, "w+b", buffering=0)  # noqa: SIM115 - closed when it has its form
         return self._file
 
-    def _look(self) -> None:
-        """Begin another file, if it is time to."""
+    def _switch_if_due(self) -> None:
+        """Begin another file if a switch is due."""
         switch = self._switch
         assert switch is not None
-        self._tell()
+        self._report()
         if not self._sampler.ending and (
-            self._wanted
+            self._requested
             or (switch.size and self.recorder.grown >= switch.size)
             or (switch.seconds and self._clock() - self._since >= switch.seconds)
         ):
-            self._wanted = False
-            ended = self.recorder.end_file()
-            self._end(ended)
+            self._requested = False
+            self._end(self.recorder.end_file())
             self.recorder.begin_file(self._open())
             self._since = self._clock()
 
     def _end(self, ended: PerfWriter) -> None:
-        """The file that was written gets its form and its name."""
+        """Give the current file its final name, and have it rewritten in file form."""
         assert self._file is not None
         file, self._file = self._file, None
         path = self._target
         if self._switch is not None:
             path = self._new_name()
-            os.replace(self._target, path)  # a link is renamed itself
+            os.replace(self._target, path)  # renames a link, not its target
             self._names.append(path)
         samples = self.recorder.samples - self._samples
         self._samples += samples
         self._jobs.append(self._workers.submit(self._finish, file, ended, path, samples))
 
     def _new_name(self) -> Path:
-        """Two files may end within 10 ms of each other."""
+        """An unused name: two files may end within 10 ms of each other."""
         while True:
             path = stamped(self._target, datetime.now().astimezone())
             if not path.exists():
@@ -156,18 +155,18 @@ class RecordFiles:
             time.sleep(0.01)
 
     def _finish(self, file: BinaryIO, ended: PerfWriter, path: Path, samples: int) -> Written:
-        """Rewrite a file in file form, where another may take its place."""
+        """Rewrite a file in file form, if it may be replaced."""
         with file:
             if replaceable(path) and os.access(path.parent, os.W_OK):
                 with whole_file(path) as whole:
                     self.recorder.as_file(ended, file.fileno(), whole)
-        most = self._switch.files if self._switch is not None else 0
-        while most and len(self._names) > most:
+        limit = self._switch.files if self._switch is not None else 0
+        while limit and len(self._names) > limit:
             with suppress(FileNotFoundError):
                 self._names.pop(0).unlink()
         return Written(path, samples, path.stat().st_size if path.exists() else 0)
 
-    def _tell(self, wait: bool = False) -> None:
-        """Report the files that are complete."""
+    def _report(self, wait: bool = False) -> None:
+        """Call ``done`` with the files that are complete; ``wait``: with all."""
         while self._jobs and (wait or self._jobs[0].done()):
             self._done(self._jobs.pop(0).result())

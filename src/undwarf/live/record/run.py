@@ -1,7 +1,7 @@
 """`undwarf record`: samples are read from ring buffers, unwound at once, and written to a perf.data with whole chains.
 
-While it is written the file is in pipe form, which stays readable if the writer is killed; at the end it is rewritten
-in file form, with the same records.
+While it grows the file is in pipe form, which is readable if the writer is killed; at the end it is rewritten in file
+form, with the same records.
 """
 
 import os
@@ -25,16 +25,16 @@ from undwarf.perfdata.writer import PerfWriter
 from undwarf.unwind.chain_rewriter import names_of_the_late, stitched_event
 from undwarf.unwind.sample_writer import Emitter
 
-AGAIN = 2.0
-"""Seconds that have to pass before running processes are described again, after records were lost."""
-FLUSH = 1.0
-"""Seconds after which what was recorded is in the file, whatever happens to us."""
+DESCRIBE_INTERVAL_S = 2.0
+"""Least seconds between two descriptions of running processes, which follow a loss of records."""
+FLUSH_INTERVAL_S = 1.0
+"""Seconds after which recorded samples are in the file."""
 
 
 class Recorder:
-    """Writes what a :class:`Sampler` brings to ``sink``, in pipe form.
+    """Writes the records of a :class:`Sampler` to ``sink``, in pipe form.
 
-    ``sink`` is opened when there is something to write: a file is never empty for long.
+    ``sink`` is opened when there is something to write: the file is never empty for long.
     """
 
     def __init__(self, sampler: Sampler, sink: Callable[[], BinaryIO], version: str) -> None:
@@ -58,7 +58,7 @@ class Recorder:
         self._blocked: Blocked | None = None
         self._flushed = time.monotonic()
         self._described = time.monotonic()
-        self._lost = self._begun = 0
+        self._lost = self._described_bytes = 0
         self._pieces: Iterator[bytes] = iter(())
         sampler.between = self._between
         if sampler.walks:
@@ -89,11 +89,11 @@ class Recorder:
 
     def _renewed(self) -> None:
         if self._blocked is not None:
-            self.summary.forgotten += self._blocked.away
+            self.summary.forgotten += self._blocked.waiting
             self._blocked.forget()
 
     def run(self) -> None:
-        """Record until it is over, and write what is left."""
+        """Record until sampling ends, and write what is left."""
         self.sampler.run(self._begin, self._take)
         if self._unwinder is not None:
             if self._blocked is not None:
@@ -113,37 +113,37 @@ class Recorder:
 
     @property
     def samples(self) -> int:
-        """Samples so far, of all files."""
+        """Number of samples so far, in all files."""
         if self._unwinder is not None:
             return self.summary.samples
         return sum(ring.samples for ring in self.sampler.open.rings)
 
     @property
     def grown(self) -> int:
-        """Bytes of the file, without what it had to begin with."""
-        return self.writer.written - self._begun
+        """Bytes of the current file, without the description of the processes that ran at its start."""
+        return self.writer.written - self._described_bytes
 
     @property
     def lost(self) -> int:
-        """Records that the kernel could not hand over, so far."""
+        """Number of records lost to full buffers so far."""
         return max(self.sampler.open.lost(), self._unwinder.decoder.sideband.lost if self._unwinder is not None else 0)
 
     def end_file(self) -> PerfWriter:
-        """Have all that was recorded in the file; its writer."""
+        """Complete the current file; returns its writer."""
         self.writer.write(finished_round())
         self.writer.flush()
         return self.writer
 
     def begin_file(self, sink: BinaryIO) -> None:
-        """Write to ``sink`` from now on, which begins with what runs now."""
+        """Write to ``sink`` from now on, first the processes that run."""
         self.writer = self._writer(sink)
         self.writer.write(self.sampler.describe_now(self._unwinder))
         self.writer.flush()
-        self._begun = self.writer.written
+        self._described_bytes = self.writer.written
         self._flushed = time.monotonic()
 
     def as_file(self, written: PerfWriter, source: int, sink: BinaryIO) -> None:
-        """Write what ``written`` wrote to ``sink`` in file form; ``source`` is a descriptor of its file."""
+        """Copy the records of ``written``, whose file has the descriptor ``source``, to ``sink`` in file form."""
         features = dict(self.features)
         features[Feature.EVENT_DESC] = event_desc(self.events)
         with PerfWriter(sink, self.events, features=features, zstd_level=self.level) as whole:
@@ -160,8 +160,11 @@ class Recorder:
             done = self._unwinder.unwind(views)
             self._finish_round(done)
             done.spans.clear()
-            if self._unwinder.decoder.sideband.lost > self._lost and time.monotonic() - self._described > AGAIN:
-                # What was lost may have been mappings, names, new processes.
+            if (
+                self._unwinder.decoder.sideband.lost > self._lost
+                and time.monotonic() - self._described > DESCRIBE_INTERVAL_S
+            ):
+                # Lost records may have been mappings, names, new processes.
                 self._lost, self._described = self._unwinder.decoder.sideband.lost, time.monotonic()
                 known = {*self._unwinder.replay.pids(), *done.samples.pid}
                 self._pieces = self.sampler.describe_again(known)
@@ -170,7 +173,7 @@ class Recorder:
                 self.writer.write(view)
         self.writer.write(finished_round())
         now = time.monotonic()
-        if now - self._flushed > FLUSH:
+        if now - self._flushed > FLUSH_INTERVAL_S:
             self._flushed = now
             self.writer.flush()
         most = self.sampler.settings.most_bytes
@@ -179,13 +182,13 @@ class Recorder:
         self.after_round()
 
     def _between(self) -> None:
-        """Describe more of what runs, if that has to be."""
+        """Write the next piece of a description of running processes."""
         records = next(self._pieces, b"")
         if records:
             self._begin(records)
 
     def _finish_round(self, done: Round) -> None:
-        """Write the records of a round with their new chains."""
+        """Write the records of a round with the unwound chains."""
         emitter, unwinder = self._emitter, self._unwinder
         assert emitter is not None
         assert unwinder is not None
@@ -197,26 +200,11 @@ class Recorder:
         if self._blocked is not None and self.sampler.off_cpu is not None:
             selected = self._blocked.without(done.samples.event, self.sampler.off_cpu)
             self._blocked.run(
-                done.samples,
-                done.order,
-                done.sideband,
-                self.sampler.off_cpu,
-                done.stack,
-                done.stop,
-                done.comm,
-                done.sideband.tid,
+                done.samples, done.order, done.sideband, self.sampler.off_cpu, done.stack, done.stop, done.comm
             )
         for view, position, _first, _end in done.spans:
             emitter.rewrite(
-                view,
-                position,
-                done.samples,
-                self._words,
-                done.stack,
-                done.stop,
-                selected,
-                self._skipped,
-                True,
+                view, position, done.samples, self._words, done.stack, done.stop, selected, self._skipped, True
             )
         self.writer.write(emitter.take())
         if self._blocked is not None:
@@ -227,7 +215,7 @@ class Recorder:
         assert self._blocked is not None
         assert self._emitter is not None
         assert self.sampler.off_cpu is not None
-        count = self._blocked.made
+        count = self._blocked.ended
         if not count:
             return
         event = self.events[self.sampler.off_cpu]

@@ -1,4 +1,4 @@
-"""Events that are opened on threads and CPUs, and the ring buffers that the kernel writes their records to."""
+"""Opens events on threads and CPUs, with the ring buffers that the kernel writes their records to."""
 
 import errno
 import fcntl
@@ -19,17 +19,21 @@ from undwarf.perfdata.events import TRACEPOINT
 
 LARGEST_RING, SMALLEST_RING = 64 << 20, 64 << 10
 LARGEST_DUMP = 65528
-"""A record has 65,535 bytes at most; the kernel cuts the dump so that the rest finds room."""
+"""A record has 65,535 bytes at most; the kernel shortens the dump so that the other fields fit."""
 SMALLEST_DUMP = 8 << 10
 RING_FILL_S = 1.0
-"""Seconds of samples that a ring buffer should hold."""
-MIN_RING_FILL_S = 0.1
-"""Seconds of samples that it must hold: where it holds less, dumps are made smaller. On two CPUs that sampled a
-compiler, 0.17 seconds (6,000 Hz) lost nothing."""
+"""Seconds of samples that a ring buffer should hold. If it holds less, dumps may be small for a while."""
+SAFE_RING_FILL_S = 0.1
+"""If it holds less than these seconds, dumps are small at the start, when unwind tables are built; for groups always.
+On two CPUs that sampled a compiler, 0.17 seconds (6,000 Hz) lost nothing."""
+MIN_RING_FILL_S = 0.01
+"""If full dumps leave less than these seconds, they are smaller. Of 3,000 samples at 4,000 Hz on two CPUs none was lost
+with buffers of 16 ms, 471 with 4 ms."""
+SMALL_DUMP_DIVISOR = 8
 DRAIN_SHARE = 0.25
-"""A small buffer is drained after this part of the time in which it fills up."""
+"""Fraction of the time in which a small buffer fills after which it is drained."""
 MAX_DRAIN_INTERVAL_S = 0.02
-"""Most seconds between two drains."""
+"""Most seconds between two drains of a small buffer."""
 _OPTIONAL = (
     (pe.DEFER_CALLCHAIN | pe.DEFER_OUTPUT, 0),
     (pe.BUILD_ID, 0),
@@ -37,14 +41,16 @@ _OPTIONAL = (
     (0, pe.FORMAT_LOST),
     (pe.COMM_EXEC, 0),
 )
-"""Flags and read formats that older kernels refuse, newest first."""
+"""(flags, read formats) that older kernels do not know, newest first."""
 
 
 @dataclass(slots=True)
 class Target:
-    """Whose samples are taken: ``tids`` (with all they start, if ``inherit``), or everything on the CPUs if there are
-    none. ``on_exec``: from when the one thread executes a program; if ``delayed``, only what is told of it, and samples
-    from when they are asked for. ``cpus``: only there, if any; ``filters``: of the tracepoints."""
+    """What is sampled: ``tids`` (with their later children, if ``inherit``), or whole CPUs if there are none.
+
+    ``on_exec``: events are enabled when the thread executes a program; if ``delayed``, only its side band then, and
+    samples on request. ``whom``: for messages. ``cpus``: if not empty, only these; ``filters``: of the tracepoints.
+    """
 
     tids: list[int]
     inherit: bool
@@ -57,59 +63,64 @@ class Target:
 
 @dataclass(slots=True)
 class Sizes:
-    """Bytes of the kernel's ring buffer of a CPU, of the larger one of our own that it is emptied into (0: none), and
-    of a stack dump."""
+    """Bytes of a CPU's kernel ring buffer, of the larger buffer that it is drained into (0: none), of a full stack
+    dump, and of a small one for when buffers are nearly full (0: none). ``starts_small``: dumps are small at first."""
 
     ring: int
     relay: int
     dump: int
+    small_dump: int = 0
+    starts_small: bool = False
 
 
-def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None) -> Sizes:
-    """What ``rate`` samples a second need, on a machine with that many CPUs and bytes of memory.
+def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None, changeable: bool = True) -> Sizes:
+    """Sizes for ``rate`` samples a second per CPU, on a machine with ``cpus`` CPUs and ``memory`` bytes; ``dump`` and
+    ``ring`` are the user's choices. ``changeable``: dumps may change their size while sampling.
 
-    Buffers of the kernel's are locked memory, of which a process without privileges gets little: room for some
-    milliseconds of samples. Then they are emptied as fast as they fill.
+    Kernel buffers are locked memory, of which a process without privileges gets little: a few milliseconds of samples.
+    Then they are drained into larger buffers as fast as they fill.
     """
     free = pe.may_lock()
-    room = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
+    allowed = LARGEST_RING if free else max(SMALLEST_RING, pe.locked_bytes(cpus) - mmap.PAGESIZE)
     relay = 0
     if ring is None:
         wanted = max(1 << 20, min(int(rate * (dump or LARGEST_DUMP) * RING_FILL_S), LARGEST_RING))
         wanted = min(wanted, max(1 << 20, memory // 32 // max(1, cpus)))
-        ring = min(wanted, room)
+        ring = min(wanted, allowed)
         if ring < wanted:
-            relay = _power(wanted)
+            # The power of two at or above it.
+            relay = 1 << (wanted - 1).bit_length()
     size = SMALLEST_RING
-    while 2 * size <= ring or (size < ring and 2 * size <= room and free):
+    while 2 * size <= ring or (size < ring and 2 * size <= allowed and free):
         size *= 2
-    holds = relay or size
+    found = Sizes(size, relay if relay > size else 0, dump or LARGEST_DUMP)
     if dump is None:
-        dump = LARGEST_DUMP
-        while dump > SMALLEST_DUMP and holds < rate * dump * MIN_RING_FILL_S:
-            dump //= 2
-    return Sizes(size, relay if relay > size else 0, dump // 8 * 8)
+        holds = relay or size
+        least = MIN_RING_FILL_S if changeable else SAFE_RING_FILL_S
+        while found.dump > SMALLEST_DUMP and holds < rate * found.dump * least:
+            found.dump //= 2
+        if changeable and found.dump > SMALLEST_DUMP and holds < rate * found.dump * RING_FILL_S:
+            found.small_dump = max(SMALLEST_DUMP, found.dump // SMALL_DUMP_DIVISOR // 8 * 8)
+            found.starts_small = holds < rate * found.dump * SAFE_RING_FILL_S
+    found.dump = found.dump // 8 * 8
+    return found
 
 
-def _power(size: int) -> int:
-    """The power of two at or above ``size``."""
-    return 1 << (size - 1).bit_length()
-
-
-def _empty(relay: Relay, pause: int) -> None:
-    """Empty a buffer every ``pause`` ns, ahead of others that want the CPU."""
-    pe.wait_briefly()
+def _drain(relay: Relay, pause: int) -> None:
+    """Drain a buffer every ``pause`` ns."""
+    pe.request_short_slice()
     relay.run(pause)
 
 
 class OpenEvents:
-    """The descriptors and ring buffers of events on a target.
+    """The descriptors and ring buffers of events on a target. Raises UndwarfError if the kernel refuses an event.
 
-    The first of ``events`` that the kernel refuses raises UndwarfError. ``tracking`` is the number of the event that
-    also brings the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of those they are emptied into,
-    ``watermark`` the bytes in a buffer that wake us. ``leaders``: by event, the number of the one that leads its group,
-    which comes before it; its own outside of groups. ``events`` afterwards have the flags the kernel took, and their
-    ids.
+    ``tracking`` is the number of the event with the side band, ``ring`` the bytes of the kernel's buffers, ``relay`` of
+    those that they are drained into (0: none), ``watermark`` the bytes in a buffer that wake the poller. ``leaders``:
+    by event, the number of its group's leader, which comes before it; its own number outside of groups. With
+    ``small_dump``, events with larger stack dumps are opened a second time, with dumps of that size (bytes), and
+    ``small`` decides which ones are enabled first. Afterwards ``events`` have the flags that the kernel accepted, and
+    their ids, also of the second ones.
     """
 
     def __init__(
@@ -121,18 +132,24 @@ class OpenEvents:
         relay: int,
         watermark: int,
         leaders: Sequence[int] = (),
+        small_dump: int = 0,
+        small: bool = False,
     ) -> None:
         self.events = list(events)
+        self.small_dump = small_dump
+        self.small = small
         self.rings: list[Ring] = []
         self.poller = select.poll()
         self.ring_bytes = ring
         self.relays: list[Relay] = []
         self._relay_bytes = relay
-        self._movers: list[threading.Thread] = []
+        self._drainers: list[threading.Thread] = []
         self._watermark = watermark
         self._target = target
         self._tracking = tracking
         self._descriptors: list[list[int]] = [[] for _ in events]
+        self._small: dict[int, int] = {}
+        """The descriptor of the event with small dumps for that of the event with full ones."""
         self._group_of = leaders or range(len(events))
         self._leaders: dict[int, int] = {}
         self._maps: list[mmap.mmap] = []
@@ -160,19 +177,19 @@ class OpenEvents:
             on_exec = self._target.on_exec and (number == self._tracking or not self._target.delayed)
             leader = self._group_of[number]
             if leader == number:
-                # What follows in a group counts whenever the first one does.
+                # The other events of a group count whenever the leader does.
                 event = replace(event, flags=event.flags | pe.DISABLED | (pe.ENABLE_ON_EXEC if on_exec else 0))
             ids = []
             for tid in self._target.tids or [-1]:
-                # What comes to one CPU was mapped on another.
+                # A process that comes to a CPU may have its mappings from another one.
                 for cpu in (number != self._tracking and self._target.cpus) or cpus:
                     group = grouped.get((leader, tid, cpu), -1)
                     if group < 0 and leader != number:
                         continue
                     try:
-                        event, descriptor = self._one(event, tid, cpu, group)
+                        event, descriptor = self._open_both(event, tid, cpu, group)
                     except ProcessLookupError:
-                        # The thread ended meanwhile.
+                        # The thread has ended meanwhile.
                         break
                     except OSError as error:
                         if error.errno == errno.ENODEV and opened:
@@ -181,28 +198,53 @@ class OpenEvents:
                     opened = True
                     grouped[number, tid, cpu] = descriptor
                     self._descriptors[number].append(descriptor)
-                    self._by_descriptor[descriptor] = cpu
-                    ids.append(pe.event_id(descriptor))
+                    for one in (descriptor, self._small.get(descriptor)):
+                        if one is not None:
+                            self._by_descriptor[one] = cpu
+                            ids.append(pe.event_id(one))
             plain = event.flags & ~(pe.DISABLED | pe.ENABLE_ON_EXEC) | (pe.DISABLED if leader == number else 0)
             self.events[number] = replace(event, ids=tuple(ids), flags=plain)
         if not opened:
-            raise UndwarfError(f"cannot sample {self._target.whom}", "it is gone", "give one that runs")
+            raise UndwarfError(f"cannot sample {self._target.whom}", "it has ended", "give one that runs")
 
     def _filter(self) -> None:
-        """Give the tracepoints their filters: one for all, or one each."""
+        """Set the filters of the tracepoints: one for all, or one each."""
         filters = list(self._target.filters)
         chosen = [number for number, event in enumerate(self.events) if event.type == TRACEPOINT]
         if len(filters) == 1:
             filters *= len(chosen)
         if len(filters) != len(chosen) or not chosen:
-            why = f"{len(self._target.filters)} for {len(chosen)} tracepoints"
-            raise UsageError("filters do not fit events", why, "give one for all tracepoints, or one for each")
+            why = f"there are {len(self._target.filters)} for {len(chosen)} tracepoints"
+            raise UsageError(
+                "the number of filters does not match", why, "give one for all tracepoints, or one for each"
+            )
         for number, text in zip(chosen, filters, strict=True):
-            for descriptor in self._descriptors[number]:
+            for descriptor in self._all_of(number):
                 pe.set_filter(descriptor, text)
 
-    def _one(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
-        """A descriptor, and the event as the kernel took it."""
+    def _all_of(self, number: int) -> list[int]:
+        """The descriptors of an event, first those with full dumps."""
+        descriptors = self._descriptors[number]
+        return descriptors + [self._small[one] for one in descriptors if one in self._small]
+
+    def _open_both(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
+        """As :meth:`_open_on`; also opens the event with small dumps, if it is to have one. Raises OSError."""
+        if not 0 < self.small_dump < event.sample_stack_user:
+            return self._open_on(event, tid, cpu, group)
+        on_exec = event.flags & pe.ENABLE_ON_EXEC
+        disabled = replace(event, flags=event.flags & ~pe.ENABLE_ON_EXEC)
+        full, descriptor = self._open_on(disabled if self.small else event, tid, cpu, group)
+        flags = full.flags & ~pe.ENABLE_ON_EXEC | (on_exec if self.small else 0)
+        try:
+            small = replace(full, flags=flags, sample_stack_user=self.small_dump)
+            _small, self._small[descriptor] = self._open_on(small, tid, cpu, -1)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return replace(full, flags=full.flags | on_exec), descriptor
+
+    def _open_on(self, event: EventAttr, tid: int, cpu: int, group: int) -> tuple[EventAttr, int]:
+        """(the event with the flags that the kernel accepted, its descriptor)."""
         tries = [event]
         for flags, read_format in _OPTIONAL:
             last = tries[-1]
@@ -217,15 +259,15 @@ class OpenEvents:
         raise AssertionError("never reached")
 
     def _map(self) -> None:
-        """Map one ring buffer for each CPU, and have all its events write there."""
+        """Map one ring buffer for each CPU, which all its events write to."""
         sample_type = self.events[0].sample_type
         with_id = 8 if sample_type & SampleField.IDENTIFIER else 0
-        # All events agree on what comes before the time and after it (undwarf.live.sampling.sampler).
+        # All events have the same fields before the time (undwarf.live.sampling.sampler).
         in_sample, from_end = 8 + with_id + 16, 8 + 8 + with_id
-        # The tracking event first: it lives as long as any other, and has no samples that a full buffer could lose.
+        # The tracking event owns the buffer: it lives as long as any other, and has no samples to lose.
         order = [self._tracking, *(number for number in range(len(self.events)) if number != self._tracking)]
         for number in order:
-            for descriptor in self._descriptors[number]:
+            for descriptor in self._all_of(number):
                 cpu = self._by_descriptor[descriptor]
                 leader = self._leaders.get(cpu)
                 if leader is not None:
@@ -257,78 +299,85 @@ class OpenEvents:
                 if number in (errno.EPERM, errno.ENOMEM) and self.ring_bytes > SMALLEST_RING:
                     self.ring_bytes //= 2
                     continue
-                why = "the kernel gives no more locked memory to ring buffers"
+                why = "the kernel does not allow as much locked memory for ring buffers"
                 hint = "raise kernel.perf_event_mlock_kb, or give a smaller --buffer"
                 raise UndwarfError("cannot map a ring buffer", why, hint) from error
 
-    def move(self, rate: int) -> None:
-        """Begin to empty small buffers, each in a thread; ``rate``: bytes a second that they fill with at most."""
+    def start_draining(self, rate: int) -> None:
+        """Drain small buffers, each in a thread; ``rate``: bytes a second with which one fills at most."""
         pause = min(MAX_DRAIN_INTERVAL_S, max(0.0005, DRAIN_SHARE * self.ring_bytes / max(1, rate)))
         for relay in self.relays:
-            mover = threading.Thread(target=_empty, args=(relay, int(pause * 1e9)), name="undwarf-ring", daemon=True)
-            mover.start()
-            self._movers.append(mover)
+            drainer = threading.Thread(target=_drain, args=(relay, int(pause * 1e9)), name="undwarf-ring", daemon=True)
+            drainer.start()
+            self._drainers.append(drainer)
 
-    def settled(self) -> int:
-        """Up to which time (ns) ``rings`` have all that the kernel wrote."""
+    def drained_until(self) -> int:
+        """The time (ns) up to which ``rings`` have all records."""
         return min((relay.seen for relay in self.relays), default=(1 << 64) - 1)
 
-    def settle(self) -> None:
-        """Have all in ``rings``, once nothing more comes."""
+    def stop_draining(self) -> None:
+        """Stop the threads, and drain what is left."""
         for relay in self.relays:
             relay.stop()
-        for mover in self._movers:
-            mover.join()
-        self._movers = []
+        for drainer in self._drainers:
+            drainer.join()
+        self._drainers = []
         for relay in self.relays:
             relay.move()
 
     def enable(self, *numbers: int) -> None:
-        """Begin."""
+        """Enable these events."""
         for number in numbers:
             for descriptor in self._descriptors[number]:
-                fcntl.ioctl(descriptor, pe.ENABLE, 0)
+                fcntl.ioctl(self._small.get(descriptor, descriptor) if self.small else descriptor, pe.ENABLE, 0)
+
+    def change_dumps(self, small: bool) -> None:
+        """Enable the events with small dumps, or those with full ones, and disable the other ones."""
+        self.small = small
+        for pair in self._small.items():
+            # The thread may have ended.
+            with suppress(OSError):
+                fcntl.ioctl(pair[not small], pe.DISABLE, 0)
+                fcntl.ioctl(pair[small], pe.ENABLE, 0)
 
     def disable(self) -> None:
-        """End."""
-        for descriptors in self._descriptors:
-            for descriptor in descriptors:
+        """Disable all events."""
+        for number in range(len(self.events)):
+            for descriptor in self._all_of(number):
                 with suppress(OSError):
                     fcntl.ioctl(descriptor, pe.DISABLE, 0)
 
     def unpoll(self, descriptor: int) -> None:
-        """Wait no more for a buffer whose threads all ended; what it holds is read all the same."""
+        """Stop polling a buffer whose threads have all ended; it is still read."""
         with suppress(KeyError):
             self.poller.unregister(descriptor)
 
     def lost(self) -> int:
-        """Samples that found no room, as the kernel counts them; 0 where it does not."""
+        """Samples that did not fit into full buffers, as counted by the kernel; 0 if it does not count them."""
         total = 0
-        for event, descriptors in zip(self.events, self._descriptors, strict=True):
+        for number, event in enumerate(self.events):
             if event.read_format & pe.FORMAT_LOST:
-                for descriptor in descriptors:
+                for descriptor in self._all_of(number):
                     with suppress(OSError):
                         total += pe.lost_samples(descriptor)
         return total
 
     def close(self) -> None:
-        """Give everything back."""
-        for relay in self.relays:
-            relay.stop()
-        for mover in self._movers:
-            mover.join()
+        """Release descriptors and buffers."""
+        self.stop_draining()
         for relay in self.relays:
             relay.close()
-        self.relays = []
         for ring in self.rings:
             ring.close()
-        self.rings = []
+        self.relays, self.rings = [], []
         for mapped in self._maps:
             with suppress(BufferError):
                 mapped.close()
         self._maps = []
+        for descriptor in self._by_descriptor:
+            with suppress(OSError):
+                os.close(descriptor)
+        self._by_descriptor.clear()
+        self._small.clear()
         for descriptors in self._descriptors:
-            for descriptor in descriptors:
-                with suppress(OSError):
-                    os.close(descriptor)
             descriptors.clear()

@@ -1,7 +1,7 @@
-"""Unwinds samples round by round, as they come out of the ring buffers.
+"""Unwinds samples in rounds, as they come out of the ring buffers.
 
-The parts are those of a recording that was read from a file, except that nothing of a round is kept but its stacks:
-columns are used again, address spaces are compacted, and stacks are forgotten when they are many.
+Works like the unwinding of a file, except that only stacks are kept of a round: columns are reused, address spaces are
+compacted, and stacks are dropped when there are many.
 """
 
 import os
@@ -14,6 +14,7 @@ from undwarf.defects import Defects
 from undwarf.images import ImageStore
 from undwarf.images.finder import Finder
 from undwarf.images.image_kind import bits_of_name
+from undwarf.integer_constants import NOTHING
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.copied_code import LiveCopies
 from undwarf.live.moved_code import LiveMovedCode
@@ -28,6 +29,7 @@ from undwarf.perfdata.records import Samples, Sideband
 from undwarf.perfdata.records_builder import build_samples, build_sideband, identity_of
 from undwarf.perfdata.sample_layout import sample_layout
 from undwarf.perfdata.scan_status import ScanStatus
+from undwarf.spaces.mapping_flags import EXECUTABLE
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
 from undwarf.unwind.jit_entries import Entries
@@ -38,20 +40,16 @@ from undwarf.unwind.walker import Walker
 from undwarf.unwind.x86_64 import registers
 
 MAX_NODES = 250_000
-"""Stack nodes after which all are forgotten: their columns are made anew in each round."""
-MAX_ROOM = 1 << 20
-"""Mappings (30 bytes each) in the snapshots after which those are forgotten."""
-FEWEST_IMAGES = 64
-"""Images that there is room for at first."""
-NONE = 0xFFFFFFFF
-NO_RULE = int(StopReason.NO_RULE)
-EXECUTABLE = 1
-"""Bit of a mapping's flags (:mod:`undwarf.spaces.replay`)."""
+"""Stack nodes above which all are dropped: their columns are copied in each round."""
+MAX_SNAPSHOT_MAPPINGS = 1 << 20
+"""Mappings (30 bytes each) in the snapshots above which those are compacted."""
+INITIAL_IMAGES = 64
+"""Images that the first walker can hold."""
 
 
 @dataclass(slots=True)
 class Round:
-    """Samples of one round and what became of them; all columns are good until the next one.
+    """The samples and stacks of one round; all columns are valid until the next round.
 
     ``spans`` are (records, stream position, first sample, end sample). ``stack``, ``stop`` and ``comm`` (an index of
     ``LiveUnwinder.names``) are by sample.
@@ -67,16 +65,15 @@ class Round:
     everything: memoryview
     """B, 1 for each sample."""
     late: memoryview
-    """Samples that came after their thread's exit was told, each thread's first."""
+    """The first sample of each thread whose samples come after its EXIT record."""
 
 
 class LiveUnwinder:
-    """Takes the records of all CPUs up to one moment, a round, and gives its stacks.
+    """Unwinds rounds: the records of all CPUs up to one time.
 
-    ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live`` lets the walk go on in the
-    memory of the running process where a dump ends, ``infer`` also where nothing proves that it was the same at the
-    sample; ``runtime`` keeps the absolute address of each frame. ``disk`` is
-    where rows of tables are kept from run to run.
+    ``order`` names the sources of unwind tables (:mod:`undwarf.tables.sources`). ``live``: continue stacks beyond their
+    dump in the memory of the running process, ``infer``: also if it is not proven that it was the same at the time of
+    the sample. ``runtime`` keeps the run-time address of each frame. ``disk`` caches rows of unwind tables.
     """
 
     def __init__(
@@ -105,12 +102,12 @@ class LiveUnwinder:
         self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
         self.renewed: list[Callable[[], None]] = []
-        """Called when all stacks are forgotten."""
+        """Called when all stacks are dropped."""
         self._events = list(events)
         self._limits = limits
         self._live = live
         self._runtime = runtime
-        self._image_room = 0
+        self._image_capacity = 0
         self._name_bits = b""
         self._walker: Walker | None = None
         self._slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in events))
@@ -118,14 +115,14 @@ class LiveUnwinder:
         for event in events:
             self._sample_types |= event.sample_type
         self._position = 0
-        self._room = 0
+        self._compacted_size = 0
         self._gone: set[int] = set()
         self._ones = zeros("B", 0)
         self._entries = Entries(limits.entry_samples)
         self._known_entries: list[tuple[int, int]] = []
 
     def unwind(self, views: Sequence[memoryview]) -> Round:
-        """Take records, and walk their samples; the records of a view are whole, and in the order they came."""
+        """Walk the samples of these records; a view has complete records in the order of one CPU's buffer."""
         decoder = self.decoder
         decoder.columns.clear()
         self._tidy()
@@ -134,7 +131,7 @@ class LiveUnwinder:
             decoder.at = 0
             first = decoder.columns.samples
             while decoder.scan(view, self._position) == ScanStatus.RARE:
-                # No such record comes from the kernel; whatever it is, its header says how long.
+                # The kernel writes no such records; whatever it is, its header has its length.
                 decoder.at += int.from_bytes(view[decoder.at + 6 : decoder.at + 8], "little")
             spans.append((view, self._position, first, decoder.columns.samples))
             self._position += len(view)
@@ -143,7 +140,7 @@ class LiveUnwinder:
         sideband = build_sideband(decoder.columns)
         self._see_names()
         spaces = self.replay.run(sideband, samples, order, memoryview(self._name_bits))
-        self._moved.keep_what_is_proven()
+        self._moved.reject_unproven()
         stack, stop, stop_image = zeros("I", len(samples)), zeros("B", len(samples)), zeros("I", len(samples))
         if len(samples) > len(self._ones):
             self._ones = memoryview(bytearray(b"\1" * (2 * len(samples))))
@@ -154,11 +151,11 @@ class LiveUnwinder:
             for view, position, first, end in spans:
                 if end > first:
                     walker.walk(view, position, first, end, stack, stop, stop_image)
-            if NO_RULE in bytes(stop):
-                self._through_entries(walker, spans, stack, stop, stop_image)
+            if StopReason.NO_RULE in bytes(stop):
+                self._unwind_entries(walker, spans, stack, stop, stop_image)
         return Round(spans, samples, order, sideband, stack, stop, spaces[2], ones, self.replay.late())
 
-    def _through_entries(
+    def _unwind_entries(
         self,
         walker: Walker,
         spans: Sequence[tuple[memoryview, int, int, int]],
@@ -166,12 +163,14 @@ class LiveUnwinder:
         stop: memoryview,
         stop_image: memoryview,
     ) -> None:
-        """Walk those stacks again that end in code made at run time, once samples show what enters it."""
+        """Walk stacks that end in run-time generated code again, when samples show through which call it is entered."""
         ended = [
             (view, position, sample)
             for view, position, first, end in spans
             for sample in range(first, end)
-            if stop[sample] == NO_RULE and stop_image[sample] != NONE and self.sources.is_jit(stop_image[sample])
+            if stop[sample] == StopReason.NO_RULE
+            and stop_image[sample] != NOTHING
+            and self.sources.is_jit(stop_image[sample])
         ]
         if not ended or not self._entries.left:
             return
@@ -195,21 +194,21 @@ class LiveUnwinder:
 
     @property
     def completed(self) -> int:
-        """Stacks deeper than their dump that were followed to their root in the process's own memory."""
+        """Stacks deeper than their dump that were completed from memory that provably had not changed."""
         return self._walker.completed if self._walker is not None else 0
 
     @property
     def inferred(self) -> int:
-        """Stacks deeper than their dump that were followed to their root in memory as it was later."""
+        """Stacks deeper than their dump that were completed from memory of another time."""
         return self._walker.inferred if self._walker is not None else 0
 
     @property
     def unproven(self) -> int:
-        """Stacks deeper than their dump that could not be followed with certainty, and end where it does."""
+        """Stacks deeper than their dump that were not completed, and end where it does."""
         return self._walker.unproven if self._walker is not None else 0
 
     def describe(self, encoder: RecordEncoder) -> bytes:
-        """Records of the processes that run, as the samples to come find them: some may have ended already."""
+        """Records of the known processes, including ended ones whose last samples are still to come."""
         out = []
         keys = self.replay.keys()
         for pid in self.replay.pids():
@@ -240,16 +239,16 @@ class LiveUnwinder:
         return b"".join(out)
 
     def close(self) -> None:
-        """Keep the tables' rows for the next run, and close the memory of processes."""
+        """Store the tables' rows for the next run, and close the memory of processes."""
         self.sources.keep_tables()
         self.deep.close()
 
     def _see_names(self) -> None:
-        """Learn of the names, files and images that are new."""
+        """Append the names and file identities that are new in this round."""
         new = self.decoder.columns.names.entries(len(self.names))
         self.names += new
         if new:
-            # The replay still holds the old ones.
+            # A new object: the replay holds a view of the old one.
             self._name_bits += bytes(map(bits_of_name, new))
         self.identities += [identity_of(key) for key in self.decoder.columns.identities.entries(len(self.identities))]
 
@@ -258,10 +257,10 @@ class LiveUnwinder:
         if total > len(self.keys):
             self.keys += self.replay.keys()[len(self.keys) :]
         columns = self.replay.mappings.columns()
-        if self._walker is None or total > self._image_room:
-            self._image_room = max(FEWEST_IMAGES, 2 * total)
+        if self._walker is None or total > self._image_capacity:
+            self._image_capacity = max(INITIAL_IMAGES, 2 * total)
             before = self._walker
-            rules = RuleCache(self.sources, columns, self._image_room, self._runtime, NONE)
+            rules = RuleCache(self.sources, columns, self._image_capacity, self._runtime, NOTHING)
             self._walker = Walker(rules, self._slots, self._limits)
             if before is not None:
                 self._walker.take_over(before)
@@ -273,21 +272,21 @@ class LiveUnwinder:
         return self._walker
 
     def _tidy(self) -> None:
-        """Between rounds, when nothing refers to them: forget stacks and snapshots that are many."""
+        """Between rounds, when nothing refers to them: drop stacks and compact snapshots if there are many."""
         if self._walker is None:
             return
         if self._walker.rules.stacks.nodes_total() > MAX_NODES:
             self._walker.rules.reset()
-            # They name calls by the frames that are forgotten.
+            # Entries refer to frames that were dropped.
             self._entries, self._known_entries = Entries(self._limits.entry_samples), []
             self._walker.ruleless.set_entries([])
-            for tell in self.renewed:
-                tell()
-        room = self.replay.mappings.capacity()
-        if room > MAX_ROOM and room > 4 * self._room:
-            # A process that is gone may have samples still on their way: it goes with the next time.
+            for notify in self.renewed:
+                notify()
+        size = self.replay.mappings.capacity()
+        if size > MAX_SNAPSHOT_MAPPINGS and size > 4 * self._compacted_size:
+            # Samples of a process that has ended may still come: it is removed the next time.
             gone = {pid for pid in self.replay.pids() if pid > 0 and not os.access(f"/proc/{pid}", os.F_OK)}
             self.replay.compact(gone & self._gone)
             self._gone = gone
-            self._room = self.replay.mappings.capacity()
+            self._compacted_size = self.replay.mappings.capacity()
             self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)

@@ -1,4 +1,4 @@
-"""Stack dumps of one round's samples: what a dump lacks is taken from other dumps of the same thread."""
+"""Stack dumps of one round's samples, to continue one dump with another of the same thread."""
 
 import struct
 from bisect import bisect_left
@@ -8,12 +8,12 @@ from typing import Any
 from undwarf.unwind.x86_64 import registers
 
 _SP = 7
-"""DWARF's number of the stack pointer."""
+"""DWARF number of the stack pointer."""
 
 
 class RoundDumps:
-    """Dumps by sample. ``samples`` are columns, ``order`` the samples by time, ``spans`` as in a round, ``slots`` by
-    event where each register is in a sample (:func:`undwarf.unwind.x86_64.registers.slots`)."""
+    """Dumps by sample. ``samples`` are columns, ``order`` the samples by time, ``spans`` as in a round, ``slots`` the
+    positions of registers in samples by event (:func:`undwarf.unwind.x86_64.registers.slots`)."""
 
     def __init__(
         self,
@@ -30,8 +30,9 @@ class RoundDumps:
         self._by_thread: dict[int, list[int]] = {}
         self._index: dict[int, int] = {}
 
-    def near(self, sample: int, most: int) -> Iterator[Iterator[tuple[int, memoryview]]]:
-        """The dumps of a sample's thread before it, newest first, and those after it; of each at most ``most``."""
+    def near(self, sample: int, limit: int) -> Iterator[Iterator[tuple[int, memoryview]]]:
+        """Two sequences: the dumps of the sample's thread before it, newest first, and those after it, oldest first;
+        at most ``limit`` each."""
         if not self._index:
             tids = self._samples.tid
             for number in self._order:
@@ -40,11 +41,11 @@ class RoundDumps:
                 mine.append(number)
         at = self._index[sample]
         mine = self._by_thread[self._samples.tid[sample]]
-        yield map(self.dump, reversed(mine[max(0, at - most) : at]))
-        yield map(self.dump, mine[at + 1 : at + 1 + most])
+        yield map(self.dump, reversed(mine[max(0, at - limit) : at]))
+        yield map(self.dump, mine[at + 1 : at + 1 + limit])
 
     def dump(self, sample: int) -> tuple[int, memoryview]:
-        """A sample's stack pointer and dump, which is empty where there is none."""
+        """(stack pointer, dump) of a sample; the dump is empty if it has none."""
         samples = self._samples
         view, position, _first, _end = self._spans[bisect_left(self._ends, sample + 1)]
         slot = self._slots[registers.COUNT * samples.event[sample] + _SP]

@@ -1,5 +1,4 @@
-"""The sampling loop: opens events on processes or CPUs and processes their samples in rounds, for `record` and
-`top`."""
+"""The sampling loop of `record` and `top`: opens events on processes or CPUs, and reads their records in rounds."""
 
 import mmap
 import os
@@ -9,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
+from itertools import chain, product
 from types import FrameType
 from typing import Any
 
@@ -20,7 +19,8 @@ from undwarf.images.finder import Finder
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live import perf_event as pe
 from undwarf.live import system_snapshot as system
-from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Target, sizes
+from undwarf.live.sampling.dump_size import DumpSize
+from undwarf.live.sampling.event_buffers import LARGEST_DUMP, OpenEvents, Sizes, Target, sizes
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.live.sampling.settings import Settings, Summary
 from undwarf.live.sampling.workload import Workload
@@ -30,27 +30,28 @@ from undwarf.perfdata.record_writer import RecordEncoder
 from undwarf.tables.disk.cache import Store
 
 UNWOUND_ELSEWHERE = ("fp", "dump")
-"""Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as perf does."""
-ROUND = 0.1
-"""Seconds between two rounds at most."""
+"""Modes in which stacks are not unwound here: the kernel follows frame pointers, or they are dumped as by perf."""
+ROUND_S = 0.1
+"""Most seconds between two rounds."""
 EARLY_ROUND_S = 0.05
-"""Seconds of samples after which a round begins earlier: what lies beyond their dumps should still be there."""
-FIRST, FIRST_SECONDS = 0.01, 0.2
-"""Seconds between rounds at the begin, and for how long: a stack deeper than its dump is followed from the round on in
-which it was first seen."""
+"""Seconds of samples in a buffer that start a round earlier: the stacks beyond their dumps should still be in
+memory."""
+FIRST_ROUND_S, FIRST_ROUNDS_S = 0.01, 0.2
+"""Seconds between the first rounds, and for how long: a stack can be continued beyond its dump only from the first
+round on in which it was seen."""
 MIN_ROUND_SAMPLES = 16
-"""Samples of a CPU that are worth a round before its time: each costs a millisecond, however little there is to do."""
+"""Samples of a CPU below which no round starts early: a round costs a millisecond, however few samples it has."""
 MIN_RECORD_AGE_NS = 5_000_000
-"""How old, in ns, a record must be: a younger one may have older neighbours that are still being written."""
+"""Age (ns) from which records are read: older neighbours of a younger one may still be being written."""
 DESCRIBE_SLICE_S = 0.02
-"""Seconds for which they are described between two rounds: meanwhile the buffers fill up."""
-PRIORITY = -10
-"""Ours while sampling, where that is allowed."""
+"""Seconds for which running processes are described between two rounds: buffers fill meanwhile."""
+NICENESS = -10
+"""Of this process while sampling, if that is allowed."""
 PERF_DUMP, SWITCH_DUMP = 8192, 16384
 REGISTERS = 0xFF0FFF
 """What perf asks for on x86-64: general registers, ip, flags, cs, ss."""
 READ = SampleField.READ
-"""The counters of a group come with each sample of its first event."""
+"""Samples of the leader of a group have the counters of the whole group."""
 FOREVER = (1 << 64) - 1
 _OF_A_THREAD = os.O_EXCL
 """PIDFD_THREAD (``include/uapi/linux/pidfd.h``)."""
@@ -62,7 +63,7 @@ _SIDE_BAND = pe.MMAP | pe.MMAP2 | pe.COMM | pe.COMM_EXEC | pe.TASK | pe.KSYMBOL 
 
 
 class Sampler:
-    """Events on a target, and the loop that takes what they bring: what ``record`` and ``top`` have in common."""
+    """Events on a target, and the loop that reads their records."""
 
     def __init__(self, settings: Settings, limits: Limits = DEFAULT) -> None:
         self.settings = settings
@@ -70,13 +71,13 @@ class Sampler:
         self.limits = limits
         self.stopped = False
         self.ending = False
-        """The round that is taken is the last one."""
+        """Whether the current round is the last one."""
         self.leaders: Sequence[int] = ()
-        """By event, the number of the one that leads its group."""
+        """By event, the number of its group's leader."""
         self.tick: Callable[[], None] = lambda: None
-        """Called several times a second while sampling."""
+        """Called before each round, several times a second."""
         self.between: Callable[[], None] = lambda: None
-        """Called after each round, when the kernel has its buffers back."""
+        """Called after each round, when the kernel may reuse its buffers."""
         self.walks = settings.mode not in UNWOUND_ELSEWHERE
         self._build_ids = system.BuildIds()
         self._owned = ExitStack()
@@ -97,17 +98,20 @@ class Sampler:
         chosen, kinds = self._chosen()
         self._rate = rate = settings.frequency if settings.period is None else 1000
         wanted = None if self.walks else PERF_DUMP
-        size = sizes(rate, len(pe.online_cpus()), system.memory_bytes(), settings.dump or wanted, settings.buffer)
-        self.ring_bytes, self.relay_bytes, dump = size.ring, size.relay, size.dump
+        # Groups are enabled as a whole, so dumps of their events keep their size.
+        grouped = any(kind for _leader, kind in kinds)
+        cpus, memory = len(pe.online_cpus()), system.memory_bytes()
+        size = sizes(rate, cpus, memory, settings.dump or wanted, settings.buffer, changeable=not grouped)
+        dump = size.dump
         if self.walks and settings.dump is None and dump < LARGEST_DUMP:
-            buffer = self.relay_bytes or self.ring_bytes
+            buffer = size.relay or size.ring
             self.summary.notes.append(
-                f"stack dumps have {dump:,} bytes, as buffers of {buffer >> 10:,} KiB a CPU do not hold "
+                f"stack dumps have {dump:,} bytes, as buffers of {buffer >> 10:,} KiB per CPU do not hold "
                 f"more at {rate:,} Hz: a lower -F or a larger --buffer lets them be larger"
             )
         self.watermark = max(mmap.PAGESIZE, int(max(MIN_ROUND_SAMPLES, rate * EARLY_ROUND_S) * (dump + 512)))
         target = self._target()
-        # A program that starts now has its side band with its first event; else it must be on before we look around.
+        # A dummy event tracks what runs already: its side band must be enabled before running processes are described.
         alone = target.on_exec and not target.delayed
         leaders = [leader for leader, _kind in kinds]
         events: list[EventAttr] = []
@@ -116,7 +120,7 @@ class Sampler:
             if kind == "S" and leader == number:
                 event = replace(event, sample_type=event.sample_type | READ)
             elif kind == "S":
-                # It is read with each sample of the first one, which has the fields of that.
+                # It is read with each sample of the leader, and has the leader's fields.
                 event = replace(
                     event,
                     sample_type=events[leader].sample_type,
@@ -128,9 +132,9 @@ class Sampler:
         self.off_cpu: int | None = None
         if settings.off_cpu:
             self.off_cpu = len(events)
-            # There may be many; the buffer has to hold what they reserve, not what they use.
-            least = PERF_DUMP if settings.everything else SWITCH_DUMP
-            events.append(self._sampling(self._switching(), min(dump, least)))
+            # There may be many, and dumps take their full size in the buffer, however short the stack.
+            limit = PERF_DUMP if settings.everything else SWITCH_DUMP
+            events.append(self._sampling(self._switching(), min(dump, limit)))
         if not alone:
             events.append(replace(pe.software(pe.DUMMY, "dummy:u"), flags=pe.EXCLUDE_KERNEL, sample_period=1))
         tracking = 0 if alone else len(events) - 1
@@ -154,14 +158,19 @@ class Sampler:
                 sample_id_all=True,
             )
         leaders += range(len(leaders), len(events))
-        self.open = self._opened(events, tracking, target, leaders)
+        self.open = self._opened(events, tracking, target, leaders, size)
         self._owned.callback(self.open.close)
-        self.summary.ring, self.summary.dump = self.open.ring_bytes, dump if settings.mode != "fp" else 0
+        self.summary.ring = self.open.ring_bytes
+        self.summary.dump = max(event.sample_stack_user for event in self.open.events)
+        self._dump_size = DumpSize(self.open.small) if self.open.small_dump else None
+        self._changed_dumps = False
         self.tracking = tracking
         self.events = self.open.events
 
-    def _opened(self, events: list[EventAttr], tracking: int, target: Target, leaders: Sequence[int]) -> OpenEvents:
-        """The events, opened; without hardware counters, the clock is in place of cycles, as with perf."""
+    def _opened(
+        self, events: list[EventAttr], tracking: int, target: Target, leaders: Sequence[int], size: Sizes
+    ) -> OpenEvents:
+        """The events, opened; without hardware counters cpu-clock replaces cycles, as with perf."""
         if self.settings.branches and not pe.has_branches():
             why = "this CPU does not record branches (Intel's LBR, AMD's LbrExtV2), or a virtual machine hides that"
             raise UndwarfError("cannot record branch stacks", why, "leave out -b and -j; call chains do not need them")
@@ -178,34 +187,36 @@ class Sampler:
         alone = range(len(events))
         groups: list[tuple[Target, Sequence[int], str]] = [(target, leaders, "")]
         if any(event.sample_type & READ for event in events):
-            note = "this kernel reads no groups (:S) of what a process starts: only the process itself is recorded"
+            note = "this kernel cannot read groups (:S) in child processes: only the process itself is recorded"
             groups.append((replace(target, inherit=False), leaders, note))
         elif list(leaders) != list(alone):
             note = "the kernel does not count these events as a group: each is counted by itself"
             groups.append((target, alone, note))
         refused: UndwarfError | None = None
-        for wanted, of_events in events_of:
-            for whom, order, of_groups in groups:
-                try:
-                    opened = OpenEvents(
-                        wanted, tracking, whom, self.ring_bytes, self.relay_bytes, self.watermark, order
-                    )
-                except UndwarfError as error:
-                    refused = refused or error
-                    continue
-                self.summary.notes += [note for note in (of_events, of_groups) if note]
-                self.leaders = order
-                return opened
+        # There may be too many threads to open their events twice.
+        smalls = [size.small_dump, 0] if size.small_dump else [0]
+        for (wanted, of_events), (whom, order, of_groups), small in product(events_of, groups, smalls):
+            buffers = size.ring, size.relay, self.watermark
+            if size.starts_small and not small:
+                limit = size.small_dump
+                wanted = [replace(one, sample_stack_user=min(one.sample_stack_user, limit)) for one in wanted]
+            try:
+                opened = OpenEvents(wanted, tracking, whom, *buffers, order, small_dump=small, small=size.starts_small)
+            except UndwarfError as error:
+                refused = refused or error
+                continue
+            self.summary.notes += [note for note in (of_events, of_groups) if note]
+            self.leaders = order
+            return opened
         assert refused is not None
         raise refused
 
     def _chosen(self) -> tuple[list[EventAttr], list[tuple[int, str]]]:
-        """The events, and for each the number of the one that leads its group, with the group's kind
-        (:func:`undwarf.live.perf_event.split_groups`)."""
+        """(events, by event its group's leader and kind (:func:`undwarf.live.perf_event.split_groups`))."""
         chosen: list[EventAttr] = []
         kinds: list[tuple[int, str]] = []
-        asked = self.settings.events or ("cycles",)
-        for events, kind in (one for text in asked for one in pe.parse_groups(text)):
+        texts = self.settings.events or ("cycles",)
+        for events, kind in chain.from_iterable(map(pe.parse_groups, texts)):
             leader = len(chosen)
             for event in events:
                 if self.settings.only:
@@ -218,21 +229,21 @@ class Sampler:
                 chosen.append(event)
         if not self._kernel:
             self.summary.notes.append(
-                f"user code alone: kernel.perf_event_paranoid is {pe.paranoid()}, without CAP_PERFMON"
+                f"only user mode is recorded: kernel.perf_event_paranoid is {pe.paranoid()}, without CAP_PERFMON"
             )
         if self.settings.branches and not any(pe.may_have_branches(event) for event in chosen):
             names = ", ".join(event.name for event in chosen)
-            raise UsageError(f"no branch stacks with {names}", "only the CPU's own events have them", "-e cycles")
+            raise UsageError(f"no branch stacks with {names}", "only hardware events have them", "-e cycles")
         return chosen, kinds
 
     def _switching(self) -> EventAttr:
         if not self._kernel:
-            why = f"a thread leaves its CPU inside the kernel; kernel.perf_event_paranoid is {pe.paranoid()}"
+            why = f"threads are switched out inside the kernel; kernel.perf_event_paranoid is {pe.paranoid()}"
             raise UndwarfError("--off-cpu is not allowed", why, "run as root, or sysctl kernel.perf_event_paranoid=1")
         return replace(pe.software(pe.CONTEXT_SWITCHES, OFF_CPU), sample_period=1)
 
     def _sampling(self, event: EventAttr, dump: int) -> EventAttr:
-        """The event with what its samples are to hold."""
+        """The event with its rate and with the fields of its samples."""
         settings = self.settings
         flags, period, freq = event.flags, event.sample_period, event.freq
         if not period:
@@ -258,7 +269,7 @@ class Sampler:
         if branches:
             fields |= SampleField.BRANCH_STACK
         if settings.mode == "fp":
-            # Where the kernel can (from 6.19 on), it follows the chain when it may fault, in a record of its own.
+            # From 6.19 on the kernel reads the user chain when it may fault pages in, in a record of its own.
             flags |= pe.DEFER_CALLCHAIN
         else:
             fields |= SampleField.REGS_USER | SampleField.STACK_USER
@@ -295,13 +306,13 @@ class Sampler:
         online = pe.online_cpus()
         for cpu in self.settings.cpus:
             if cpu not in online:
-                raise UndwarfError(f"cannot sample CPU {cpu}", "it does not run", f"these do: {online}")
+                raise UndwarfError(f"cannot sample CPU {cpu}", "it is not online", f"online are {online}")
         return list(self.settings.cpus)
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
     def describe(self) -> bytes:
-        """Records of what runs already, and of the kernel."""
+        """Records of the processes that run already, and of the kernel."""
         settings = self.settings
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
         out = [system.describe_kernel(encoder)] if self._kernel else []
@@ -313,13 +324,15 @@ class Sampler:
             pids = []
             out.append(encoder.comm(b"undwarf-exec", self.workload.pid, self.workload.pid))
         else:
-            pids = sorted({*settings.pids, *(_process_of(tid) for tid in settings.tids)})
+            # The thread's own number if it has ended.
+            processes = (int(system.status_of(tid).get("Tgid", tid)) for tid in settings.tids)
+            pids = sorted({*settings.pids, *processes})
         out.append(system.describe_processes(encoder, pids, self._build_ids))
         return b"".join(out)
 
     def describe_now(self, unwinder: LiveUnwinder | None) -> bytes:
-        """What :meth:`describe` gives, in the middle of it: ``unwinder`` knows processes better than /proc does, since
-        some that have samples still to come may have ended."""
+        """As :meth:`describe`, while sampling. Processes come from the ``unwinder``, if there is one: some that have
+        ended may have samples still to come."""
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
         kernel = system.describe_kernel(encoder) if self._kernel else b""
         if unwinder is not None:
@@ -327,9 +340,9 @@ class Sampler:
         return kernel + system.describe_processes(encoder, system.all_processes(), self._build_ids)
 
     def describe_again(self, known: Iterable[int]) -> Iterator[bytes]:
-        """Records of what runs now, for when some of those that told of changes were lost; ``known``: processes.
+        """Records of what runs now, after side-band records were lost, in pieces for the time between two rounds.
 
-        A piece is what there is time for between two rounds.
+        ``known``: the process ids to describe, unless whole CPUs are sampled.
         """
         encoder = RecordEncoder(replace(self.events[self.tracking], ids=self.events[self.tracking].ids[:1]))
         pids = system.all_processes() if self.settings.everything else sorted(pid for pid in known if pid > 0)
@@ -344,58 +357,66 @@ class Sampler:
     def run(self, begin: Callable[[bytes], None], take: Callable[[list[memoryview]], None]) -> None:
         """Sample until the target ends, a signal comes or ``stopped`` is set.
 
-        ``begin`` gets the records of what runs already, ``take`` those of each round.
+        ``begin`` gets the records of the processes that run already, ``take`` those of each round.
         """
         watched = self._watch_target()
         for descriptor in watched if self.workload is None else {*watched, self.workload.watch}:
             self.open.poller.register(descriptor)
         stopping = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            # The terminal is gone: what was recorded is brought to its end all the same.
+            # When the terminal closes, the recording is finished.
             stopping.append(signal.SIGHUP)
         before = {number: signal.signal(number, self._stop) for number in stopping}
         niceness = os.getpriority(os.PRIO_PROCESS, 0)
-        # Buffers fill up while others compute. What is sampled keeps its own priority.
+        # Buffers fill while other processes compute. The sampled processes keep their priority.
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, min(niceness, PRIORITY))
+            os.setpriority(os.PRIO_PROCESS, 0, min(niceness, NICENESS))
         try:
             if not self.settings.own:
-                # First what tells of changes, then what is: what changes in between is told twice, not never.
+                # Changes are recorded before the present state is read: a change in between comes twice.
                 self.open.enable(self.tracking)
             begin(self.describe())
             if not self.settings.delay and not self.settings.own:
                 self._enable()
             if self.workload is not None:
                 self.workload.start()
-            self.open.move(self._rate * (self.summary.dump + 512))
+            self.open.start_draining(self._rate * (self.summary.dump + 512))
             self._loop(watched, take)
         finally:
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, 0, niceness)
             for number, handler in before.items():
-                # From now on there is something to put in order.
+                # KeyboardInterrupt from now on, so that the recording is finished.
                 interrupts = number == signal.SIGINT and handler == signal.SIG_DFL
                 signal.signal(number, signal.default_int_handler if interrupts else handler)
         if self.workload is not None:
             self.summary.status = self.workload.finish()
+        if self._dump_size is not None:
+            self._dump_size.finish(time.monotonic())
+        if self._dump_size is not None and self._dump_size.seconds:
+            self.summary.notes.append(
+                f"stack dumps had {self.open.small_dump:,} instead of {self.summary.dump:,} bytes for "
+                f"{self._dump_size.seconds:.1f} s, so that the ring buffers did not overflow: a lower -F or a larger "
+                "--buffer avoids that"
+            )
 
     def _enable(self) -> None:
-        """Begin to take samples."""
+        """Enable the events that sample."""
         self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
 
     def _loop(self, watched: set[int], take: Callable[[list[memoryview]], None]) -> None:
         end = time.monotonic() + self.settings.seconds if self.settings.seconds is not None else None
         last = False
         delayed = time.monotonic() + self.settings.delay if self.settings.delay else None
-        soon = time.monotonic() + FIRST_SECONDS
-        # Nobody wakes us for buffers that are emptied by threads.
-        pause = ROUND if not self.open.relays or self._rate < 1 / EARLY_ROUND_S**2 else EARLY_ROUND_S
+        first_until = time.monotonic() + FIRST_ROUNDS_S
+        # Large buffers of our own do not wake the poller.
+        pause = ROUND_S if not self.open.relays or self._rate < 1 / EARLY_ROUND_S**2 else EARLY_ROUND_S
         while not last:
             now = time.monotonic()
             if delayed is not None and now >= delayed:
                 self._enable()
-                delayed, soon = None, now + FIRST_SECONDS
-            longest = min(FIRST, pause) if now < soon else pause
+                delayed, first_until = None, now + FIRST_ROUNDS_S
+            longest = min(FIRST_ROUND_S, pause) if now < first_until else pause
             wait = max(0.0, min(longest, (end or now + pause) - now, (delayed or now + pause) - now))
             for descriptor, what in self.open.poller.poll(wait * 1000):
                 if self.workload is not None and descriptor == self.workload.watch:
@@ -411,8 +432,9 @@ class Sampler:
             if last:
                 self.ending = True
                 self.open.disable()
-                self.open.settle()
-            self._take(FOREVER if last else min(time.monotonic_ns() - MIN_RECORD_AGE_NS, self.open.settled()), take)
+                self.open.stop_draining()
+            until = min(time.monotonic_ns() - MIN_RECORD_AGE_NS, self.open.drained_until())
+            self._take(FOREVER if last else until, take)
 
     def _take(self, until: int, take: Callable[[list[memoryview]], None]) -> None:
         views = []
@@ -422,22 +444,33 @@ class Sampler:
             self.summary.rounds += 1
             take(views)
         views.clear()
+        if self._dump_size is not None and not self.ending:
+            self._change_dumps(self._dump_size)
         for ring in self.open.rings:
             ring.done()
         self.between()
 
+    def _change_dumps(self, size: DumpSize) -> None:
+        """Make stack dumps small if a buffer was nearly full in this round, and full again when there is space."""
+        changed = size.update(max(ring.filled for ring in self.open.rings), time.monotonic())
+        # Once more in the next round: a process that was being forked may have inherited the state from before.
+        if changed or self._changed_dumps:
+            self.open.change_dumps(size.small)
+        self._changed_dumps = changed
+
     def _watch_target(self) -> set[int]:
-        """What becomes readable when the processes and threads that are sampled end; nothing where that is not told."""
+        """Descriptors that become readable when the sampled processes and threads end; empty if that is not
+        supported."""
         found = set()
         targets = [(pid, 0) for pid in self.settings.pids] + [(tid, _OF_A_THREAD) for tid in self.settings.tids]
         for number, flags in targets:
             try:
                 found.add(os.pidfd_open(number, flags))
             except ProcessLookupError:
-                # It ended meanwhile.
+                # It has ended meanwhile.
                 continue
             except OSError:
-                # Kernels before 6.9 watch no single threads.
+                # Kernels before 6.9 have no pidfds of threads.
                 for descriptor in found:
                     os.close(descriptor)
                 return set()
@@ -450,10 +483,10 @@ class Sampler:
         self.stopped = True
 
     def unwinder(self, features: Any = None, *, runtime: bool = True) -> LiveUnwinder:
-        """What walks this sampler's samples."""
+        """A new unwinder for this sampler's samples, closed with it."""
         finder = Finder(limits=self.limits)
         order = None if self.settings.mode == "live" else self.settings.mode
-        made = LiveUnwinder(
+        unwinder = LiveUnwinder(
             self.events,
             finder,
             features,
@@ -464,17 +497,17 @@ class Sampler:
             disk=Store.from_environment(self.limits),
             limits=self.limits,
         )
-        finder.containers = Containers(lambda: [pid for pid in made.replay.pids() if pid > 0])
+        finder.containers = Containers(lambda: [pid for pid in unwinder.replay.pids() if pid > 0])
         self._owned.callback(self._note_own_defects, finder.defects)
-        self._owned.callback(made.close)
-        return made
+        self._owned.callback(unwinder.close)
+        return unwinder
 
     def _note_own_defects(self, defects: Defects) -> None:
-        """Damage of programs is for reports to tell; what we could not cope with is told at once."""
+        """Report undwarf's own defects now; damage in files is reported when the recording is read."""
         self.summary.notes += [str(defect) for defect in defects if defect.kind == OWN_DEFECT]
 
     def close(self) -> None:
-        """Close events, and end a program that was never let go."""
+        """Close the events; a command that was never started ends."""
         if self.open is not None:
             self.summary.broken_rings = sum(bool(ring.broken) for ring in self.open.rings)
             self.summary.lost = max(self.summary.lost, self.open.lost())
@@ -482,14 +515,5 @@ class Sampler:
 
 
 def _cycles(event: EventAttr) -> bool:
-    """Whether the event counts cycles, of whichever kind of core."""
+    """Whether the event counts cycles, on any kind of core."""
     return event.type == HARDWARE and event.config & 0xFFFFFFFF == 0
-
-
-def _process_of(tid: int) -> int:
-    """The process of a thread; the thread itself where it is gone."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path(f"/proc/{tid}/status").read_bytes().split(b"\n"):
-            if line.startswith(b"Tgid:"):
-                return int(line.split()[1])
-    return tid

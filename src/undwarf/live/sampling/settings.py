@@ -1,4 +1,4 @@
-"""The settings of a recording, and the counts that it ends with."""
+"""Settings of a recording, and the counts reported at its end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Switch:
-    """When another file begins: on SIGUSR2, at that many bytes, after that many seconds; 0 or False: not for that.
+    """When to switch to another file: on SIGUSR2, at ``size`` bytes, after ``seconds``; 0 or False: not for that
+    reason.
 
-    ``files``: how many are kept, the last ones; 0: all. None of the three: one file, with the time in its name.
+    ``files``: the number of latest files to keep, 0 for all. Without any of the three: one file with the time in its
+    name.
     """
 
     on_signal: bool = False
@@ -21,9 +23,9 @@ class Switch:
 class Settings:
     """What to record.
 
-    ``pids`` and ``tids`` are of running processes and threads; with ``everything``, whole CPUs; else what ``command``
-    starts. Beside the others, ``command`` only says how long. ``period``: events a sample, in place of ``frequency`` in
-    Hz.
+    ``pids`` and ``tids`` are running processes and threads; ``everything``: whole CPUs; without these, ``command``
+    is started and recorded. With one of these, ``command`` only determines the duration. ``period``: events per sample,
+    in place of ``frequency`` in Hz.
     """
 
     command: Sequence[str] = ()
@@ -36,10 +38,10 @@ class Settings:
     mode: str = "live"
     """``live``, ``fp``, ``dump``, or kinds of unwind information (:mod:`undwarf.tables.sources`)."""
     other_dumps: bool = True
-    """Stacks deeper than their dump are continued with callers that are not proven, and marked."""
+    """Continue stacks deeper than their dump with inferred callers, and mark them."""
     off_cpu: bool = False
     off_cpu_least: int = 0
-    """Shortest wait, in ns, that makes a sample."""
+    """Shortest wait, in ns, that is recorded."""
     inherit: bool = True
     dump: int | None = None
     """Bytes of a stack dump."""
@@ -47,42 +49,42 @@ class Settings:
     """Bytes of the ring buffer of one CPU."""
     zstd: bool = True
     level: int = 1
-    """Of zstd: higher ones cost more than they save."""
+    """Of zstd: higher levels cost more time than the space is worth."""
     most_bytes: int = 0
-    """Size of the recording after which it ends; 0: none."""
+    """Size of the recording at which it ends; 0: unlimited."""
     branches: int = 0
-    """``branch_sample_type`` of what is sampled; 0: no branch stacks."""
+    """``branch_sample_type`` of the events; 0: no branch stacks."""
     fields: int = 0
-    """Bits of ``sample_type`` that samples have beside what is always recorded."""
+    """Additional bits of ``sample_type``."""
     only: str = ""
-    """``u`` or ``k``: only what happens outside or inside of the kernel, whatever an event says."""
+    """``u`` or ``k``: sample only user mode or only the kernel, overriding the events' modifiers."""
     strict: bool = False
-    """A rate that the kernel does not allow is an error."""
+    """Fail if the kernel does not allow the rate."""
     cpus: Sequence[int] = ()
-    """Only these CPUs, of ``everything``."""
+    """With ``everything``: only these CPUs."""
     filters: Sequence[str] = ()
-    """Which of a tracepoint's events count: one for all, or one for each."""
+    """Filters of the tracepoints: one for all, or one for each."""
     delay: float = 0.0
-    """Seconds that pass before samples are taken."""
+    """Seconds before sampling begins."""
     seconds: float | None = None
-    """When to stop, if nothing else ends before."""
+    """Duration after which sampling ends at the latest."""
     piped: bool = False
-    """The recording goes to standard output: what the command prints there goes to standard error, as with perf."""
+    """The recording goes to standard output; the command's standard output goes to standard error, as with perf."""
     command_line: list[str] = field(default_factory=list)
 
     @property
     def own(self) -> bool:
-        """Whether the command is what is recorded."""
+        """Whether the command is recorded."""
         return bool(self.command) and not (self.pids or self.tids or self.everything)
 
 
 @dataclass(slots=True)
 class Summary:
-    """What was recorded, and what could not be.
+    """Counts of a recording, for messages.
 
-    ``completed``: stacks deeper than their dump that were followed in the process's own memory; ``inferred``: those
-    that were although it may not have been any more what it had been; ``unproven``: those
-    where it may not have been any more what it had been, which end with their dump. ``wakeups``: rounds.
+    Of stacks deeper than their dump, ``completed`` were followed to their root in process memory that provably had not
+    changed, ``inferred`` in memory that may have changed; ``unproven`` end with their dump. ``forgotten``: waits lost
+    because stacks were dropped. ``dropped``: samples that could not be decoded.
     """
 
     samples: int = 0
@@ -99,7 +101,7 @@ class Summary:
     forgotten: int = 0
     rounds: int = 0
     full: bool = False
-    """It ended at its largest size."""
+    """It ended at its maximum size."""
     stops: list[int] = field(default_factory=lambda: [0] * 16)
     notes: list[str] = field(default_factory=list)
     status: int = 0

@@ -12,18 +12,19 @@ from undwarf.errors import UsageError
 
 
 class Workload:
-    """A program that waits to be let go. ``status`` is its exit code once it ended (128 + signal if that ended it).
+    """A child process that waits to execute a program. ``status``: its exit code once it has ended (128 + signal
+    number).
 
-    ``aside``: its standard output is our standard error.
+    ``stdout_to_stderr``: its standard output is our standard error.
     """
 
-    def __init__(self, command: Sequence[str], aside: bool = False) -> None:
+    def __init__(self, command: Sequence[str], stdout_to_stderr: bool = False) -> None:
         """Raises UsageError if there is no such program, before anything is written."""
         self.command = list(command)
-        self._aside = aside
+        self._stdout_to_stderr = stdout_to_stderr
         if shutil.which(self.command[0]) is None:
-            there = "/" in self.command[0] and os.path.exists(self.command[0])
-            raise self._cannot_run(errno.EACCES if there else errno.ENOENT)
+            exists = "/" in self.command[0] and os.path.exists(self.command[0])
+            raise self._cannot_run(errno.EACCES if exists else errno.ENOENT)
         self.status: int | None = None
         wait_read, self._go = os.pipe()
         self._failed, failed_write = os.pipe()
@@ -36,12 +37,12 @@ class Workload:
         """Readable when the program has ended."""
 
     def _child(self, wait: int, failed: int) -> None:
-        """In the new process: wait, then become the program."""
+        """In the child: wait, then execute the program."""
         try:
             os.close(self._go)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
                 signal.signal(number, signal.SIG_DFL)
-            if self._aside:
+            if self._stdout_to_stderr:
                 os.dup2(2, 1)
             if os.read(wait, 1):
                 os.execvp(self.command[0], self.command)
@@ -52,8 +53,8 @@ class Workload:
             os._exit(127)
 
     def start(self) -> None:
-        """Let it go. Raises UsageError if it cannot be run after all."""
-        # It may be gone: a Ctrl-C is for us both.
+        """Let it execute the program. Raises UsageError if that fails."""
+        # Ctrl-C goes to both processes: it may be gone.
         with suppress(BrokenPipeError):
             os.write(self._go, b"x")
         os.close(self._go)
@@ -70,7 +71,7 @@ class Workload:
         return UsageError(f"cannot run {self.command[0]}", os.strerror(number), "give the program after --")
 
     def ended(self) -> bool:
-        """Whether it ended."""
+        """Whether it has ended."""
         if self.status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -78,7 +79,7 @@ class Workload:
         return self.status is not None
 
     def finish(self) -> int:
-        """Its exit code; if it has not ended by itself, it is asked to (SIGTERM), as perf does."""
+        """Its exit code; SIGTERM is sent if it still runs, as by perf."""
         if not self.ended():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
@@ -95,7 +96,7 @@ class Workload:
         self.status = code if code >= 0 else 128 - code
 
     def close(self) -> None:
-        """Let go of it. One that was never started ends, one that still runs is asked to."""
+        """Release it: a child that never executed exits, a running program gets SIGTERM."""
         for descriptor in (self._go, self._failed, self.watch):
             if descriptor >= 0:
                 with suppress(OSError):

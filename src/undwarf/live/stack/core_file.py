@@ -1,4 +1,4 @@
-"""Core files: threads, registers, memory and mapped files of a process that crashed.
+"""Core files: threads, registers, memory and mapped files of a crashed process.
 
 Sources: the layout of notes in ``fs/binfmt_elf.c`` and ``include/uapi/linux/elfcore.h`` of Linux, gABI chapter 5.
 """
@@ -19,60 +19,62 @@ from undwarf.errors import ElfError, UnreadableInput
 from undwarf.images.build_ids import same
 from undwarf.images.finder import Place
 from undwarf.live.stack.elf_from_memory import HEAD, Range, build_id_of, remains, same_head
-from undwarf.live.stack.snapshot import MACHINES, MAX_THREADS, Machine, Snapshot, Thread
+from undwarf.live.stack.snapshot import DUMP, MACHINES, MAX_THREADS, Machine, Snapshot, Thread
 from undwarf.perfdata.record_writer import RecordEncoder
 
 NT_PRSTATUS, NT_PRPSINFO, NT_AUXV, NT_FILE = 1, 3, 6, 0x46494C45
 AT_ENTRY = 9
 AT_SYSINFO_EHDR = 33
-PACKED = {
-    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\0": "xz", b"\x04\x22\x4d\x18": "lz4", b"BZh": "bzip2"
-}  # fmt: skip  # a table
-"""How files begin that programs of these names made."""
+COMPRESSION = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\0": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"BZh": "bzip2",
+}
+"""First bytes of compressed files, and the program for them."""
 MAX_MAPPINGS = 1 << 20
 MAX_IMAGES = 10_000
-"""Mappings that are looked at for programs, where nothing says what was mapped."""
+"""Mappings that are checked for an ELF header if the core file names no mapped files."""
 PAGE = 4096
 _LAST_PAGE = (1 << 64) - PAGE
-STACK_COPY = 60_000
-"""Bytes of stack taken at first; the walk reads on in the file."""
 
 
 @dataclass(slots=True)
 class _Notes:
-    """What the notes of a core file say; threads are (number, registers)."""
+    """The notes of a core file; threads are (number, registers)."""
 
     pid: int = 0
     signal: int = 0
-    """What ended the process; 0 where a debugger wrote the core of a running one."""
+    """The signal that ended the process; 0 in the core of a running one, written by a debugger."""
     name: bytes = b""
     vdso: int = 0
     entry: int = 0
-    """Where the program was entered."""
+    """Run-time address of the program's entry point."""
     threads: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     files: list[tuple[int, int, int, bytes]] = field(default_factory=list)
     """(start, end, offset, path) of mapped files."""
 
 
 def read_core(path: str, binaries: Sequence[str] = ()) -> Snapshot:
-    """All threads of a core file. Raises UnreadableInput where it is none, or of a machine that is not supported.
+    """All threads of a core file. Raises UnreadableInput if it is none, or if the machine is not supported.
 
-    ``binaries`` are files that were mapped and lie elsewhere by now.
+    ``binaries`` are copies of mapped files that are elsewhere by now.
     """
     try:
         elf = ElfFile.open(path)
     except ElfError as error:
-        packed = _packed(path)
-        if not packed:
+        program = _compression(path)
+        if not program:
             raise
         what = f"cannot read {path} as a core file"
         name = shlex.quote(path)
-        raise UnreadableInput(what, f"it is packed with {packed}", f"{packed} -dc < {name} > core") from error
-    return snapshot_of(elf, [ElfFile.open(one) for one in binaries])
+        raise UnreadableInput(what, f"it is compressed with {program}", f"{program} -dc < {name} > core") from error
+    return snapshot_of(elf, [ElfFile.open(binary) for binary in binaries])
 
 
-def _packed(path: str) -> str:
-    """What a file is packed with; empty where that is not known."""
+def _compression(path: str) -> str:
+    """The program that a file is compressed with; empty if it is not, or unknown."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return ""
@@ -80,7 +82,7 @@ def _packed(path: str) -> str:
             head = file.read(6)
     except OSError:
         return ""
-    return next((name for mark, name in PACKED.items() if head.startswith(mark)), "")
+    return next((name for magic, name in COMPRESSION.items() if head.startswith(magic)), "")
 
 
 def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
@@ -95,12 +97,12 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
     memory = _Memory(elf)
     missing = memory.missing()
     if not found.threads:
-        why = "it is cut short: the registers are not in it" if missing else "it holds no thread's registers"
+        why = "it is truncated: the registers are missing" if missing else "it has no registers of any thread"
         raise UnreadableInput(what, why, "")
     pid = found.pid or found.threads[0][0]
     found.files = found.files or _assumed_files(found, memory, binaries)
     threads = [
-        Thread(tid, found.name, registers, memory.read(registers[machine.sp], registers[machine.sp] + STACK_COPY))
+        Thread(tid, found.name, registers, memory.read(registers[machine.sp], registers[machine.sp] + DUMP))
         for tid, registers in found.threads
     ]
     snapshot = Snapshot(
@@ -110,12 +112,12 @@ def snapshot_of(elf: ElfFile, binaries: Sequence[ElfFile] = ()) -> Snapshot:
     snapshot.code_memory = memory.read
     snapshot.files = CoreFiles(found.files, found.vdso, memory, binaries, snapshot.lacking)
     if missing:
-        snapshot.remarks.append(f"the core file is cut short: {missing:,} bytes of memory are not in it")
+        snapshot.remarks.append(f"the core file is truncated: {missing:,} bytes of memory are missing")
     return snapshot
 
 
 class _Memory:
-    """The memory that a core file holds."""
+    """The memory in a core file."""
 
     def __init__(self, elf: ElfFile) -> None:
         self.elf = elf
@@ -124,7 +126,7 @@ class _Memory:
         self._starts = [part.address for part in self.loads]
 
     def segment(self, address: int) -> Segment | None:
-        """The segment that an address lies in."""
+        """The segment that contains an address."""
         at = bisect_right(self._starts, address) - 1
         if at >= 0 and address - self._starts[at] < self.loads[at].memory_size:
             return self.loads[at]
@@ -142,16 +144,16 @@ class _Memory:
         return bytes(self.elf.data[part.offset + at : part.offset + at + size]) if size > 0 else b""
 
     def missing(self) -> int:
-        """Bytes that the file's headers promise and that lie behind its end."""
+        """Bytes of the segments that are beyond the end of the file."""
         size = len(self.elf.data)
         return sum(min(part.file_size, max(0, part.offset + part.file_size - size)) for part in self.loads)
 
 
 class CoreFiles:
-    """The files that a process had mapped, as far as its core file tells of them.
+    """The files that the process of a core file had mapped.
 
-    ``files`` are (start, end, offset, path); ``binaries`` files that the user gives, each taken for the mapped one of
-    the same build-id, else for the one that begins as it does. Files that are not found are noted in ``lacking``.
+    ``files`` are (start, end, offset, path); ``binaries`` are given by the user, each for the mapped file with the same
+    build-id, else with the same start. Files that are not found are added to ``lacking``.
     """
 
     def __init__(
@@ -175,7 +177,7 @@ class CoreFiles:
             )
 
     def file(self, path: str, build_id: bytes, place: Place | None) -> ElfFile | None:
-        """The file among those given, and the vdso as it is in memory."""
+        """The file among those given by the user, or the vdso from memory."""
         if path == "[vdso]":
             part = self._memory.segment(self._vdso)
             data = self._memory.read(part.address, part.address + part.memory_size) if part is not None else b""
@@ -189,24 +191,24 @@ class CoreFiles:
         return None
 
     def _is_shown(self, elf: ElfFile, path: str) -> bool:
-        """Whether a file without a build-id begins as what was mapped, or has its name where that is not kept."""
+        """Whether a file without a build-id starts like the mapped memory, or has the same name if that is missing."""
         first = next((part for part in self._ranges.get(path, ()) if part.offset == 0), None)
         if first is not None and self._memory.read(first.start, first.start + 64):
             return same_head(elf, self._memory.read, [first])
         return Path(elf.path).name == Path(path).name
 
     def fits(self, elf: ElfFile, path: str, _build_id: bytes, _place: Place | None) -> bool:
-        """Whether a file begins as what was mapped."""
+        """Whether the start of a file equals the mapped memory."""
         return same_head(elf, self._memory.read, self._ranges.get(path, ()))
 
     def remains(self, path: str, _build_id: bytes, _place: Place | None) -> ElfFile | None:
-        """What the core file holds of a file."""
+        """A file rebuilt from the core file's memory."""
         if path.startswith("/") and path not in self._lacking:
             self._lacking.append(path)
         return remains(self._memory.read, self._ranges.get(path, ()), path)
 
     def root(self) -> str:
-        """Where the process's file system begins: that is not known."""
+        """Path of the process's root directory: unknown."""
         return ""
 
 
@@ -239,29 +241,29 @@ def _read_notes(elf: ElfFile, machine: Machine) -> _Notes:
 
 
 def _files(data: memoryview) -> list[tuple[int, int, int, bytes]]:
-    """The mapped files of an NT_FILE note: places, then names."""
+    """(start, end, offset, path) of the mapped files in an NT_FILE note, which has addresses first, then names."""
     if len(data) < 16:
         return []
     count, page = struct.unpack_from("<QQ", data)
     count = min(count, (len(data) - 16) // 24, MAX_MAPPINGS)
     names = bytes(data[16 + 24 * count :]).split(b"\0")
-    made = []
+    files = []
     for number, name in zip(range(count), names, strict=False):
         start, end, offset = struct.unpack_from("<QQQ", data, 16 + 24 * number)
         if start < end and name:
-            made.append((start, end, offset * page & 0xFFFFFFFFFFFFFFFF, name))
-    return made
+            files.append((start, end, offset * page & 0xFFFFFFFFFFFFFFFF, name))
+    return files
 
 
 def _assumed_files(found: _Notes, memory: _Memory, binaries: Sequence[ElfFile]) -> list[tuple[int, int, int, bytes]]:
-    """What NT_FILE would say, where there is none (QEMU): the program among ``binaries``, which lies where it says or
-    where it was entered, and what begins in memory as a program or library does."""
-    made: list[tuple[int, int, int, bytes]] = []
+    """The mapped files of a core file without NT_FILE (QEMU): the program among ``binaries``, located by its fixed
+    address or its entry point, and memory that starts with an ELF header."""
+    files: list[tuple[int, int, int, bytes]] = []
     for elf in binaries:
         bias = found.entry - elf.entry if elf.kind == ET_DYN else 0
         if bias >= 0 and (elf.kind == ET_EXEC or (elf.kind == ET_DYN and found.entry and not bias % PAGE)):
-            made += _placed(elf, bias, os.path.abspath(elf.path), memory)
-    covered = {start for start, _end, _offset, _name in made}
+            files += _segments_at(elf, bias, os.path.abspath(elf.path), memory)
+    covered = {start for start, _end, _offset, _name in files}
     for part in memory.loads[:MAX_IMAGES]:
         if part.address in covered:
             continue
@@ -270,19 +272,19 @@ def _assumed_files(found: _Notes, memory: _Memory, binaries: Sequence[ElfFile]) 
         except ElfError:
             continue
         if elf.loads:
-            made += _placed(elf, part.address - (elf.loads[0].address & -PAGE), f"/{part.address:x}", memory)
-    return made
+            files += _segments_at(elf, part.address - (elf.loads[0].address & -PAGE), f"/{part.address:x}", memory)
+    return files
 
 
-def _placed(elf: ElfFile, bias: int, name: str, memory: _Memory) -> list[tuple[int, int, int, bytes]]:
-    """The loaded parts of a file as (start, end, offset, path), where the process had memory."""
-    made = []
+def _segments_at(elf: ElfFile, bias: int, name: str, memory: _Memory) -> list[tuple[int, int, int, bytes]]:
+    """The loaded segments of a file as (start, end, offset, path), as far as the process had memory there."""
+    parts = []
     for load in elf.loads:
         start = load.address & -PAGE
         end = (load.address + load.file_size + PAGE - 1) & -PAGE
         if memory.segment(start + bias) is not None:
-            made.append((start + bias, min(end + bias, _LAST_PAGE), load.offset & -PAGE, os.fsencode(name)))
-    return made
+            parts.append((start + bias, min(end + bias, _LAST_PAGE), load.offset & -PAGE, os.fsencode(name)))
+    return parts
 
 
 def _mappings(encoder: RecordEncoder, pid: int, found: _Notes, memory: _Memory) -> bytes:
@@ -330,5 +332,5 @@ def _mappings(encoder: RecordEncoder, pid: int, found: _Notes, memory: _Memory) 
 
 
 def _protection(flags: int) -> int:
-    """Of a segment's flags, those of mmap(2)."""
+    """A segment's flags as those of mmap(2)."""
     return (1 if flags & PF_R else 0) | (2 if flags & PF_W else 0) | (4 if flags & PF_X else 0)

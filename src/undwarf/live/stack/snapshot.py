@@ -1,4 +1,4 @@
-"""The stacks of all threads of a process at one moment, as a recording with one sample for each thread."""
+"""The stacks of all threads of a process at one time, as a recording with one sample per thread."""
 
 import io
 import os
@@ -6,12 +6,13 @@ import platform
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from undwarf.api import Recording, open_recording
 from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
+from undwarf.live import perf_event as pe
 from undwarf.perfdata import EventAttr, Features, SampleField
 from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.feature_writer import encode_features
@@ -21,12 +22,12 @@ from undwarf.perfdata.writer import PerfWriter
 from undwarf.profile.model import Profile
 
 DUMP = 60_000
-"""Bytes of stack in a sample, a multiple of 8 that its record can hold; the walk asks for what is beyond."""
+"""Bytes of stack in a sample, a multiple of 8 that fits into a record; the walk requests memory beyond it."""
 MAX_THREADS = 100_000
-MAX_WANTED = 16
-"""Addresses of one thread that are noted as missing."""
-LOOKS = 5
-"""Times that a thread is looked at."""
+MAX_MISSING = 16
+"""Addresses of one thread that are noted as missing in one walk."""
+MAX_COPIES = 5
+"""Times that a thread's memory is copied."""
 WORD = 8
 
 _FIELDS = int(
@@ -44,10 +45,10 @@ _FIELDS = int(
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """How a machine's registers stand in a core file and in ptrace's NT_PRSTATUS, and where perf has them.
+    """Layout of a machine's registers in core files and ptrace (NT_PRSTATUS), and their mapping to perf's.
 
-    ``words``: 64-bit words of the register set. ``order``: the word for each bit of ``mask``, perf's registers, in
-    ascending order. ``sp`` and ``ip`` are words, ``arguments`` those of a system call's.
+    ``words``: 64-bit words of the register set. ``mask``: perf's registers; ``order``: the word of each of its bits,
+    ascending. ``sp`` and ``ip`` are words, ``arguments`` those of a system call's arguments.
     """
 
     name: str
@@ -59,12 +60,12 @@ class Machine:
     arguments: tuple[int, ...]
 
     def mask_of(self, words: Collection[int]) -> int:
-        """perf's mask for some words of the register set."""
+        """perf's mask of some words of the register set."""
         bits = [bit for bit in range(64) if self.mask >> bit & 1]
         return sum(1 << bit for bit, word in zip(bits, self.order, strict=True) if word in words)
 
     def order_of(self, mask: int) -> list[int]:
-        """The words for the bits of a part of :attr:`mask`."""
+        """The words of the bits of a subset of :attr:`mask`."""
         bits = [bit for bit in range(64) if self.mask >> bit & 1]
         return [word for bit, word in zip(bits, self.order, strict=True) if mask >> bit & 1]
 
@@ -76,11 +77,11 @@ X86_64 = Machine(
 # struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h) against enum perf_event_arm_regs.
 AARCH64 = Machine("aarch64", 34, (1 << 33) - 1, tuple(range(33)), 31, 32, tuple(range(6)))
 MACHINES = {62: X86_64, 183: AARCH64}
-"""By ELF's number."""
+"""By ELF machine number."""
 
 
 def own_machine() -> Machine:
-    """The machine that this is. Raises UsageError for one whose stacks are not supported."""
+    """The layout of this machine. Raises UsageError if it is not supported."""
     for machine in MACHINES.values():
         if machine.name == platform.machine():
             return machine
@@ -89,24 +90,24 @@ def own_machine() -> Machine:
 
 @dataclass(slots=True)
 class Thread:
-    """One thread: its registers (words as the machine has them), and its stack from the stack pointer on."""
+    """One thread: its registers (words of the register set), and its stack from the stack pointer on."""
 
     tid: int
     name: bytes
     registers: tuple[int, ...]
     stack: bytes
     stopped: int = 0
-    """Nanoseconds that it was held."""
+    """Nanoseconds for which it was stopped."""
     more: list[tuple[int, bytes]] = field(default_factory=list)
     """Further memory: (address, bytes)."""
     mask: int = 0
-    """perf's mask of the registers that are known; 0 for all."""
+    """perf's mask of the known registers; 0 for all."""
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """A process at one moment. ``mappings`` makes the records of its mappings; ``memory`` reads all of its memory that
-    was kept, where that is more than the stacks."""
+    """A process at one time. ``mappings`` encodes the records of its mappings; ``memory`` reads (start, end) of a core
+    file's memory, None if there are only stacks."""
 
     pid: int
     name: bytes
@@ -115,21 +116,21 @@ class Snapshot:
     mappings: Callable[[RecordEncoder], bytes]
     memory: Callable[[int, int], bytes] | None = None
     signal: int = 0
-    """What ended the process, 0 for a running one."""
+    """The signal that ended the process, 0 for a running one."""
     missed: list[tuple[int, str]] = field(default_factory=list)
-    """(thread, why) of those whose stacks could not be had."""
+    """(thread, reason) of those without a stack."""
     remarks: list[str] = field(default_factory=list)
-    """What else the user should know."""
+    """Notes for the user."""
     lacking: list[str] = field(default_factory=list)
-    """Files that stacks lead through and that are not here, known when the stacks are."""
+    """Files with frames that were not found; filled by the walk."""
     code_memory: Callable[[int, int], bytes] | None = None
-    """Reads code that the process made: (start, end) to bytes from start on."""
+    """Reads run-time generated code: (start, end) to the bytes from start on."""
     files: Mapped | None = None
     """The mapped files themselves."""
-    again: Callable[[dict[int, set[int]]], bool] | None = None
-    """Looks at threads (by index) once more, at the memory at these addresses too; False if that gives nothing new."""
-    wanted: dict[int, set[int]] = field(default_factory=dict)
-    """Addresses that were asked for and not kept, by the thread's index."""
+    copy_again: Callable[[dict[int, set[int]]], bool] | None = None
+    """Copies threads (by index) again, with the memory at these addresses; False if that gives nothing new."""
+    missing: dict[int, set[int]] = field(default_factory=dict)
+    """Addresses that the walk requested and that were not copied, by the thread's index."""
 
     def profile(
         self,
@@ -141,25 +142,21 @@ class Snapshot:
         debuginfod: bool = False,
         cache: bool = True,
     ) -> tuple[Profile, Defects]:
-        """The stacks, one sample a thread in the order of ``threads``, and damage met on the way.
+        """(the stacks, one sample per thread in the order of ``threads``; defects).
 
-        Where a stack goes on in memory that was not copied, its thread is looked at again, :data:`LOOKS` times at most.
+        If a stack continues in memory that was not copied, its thread is copied again, :data:`MAX_COPIES` times at
+        most.
         """
-        for look in range(LOOKS):
-            self.wanted.clear()
+        for copy in range(MAX_COPIES):
+            self.missing.clear()
             with self.open(symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache) as recording:
                 profile = recording.profile(
-                    by_time=True,
-                    runtime=True,
-                    returns=True,
-                    inline=inline,
-                    lines=True,
-                    max_stack=max_stack,
-                    jobs=1,
+                    by_time=True, runtime=True, returns=True, inline=inline, lines=True, max_stack=max_stack, jobs=1
                 )
-                whole = look == LOOKS - 1 or not self.wanted or self.again is None or not self.again(self.wanted)
-            if whole:
-                break
+                if copy == MAX_COPIES - 1 or not self.missing:
+                    break
+                if self.copy_again is None or not self.copy_again(self.missing):
+                    break
         return profile, recording.defects
 
     @contextmanager
@@ -171,7 +168,7 @@ class Snapshot:
         debuginfod: bool = False,
         cache: bool = True,
     ) -> Iterator[Recording]:
-        """The snapshot as a recording: one sample a thread, in the order of ``threads``, timed 1, 2, ..."""
+        """The snapshot as a recording: one sample per thread, in the order of ``threads``, at times 1, 2, ..."""
         with open_recording(
             io.BytesIO(self.encode()), symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache
         ) as recording:
@@ -181,7 +178,7 @@ class Snapshot:
             yield recording
 
     def read(self, sample: int, start: int, end: int) -> bytes | None:
-        """Memory from ``start`` on, to ``end`` at most, as the thread of a sample had it; None if it was not kept."""
+        """Memory of a sample's thread from ``start`` on, to ``end`` at most; None if it was not copied."""
         if self.memory is not None:
             return self.memory(start, end) or None
         thread = self.threads[sample]
@@ -189,8 +186,8 @@ class Snapshot:
             at = start - base
             if 0 <= at <= len(data) - WORD:
                 return data[at : at + (end - start)]
-        missing = self.wanted.setdefault(sample, set())
-        if len(missing) < MAX_WANTED:
+        missing = self.missing.setdefault(sample, set())
+        if len(missing) < MAX_MISSING:
             missing.add(start)
         return None
 
@@ -227,24 +224,15 @@ class Snapshot:
 
 
 def _event(mask: int, number: int) -> EventAttr:
-    """An event that stands for looking at a thread: a software event of the kind that counts nothing."""
-    return EventAttr(
-        name="stack",
-        type=1,
-        config=9,
+    """The event of a snapshot's samples: a dummy software event, which counts nothing."""
+    return replace(
+        pe.software(pe.DUMMY, "stack"),
         sample_period=1,
-        freq=False,
         sample_type=_FIELDS,
-        read_format=4,
-        flags=1 << 18,
-        sample_id_all=True,
-        config1=0,
-        config2=0,
-        branch_sample_type=0,
+        read_format=pe.FORMAT_ID,
+        flags=pe.SAMPLE_ID_ALL,
         sample_regs_user=mask,
         sample_stack_user=DUMP,
-        clockid=None,
-        sample_regs_intr=0,
         sample_max_stack=127,
         ids=(number,),
     )

@@ -1,8 +1,8 @@
-"""Resumes this process if it is stopped (SIGSTOP) while it holds threads of other processes.
+"""Resumes this process if it is stopped (SIGSTOP) while it holds threads of another process.
 
 SIGSTOP cannot be blocked, and the threads that a stopped tracer holds stay stopped until it is continued. So a child
-process watches: when the tracer is stopped the child continues it, and stops it again once no thread is held any more.
-Sources: signal(7), prctl(2).
+process watches it: it continues a stopped tracer, and stops it again once no thread is held. Sources: signal(7),
+prctl(2).
 """
 
 import ctypes
@@ -14,19 +14,18 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-PAUSE = 0.001
-"""Seconds between two looks at us."""
+POLL_S = 0.001
 _PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
 
 @contextmanager
-def put_off() -> Iterator[None]:
-    """While this lasts, being stopped is put off."""
+def deferred_stop() -> Iterator[None]:
+    """A context in which SIGSTOP takes effect only at the end."""
     done = mmap.mmap(-1, mmap.PAGESIZE)
-    us = os.getpid()
+    tracer = os.getpid()
     with warnings.catch_warnings():
-        # The child does nothing that other threads of ours could have locked.
+        # The child takes no lock that another thread may have held at the fork.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             child = os.fork()
@@ -34,7 +33,7 @@ def put_off() -> Iterator[None]:
             child = -1
     if child == 0:
         try:
-            _watch(us, done)
+            _watch(tracer, done)
         finally:
             os._exit(0)
     try:
@@ -46,25 +45,26 @@ def put_off() -> Iterator[None]:
                 os.waitpid(child, 0)
 
 
-def _watch(us: int, done: mmap.mmap) -> None:
-    """Look at a process until it is done, as a child of it."""
-    # Not of its session, so that what stops or interrupts all from the terminal does not reach us; ended with it.
+def _watch(tracer: int, done: mmap.mmap) -> None:
+    """Watch the parent process until it is done."""
+    # Signals of the terminal do not reach a session of its own; it ends with its parent.
     os.setsid()
     _libc.prctl(_PDEATHSIG, signal.SIGKILL)
     was_stopped = False
-    place = f"/proc/{us}/stat"
-    while not done[0] and os.getppid() == us:
-        time.sleep(PAUSE)
-        if _is_stopped(place):
+    path = f"/proc/{tracer}/stat"
+    while not done[0] and os.getppid() == tracer:
+        time.sleep(POLL_S)
+        if _is_stopped(path):
             was_stopped = True
-            os.kill(us, signal.SIGCONT)
-    if was_stopped and os.getppid() == us:
-        os.kill(us, signal.SIGSTOP)
+            os.kill(tracer, signal.SIGCONT)
+    if was_stopped and os.getppid() == tracer:
+        os.kill(tracer, signal.SIGSTOP)
 
 
-def _is_stopped(place: str) -> bool:
+def _is_stopped(path: str) -> bool:
+    """Whether the state in a /proc/PID/stat is T."""
     with suppress(OSError):
-        file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.read(file, 4096).rpartition(b") ")[2][:1] == b"T"
         finally:

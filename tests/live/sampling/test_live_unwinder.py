@@ -1,11 +1,14 @@
-"""Samples unwound round by round: what one round learns holds in the next ones."""
+"""Samples unwound in rounds: mappings and stacks of one round are valid in the next ones."""
 
 import os
 import struct
+from pathlib import Path
 
 import pytest
 from tests.support.perfdata import writing
+from tests.support.recording import record as record_clock
 
+import undwarf
 from undwarf.images.finder import Finder
 from undwarf.live.sampling import live_unwinder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
@@ -20,7 +23,7 @@ STACK = 0x7F0000
 
 
 def sample(time: int, ip: int = 0x400100, pid: int = 10, *, back: int = 0x400777, words: int = 4) -> bytes:
-    """A frame with a frame pointer, whose caller is ``back``, whose caller is nobody."""
+    """A frame with a frame pointer, whose caller is ``back``, which has no caller."""
     body = struct.pack("=QQIIQIIQQ", 1, ip, pid, pid, time, 0, 0, 1, 0)
     body += struct.pack("=4Q", 2, STACK, STACK, ip)
     memory = struct.pack("=4Q", STACK + 16, back, 0, 0)[: 8 * words]
@@ -34,16 +37,19 @@ def mapping(pid: int, start: int, name: bytes = b"//anon", time: int = 1) -> byt
 
 @pytest.fixture
 def unwinder():
-    made = LiveUnwinder([EVENT], Finder(), live=False)
-    yield made
-    made.close()
+    unwinder = LiveUnwinder([EVENT], Finder(), live=False)
+    yield unwinder
+    unwinder.close()
 
 
 def chains(unwinder: LiveUnwinder, *records: bytes) -> list[list[int]]:
-    done = unwinder.unwind([memoryview(b"".join(records))])
+    return chains_of(unwinder, unwinder.unwind([memoryview(b"".join(records))]).stack)
+
+
+def chains_of(unwinder: LiveUnwinder, nodes: memoryview) -> list[list[int]]:
     stacks = unwinder.stacks
     found = []
-    for node in done.stack:
+    for node in nodes:
         chain = []
         while node != 0xFFFFFFFF:
             chain.append(stacks["runtime"][stacks["frame"][node]])
@@ -65,9 +71,9 @@ def test_buffers_of_several_cpus_are_put_in_order(unwinder: LiveUnwinder):
     assert unwinder.stacks["parent"][done.stack[0]] != 0xFFFFFFFF
 
 
-def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
+def test_more_images_than_the_first_walker_holds_are_walked(unwinder: LiveUnwinder):
     assert chains(unwinder, mapping(10, 0x400000), sample(5)) == [[0x400100, 0x400776]]
-    many = live_unwinder.FEWEST_IMAGES + 5
+    many = live_unwinder.INITIAL_IMAGES + 5
     for pid in range(11, 11 + many):
         got = chains(unwinder, mapping(pid, 0x400000, time=6), sample(7, pid=pid))
         assert got == [[0x400100, 0x400776]]
@@ -75,8 +81,8 @@ def test_images_beyond_the_first_room_are_walked(unwinder: LiveUnwinder):
     assert chains(unwinder, sample(9)) == [[0x400100, 0x400776]]
 
 
-def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_ROOM", 64)
+def test_snapshots_are_compacted_and_mappings_stay(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live_unwinder, "MAX_SNAPSHOT_MAPPINGS", 64)
     pid = os.getpid()
     chains(unwinder, mapping(pid, 0x400000), sample(2, pid=pid))
     largest = 0
@@ -88,30 +94,30 @@ def test_snapshots_are_forgotten_and_mappings_kept(unwinder: LiveUnwinder, monke
     assert chains(unwinder, sample(5000, 0x10100100, pid)) == [[0x10100100, 0x400776]]
 
 
-def test_processes_that_are_gone_are_forgotten_after_a_while(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_unwinder, "MAX_ROOM", 64)
+def test_ended_processes_are_removed_after_a_while(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live_unwinder, "MAX_SNAPSHOT_MAPPINGS", 64)
     gone = 2**22 + 5
     for i in range(1, 40):
         chains(unwinder, mapping(gone + i, 0x400000, time=i), sample(100 + i, pid=gone + i))
     assert len(unwinder.replay.pids()) < 39
 
 
-def test_stacks_are_forgotten_and_found_anew(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
+def test_stacks_are_dropped_and_built_again(unwinder: LiveUnwinder, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live_unwinder, "MAX_NODES", 8)
-    told = []
-    unwinder.renewed.append(lambda: told.append(1))
+    resets = []
+    unwinder.renewed.append(lambda: resets.append(1))
     chains(unwinder, mapping(10, 0x400000))
     for i in range(20):
         ip = 0x400100 + 16 * i
         assert chains(unwinder, sample(5 + i, ip)) == [[ip, 0x400776]]
-    assert told
+    assert resets
 
 
 def test_a_sample_of_an_unknown_process_has_its_own_address(unwinder: LiveUnwinder):
     assert chains(unwinder, sample(5)) == [[0x400100]]
 
 
-def test_columns_of_an_earlier_round_do_not_shine_through():
+def test_columns_of_an_earlier_round_are_not_seen():
     event = writing.event(sample_type=writing.FIELDS, ids=(2,), flags=1 << 18)
     unwinder = LiveUnwinder([EVENT, event], Finder(), live=False)
     bare = record(9, struct.pack("=QQIIQIIQQ", 2, 0x400300, 10, 10, 7, 0, 0, 1, 0), 2)
@@ -121,7 +127,33 @@ def test_columns_of_an_earlier_round_do_not_shine_through():
     unwinder.close()
 
 
-def test_whatever_bytes_come_are_counted_and_passed_over(unwinder: LiveUnwinder):
+def test_damaged_records_are_skipped(unwinder: LiveUnwinder):
     chains(unwinder, mapping(10, 0x400000), sample(5)[:-8], record(64, bytes(64)), sample(6))
     assert unwinder.decoder.bad_samples + unwinder.decoder.bad_records >= 0
     assert chains(unwinder, sample(7)) == [[0x400100, 0x400776]]
+
+
+def test_live_stacks_equal_those_of_the_recording_with_dumps(program: str, tmp_path: Path):
+    path = tmp_path / "perf.data"
+    options = ["-q", "--unwind", "dump", "--stack-size", "16384", "--no-zstd"]
+    assert record_clock(path, *options, "--", program, "5") == 0
+    with undwarf.open(path) as recording:
+        profile = recording.profile(runtime=True, inline=False)
+        later = [[frame.runtime for frame in sample.stack] for sample in profile.samples]
+        stops = list(profile.samples.stop)
+        unwinder = LiveUnwinder(recording.events, Finder(), recording.header, live=False)
+        with recording.data.window(0, recording.data.stream_size) as view:
+            # In two rounds: the second one uses the state that the first one left.
+            half = next(p for p in recording.records.samples.position if p > len(view) // 2)
+            live, reasons = [], []
+            for part in (view[:half], view[half:]):
+                done = unwinder.unwind([part])
+                live += chains_of(unwinder, done.stack)
+                reasons += list(done.stop)
+                done.spans.clear()
+                part.release()
+        unwinder.close()
+    assert live == later
+    assert reasons == stops
+    assert len(later) > 1
+    assert max(map(len, later)) > 2

@@ -1,4 +1,4 @@
-"""Time off the CPU: what becomes a wait, and how long it was."""
+"""Off-CPU time: which switches become waits, and how long they are."""
 
 import struct
 from types import SimpleNamespace
@@ -34,6 +34,7 @@ def run(
         kind=column("B", [one[0] for one in side]),
         misc=column("H", [one[1] for one in side]),
         time=column("Q", [one[2] for one in side]),
+        tid=column("i", [one[3] for one in side]),
     )
     order = column("I", sorted(range(many), key=lambda number: times[number]))
     blocked.run(
@@ -44,7 +45,6 @@ def run(
         column("I", list(range(100, 100 + many))),
         column("B", [1] * many),
         column("I", [5] * many),
-        column("i", [one[3] for one in side]),
     )
 
 
@@ -63,9 +63,9 @@ def test_a_wait_lasts_from_the_sample_to_the_return():
 def test_a_wait_may_end_in_a_later_round():
     blocked = Blocked()
     run(blocked, [(100, 7)], [])
-    assert (waits(blocked), blocked.away) == ([], 1)
+    assert (waits(blocked), blocked.waiting) == ([], 1)
     run(blocked, [], [(SWITCH, 0, 900, 7)])
-    assert (waits(blocked), blocked.away) == ([(900, 800, 7, 100)], 0)
+    assert (waits(blocked), blocked.waiting) == ([(900, 800, 7, 100)], 0)
 
 
 def test_another_thread_that_returns_changes_nothing():
@@ -74,13 +74,13 @@ def test_another_thread_that_returns_changes_nothing():
     assert waits(blocked) == []
 
 
-def test_a_thread_that_ends_waits_for_nothing():
+def test_the_wait_of_a_thread_that_ends_does_not_count():
     blocked = Blocked()
     run(blocked, [(100, 7)], [(EXIT, 0, 200, 7), (SWITCH, 0, 300, 7)])
     assert waits(blocked) == []
 
 
-def test_a_return_that_was_lost_makes_no_long_wait():
+def test_a_lost_return_does_not_join_two_waits():
     blocked = Blocked()
     run(blocked, [(100, 7), (500, 7)], [(SWITCH, 0, 510, 7)])
     assert waits(blocked) == [(510, 10, 7, 101)]
@@ -100,7 +100,7 @@ def test_samples_of_other_events_are_no_waits():
     assert list(blocked.without(column("H", [0, 1, 0]), 1)) == [1, 0, 1]
 
 
-def test_waits_that_last_end_with_the_recording():
+def test_open_waits_end_with_the_recording():
     blocked = Blocked()
     run(blocked, [(100, 7)], [])
     blocked.finish(1000)
@@ -115,4 +115,4 @@ def test_many_threads_that_come_and_go():
         found = waits(blocked)
         assert sorted(one[2] for one in found) == tids
         assert all(period == 10 * tids[-1] + tid - 10 * tid for _time, period, tid, _stack in found)
-    assert blocked.away == 0
+    assert blocked.waiting == 0

@@ -1,4 +1,4 @@
-"""Ring buffers of perf events, made in memory: which records come out, in one piece, and when."""
+"""Ring buffers in memory: which records are read, in order and complete, and when."""
 
 import struct
 
@@ -43,13 +43,13 @@ def ring(kernel: Kernel) -> Ring:
     return Ring(kernel.memory, 24, 16)
 
 
-def test_records_come_out_whole_and_in_order():
+def test_records_are_complete_and_in_order():
     kernel = Kernel()
     written = kernel.comm(1) + kernel.sample(2, 5) + kernel.comm(3)
     assert b"".join(ring(kernel).take(10)) == written
 
 
-def test_a_record_across_the_end_is_put_together():
+def test_a_record_across_the_end_is_joined():
     kernel = Kernel(at=SIZE - 64)
     written = [kernel.comm(1), kernel.sample(2, 9), kernel.comm(3)]
     views = ring(kernel).take(10)
@@ -70,7 +70,7 @@ def test_records_later_than_the_moment_wait():
     assert b"".join(buffer.take(20)) == late
 
 
-def test_what_is_moved_into_a_larger_buffer_comes_out_of_that_one():
+def test_records_moved_into_a_larger_buffer_are_read_from_it():
     kernel = Kernel(at=SIZE - 64)
     large = bytearray(PAGE + 4 * SIZE)
     relay, buffer = Relay(kernel.memory, large), Ring(large, 24, 16)
@@ -84,7 +84,7 @@ def test_what_is_moved_into_a_larger_buffer_comes_out_of_that_one():
     assert read == written
 
 
-def test_without_room_in_the_larger_buffer_records_stay_where_they_are():
+def test_records_stay_in_the_small_buffer_if_the_large_one_is_full():
     kernel = Kernel()
     large = bytearray(PAGE + SIZE)
     relay, buffer = Relay(kernel.memory, large), Ring(large, 24, 16)
@@ -99,7 +99,7 @@ def test_without_room_in_the_larger_buffer_records_stay_where_they_are():
     assert b"".join(bytes(view) for view in buffer.take(10)) == second
 
 
-def test_space_is_given_back_only_when_done():
+def test_space_is_released_only_by_done():
     kernel = Kernel()
     buffer = ring(kernel)
     kernel.comm(1)
@@ -109,7 +109,7 @@ def test_space_is_given_back_only_when_done():
     assert kernel.tail == kernel.head
 
 
-def test_an_impossible_size_breaks_the_ring_and_nothing_else():
+def test_an_impossible_size_breaks_the_ring_only():
     kernel = Kernel()
     buffer = ring(kernel)
     good = kernel.comm(1)
@@ -121,7 +121,7 @@ def test_an_impossible_size_breaks_the_ring_and_nothing_else():
     assert kernel.tail == kernel.head
 
 
-def test_a_place_beyond_the_buffer_breaks_it_too():
+def test_a_position_beyond_the_buffer_breaks_the_ring():
     kernel = Kernel()
     struct.pack_into("=Q", kernel.memory, 1024, 3 * SIZE)
     buffer = ring(kernel)
@@ -139,7 +139,7 @@ def test_samples_are_counted():
     assert buffer.samples == 3
 
 
-def test_what_is_no_ring_is_refused():
+def test_memory_that_is_no_ring_is_refused():
     memory = bytearray(PAGE)
     struct.pack_into("=4Q", memory, 1024, 0, 0, PAGE, SIZE)
     with pytest.raises(ValueError, match="not a ring buffer"):

@@ -1,4 +1,4 @@
-"""Memory behind a dump: given only where nobody wrote to a watched return address since it was read."""
+"""Memory beyond a dump is given only if a watched return address was not written since it was read."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from undwarf.errors import UndwarfError
 from undwarf.live.sampling import stack_continuation
-from undwarf.live.sampling.stack_continuation import MOST_WATCHED, DeepStacks
+from undwarf.live.sampling.stack_continuation import MAX_WATCHED, DeepStacks
 
 VALUE = 0x401234
 
@@ -42,16 +42,16 @@ class Watched:
     def open(self, _tid: int, slot: int) -> int:
         descriptor = os.memfd_create("watch")
         self.files[slot] = descriptor
-        self.tell(slot, 0, 100)
+        self.report(slot, 0, 100)
         return os.dup(descriptor)
 
-    def tell(self, slot: int, count: int, ran: int) -> None:
+    def report(self, slot: int, count: int, ran: int) -> None:
         os.pwrite(self.files[slot], struct.pack("=3Q", count, ran, ran), 0)
         os.lseek(self.files[slot], 0, os.SEEK_SET)
 
-    def tell_all(self, count: int, ran: int) -> None:
+    def report_all(self, count: int, ran: int) -> None:
         for slot in self.files:
-            self.tell(slot, count, ran)
+            self.report(slot, count, ran)
 
     def close(self) -> None:
         for descriptor in self.files.values():
@@ -88,7 +88,7 @@ def inferring(watched: Watched) -> Iterator[DeepStacks]:
 
 
 class Dumps:
-    """Dumps of other samples of the thread, before the one at hand and behind it."""
+    """Dumps of other samples of the thread, before and after the sample."""
 
     def __init__(self, before: list[tuple[int, memoryview]], after: list[tuple[int, memoryview]]) -> None:
         self.before, self.after = before, after
@@ -120,17 +120,17 @@ def begin(deep: DeepStacks, stack: Stack) -> int:
     return int(now())
 
 
-def test_a_first_sample_is_only_tried(deep: DeepStacks):
+def test_a_first_sample_is_a_trial(deep: DeepStacks):
     stack = Stack()
     begin(deep, stack)
 
 
-def test_a_later_sample_has_what_was_read(deep: DeepStacks, watched: Watched):
+def test_a_later_sample_gets_the_memory_that_was_read(deep: DeepStacks, watched: Watched):
     stack = Stack()
     stack.put(stack.high + 64, 0xABCDEF)
     moment = begin(deep, stack)
-    watched.tell_all(0, 200)
-    # Changed after it was read: no matter, the call in between is still the same one.
+    watched.report_all(0, 200)
+    # A change after it was read does not matter: the call below is still the same one.
     stack.put(stack.high + 64, 0)
     found = ask(deep, stack, moment)
     assert found is not None
@@ -140,25 +140,25 @@ def test_a_later_sample_has_what_was_read(deep: DeepStacks, watched: Watched):
     assert struct.unpack_from("<Q", block, stack.high + 64 - start) == (0xABCDEF,)
 
 
-def test_what_was_written_to_proves_nothing(deep: DeepStacks, watched: Watched):
+def test_a_written_slot_proves_nothing(deep: DeepStacks, watched: Watched):
     stack = Stack()
     moment = begin(deep, stack)
-    watched.tell_all(1, 200)
+    watched.report_all(1, 200)
     assert ask(deep, stack, moment) is None or deep.trial
 
 
 def test_a_sample_from_before_it_was_read_gets_nothing(deep: DeepStacks, watched: Watched):
     stack = Stack()
     begin(deep, stack)
-    watched.tell_all(0, 200)
+    watched.report_all(0, 200)
     assert ask(deep, stack, 6) is None
 
 
-def test_another_return_address_at_the_place_gets_nothing(deep: DeepStacks, watched: Watched):
+def test_another_return_address_in_the_slot_gets_nothing(deep: DeepStacks, watched: Watched):
     stack = Stack()
     moment = begin(deep, stack)
-    watched.tell_all(0, 200)
-    watched.tell(stack.high + 512, 1, 200)
+    watched.report_all(0, 200)
+    watched.report(stack.high + 512, 1, 200)
     stack.values = [value + 64 for value in stack.values]
     assert ask(deep, stack, moment) is None
 
@@ -166,27 +166,27 @@ def test_another_return_address_at_the_place_gets_nothing(deep: DeepStacks, watc
 def test_another_thread_of_the_same_number_gets_nothing(deep: DeepStacks, watched: Watched):
     stack = Stack()
     moment = begin(deep, stack)
-    # It was sampled, but the thread of the watch did not run.
-    watched.tell_all(0, 100)
+    # The thread was sampled, but the watched one did not run.
+    watched.report_all(0, 100)
     assert ask(deep, stack, moment) is None or deep.trial
 
 
-def test_a_stack_that_another_thread_uses_is_left_alone(deep: DeepStacks, watched: Watched):
+def test_a_stack_that_another_thread_uses_is_not_watched(deep: DeepStacks, watched: Watched):
     stack = Stack()
     moment = begin(deep, stack)
-    watched.tell_all(0, 200)
+    watched.report_all(0, 200)
     assert ask(deep, stack, moment, tid=78) is None
 
 
-def test_without_a_root_nothing_is_kept(deep: DeepStacks, watched: Watched):
+def test_without_a_root_nothing_is_proven(deep: DeepStacks, watched: Watched):
     stack = Stack()
     assert ask(deep, stack, 5) is not None
     deep.tried(False)
-    watched.tell_all(0, 200)
+    watched.report_all(0, 200)
     assert ask(deep, stack, deep._now()) is None
 
 
-def test_memory_is_read_as_far_as_a_trial_asks(deep: DeepStacks):
+def test_memory_is_read_as_far_as_a_trial_requests(deep: DeepStacks):
     stack = Stack()
     found = ask(deep, stack, 5)
     assert found is not None
@@ -213,7 +213,7 @@ def begin_scheduler(deep: DeepStacks, stack: Stack) -> int:
 def test_a_scheduler_that_was_not_returned_from_has_its_callers(deep: DeepStacks, watched: Watched):
     stack = Stack()
     later = begin_scheduler(deep, stack)
-    watched.tell_all(0, 200)
+    watched.report_all(0, 200)
     found = scheduled(deep, stack, later)
     assert found is not None and not deep.trial
     at = stack.slots[-1] - stack.low
@@ -223,7 +223,7 @@ def test_a_scheduler_that_was_not_returned_from_has_its_callers(deep: DeepStacks
 def test_a_scheduler_that_was_returned_from_is_tried_again(deep: DeepStacks, watched: Watched):
     stack = Stack()
     later = begin_scheduler(deep, stack)
-    watched.tell_all(1, 200)
+    watched.report_all(1, 200)
     deep._pauses.clear()
     assert scheduled(deep, stack, later) is not None
     assert deep.trial
@@ -232,32 +232,32 @@ def test_a_scheduler_that_was_returned_from_is_tried_again(deep: DeepStacks, wat
 def test_callers_of_a_scheduler_are_not_those_of_earlier_samples(deep: DeepStacks, watched: Watched):
     stack = Stack()
     begin_scheduler(deep, stack)
-    watched.tell_all(0, 200)
+    watched.report_all(0, 200)
     assert scheduled(deep, stack, 6) is None
 
 
-def test_so_many_schedulers_are_watched(deep: DeepStacks, watched: Watched):
+def test_the_number_of_watched_schedulers_is_limited(deep: DeepStacks, watched: Watched):
     stack = Stack()
-    for tid in range(1, MOST_WATCHED + 2):
+    for tid in range(1, MAX_WATCHED + 2):
         assert scheduled(deep, stack, 5, tid) is not None
         deep.tried_scheduler(True, stack.slots[-1], stack.values[-1])
-    assert len(deep._schedulers) == MOST_WATCHED
+    assert len(deep._schedulers) == MAX_WATCHED
 
 
-def test_a_frame_that_stays_while_it_calls_others_is_proven(deep: DeepStacks, watched: Watched):
+def test_a_frame_that_stays_while_it_makes_calls_is_proven(deep: DeepStacks, watched: Watched):
     stack = Stack()
     stack.put(stack.high + 512, 0xABCDEF)
     moment = begin(deep, stack)
-    watched.tell_all(1, 200)
-    watched.tell(stack.high + 512, 0, 200)
-    # Others are called, and all below is written to.
+    watched.report_all(1, 200)
+    watched.report(stack.high + 512, 0, 200)
+    # It calls other functions, which write all slots below.
     stack.values = [value + 64 for value in stack.values]
     found = ask(deep, stack, moment)
     assert word(found, stack.high + 512) == 0xABCDEF
     assert not deep.trial
 
 
-def test_what_agrees_with_a_dump_is_inferred_from(inferring: DeepStacks):
+def test_memory_with_the_same_return_addresses_is_inferred_from(inferring: DeepStacks):
     stack = Stack()
     stack.put(stack.high + 64, 0xABCDEF)
     begin(inferring, stack)
@@ -267,7 +267,7 @@ def test_what_agrees_with_a_dump_is_inferred_from(inferring: DeepStacks):
     assert inferring.alike
 
 
-def test_what_was_read_in_an_earlier_round_is_inferred_from(inferring: DeepStacks):
+def test_memory_read_in_an_earlier_round_is_inferred_from(inferring: DeepStacks):
     stack = Stack()
     stack.put(stack.high + 64, 0xABCDEF)
     begin(inferring, stack)
@@ -278,7 +278,7 @@ def test_what_was_read_in_an_earlier_round_is_inferred_from(inferring: DeepStack
     assert inferring.alike
 
 
-@pytest.mark.parametrize("number", range(1, stack_continuation.ALIKE + 1))
+@pytest.mark.parametrize("number", range(1, stack_continuation.MATCHING_RETURNS + 1))
 def test_nothing_is_inferred_where_a_return_address_differs(inferring: DeepStacks, number: int):
     stack = Stack()
     begin(inferring, stack)
@@ -329,24 +329,24 @@ def test_dumps_are_joined_where_they_agree(inferring: DeepStacks):
     assert word((found[0], joined), end + 64) == 0xABCDEF
 
 
-def test_memory_of_few_rounds_is_kept(inferring: DeepStacks):
+def test_the_number_of_kept_reads_is_limited(inferring: DeepStacks):
     stack = Stack()
     begin(inferring, stack)
-    for _ in range(2 * stack_continuation.READS):
+    for _ in range(2 * stack_continuation.READS_PER_THREAD):
         assert ask(inferring, stack, 6) is not None
-    assert len(inferring._kept[77]) == stack_continuation.READS
+    assert len(inferring._kept[77]) == stack_continuation.READS_PER_THREAD
 
 
-def test_memory_that_is_kept_has_a_bound(inferring: DeepStacks, monkeypatch: pytest.MonkeyPatch):
+def test_the_size_of_kept_reads_is_limited(inferring: DeepStacks, monkeypatch: pytest.MonkeyPatch):
     stack = Stack()
     begin(inferring, stack)
     assert ask(inferring, stack, 6) is not None
-    monkeypatch.setattr(stack_continuation, "MOST_KEPT", 1000)
+    monkeypatch.setattr(stack_continuation, "MAX_KEPT_BYTES", 1000)
     inferring.next_round(SimpleNamespace(pid=[], tid=[], time=[]))
     assert not inferring._kept
 
 
-def test_the_kernel_tells_of_a_write():
+def test_the_kernel_reports_a_write():
     stack = Stack()
     try:
         descriptor = stack_continuation.watch(threading.get_native_id(), stack.slots[3])

@@ -1,0 +1,29 @@
+"""`undwarf top` on programs that run here."""
+
+import subprocess
+
+import pytest
+
+from undwarf.cli.main import run
+
+pytestmark = pytest.mark.usefixtures("perf_events")
+
+
+def test_top_shows_hot_functions(program: str, capsys):
+    # More rows than functions: of functions with equal weight, a shorter table has any.
+    assert run(["top", "-e", "cpu-clock", "--interval", "0.2", "--rows", "100", "--", program, "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "Children    Self" in shown
+    assert " main" in shown
+    assert " leaf" in shown
+    assert "cpu-clock in" in shown
+
+
+def test_top_ends_after_its_last_iteration(program: str, capsys):
+    with subprocess.Popen([program, "forever"], stdout=subprocess.PIPE) as process:
+        try:
+            command = ["top", "-e", "cpu-clock", "--interval", "0.2", "--iterations", "1", "--sort", "sym"]
+            assert run([*command, "-p", str(process.pid)]) == 0
+        finally:
+            process.kill()
+    assert "Symbol" in capsys.readouterr().out
