@@ -13,7 +13,7 @@ from undwarf.fork_pool import forked_map
 from undwarf.perfdata.event_precision import EventStops
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE, Profile
-from undwarf.profile.skid_kinds import StopKind
+from undwarf.profile.skid_kinds import StopKind, split_by_kind
 from undwarf.types.access import Access, packed, unpacked, untold
 from undwarf.types.no_debuginfo import UndescribedCode, unread
 
