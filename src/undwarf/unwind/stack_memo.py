@@ -10,13 +10,12 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import NOTHING
 from cython.cimports.undwarf.tables.registers_x86_64 import CALLEE_SAVED, RBP, RBX, RIP, RSP
-from cython.cimports.undwarf.unwind.frame_states import STATE_WORDS, FrameStatePointer, state_at
+from cython.cimports.undwarf.unwind.register_file import STATE_WORDS, FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
-from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.process_memory import ProcessMemory
-from undwarf.unwind.register_file import RegisterFile
+from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
 
