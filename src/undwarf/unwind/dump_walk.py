@@ -10,16 +10,15 @@ from cython.cimports.undwarf.tables.registers import RAX, RBP, RBX, RCX, RDX, RI
 from cython.cimports.undwarf.tables.registers import X86_64_CALLEE_SAVED as CALLEE_SAVED
 from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
-from cython.cimports.undwarf.unwind.frame_states import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.register_file import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED, Evidence
 
 from undwarf.unwind.dwarf_expression import ExpressionEvaluator
-from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.frame_step import FrameStepper
 from undwarf.unwind.process_memory import ProcessMemory
-from undwarf.unwind.register_file import RegisterFile
+from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.ruleless_step import RulelessStepper
 from undwarf.unwind.stack_memo import StackMemo

@@ -1,7 +1,6 @@
 from undwarf.unwind.frame_log cimport FrameLog
-from undwarf.unwind.frame_states cimport FrameStates
 from undwarf.unwind.process_memory cimport ProcessMemory
-from undwarf.unwind.register_file cimport RegisterFile
+from undwarf.unwind.register_file cimport FrameStates, RegisterFile
 from undwarf.unwind.rule_cache cimport RuleCache
 
 

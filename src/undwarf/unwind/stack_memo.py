@@ -11,13 +11,12 @@ import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.tables.registers import RBP, RBX, RIP, RSP
 from cython.cimports.undwarf.tables.registers import X86_64_CALLEE_SAVED as CALLEE_SAVED
-from cython.cimports.undwarf.unwind.frame_states import STATE_WORDS, FrameStatePointer, state_at
+from cython.cimports.undwarf.unwind.register_file import STATE_WORDS, FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 
 from undwarf.column import zeros
-from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.process_memory import ProcessMemory
-from undwarf.unwind.register_file import RegisterFile
+from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
 

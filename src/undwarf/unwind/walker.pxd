@@ -1,10 +1,8 @@
 from undwarf.unwind.branch_stacks cimport BranchStacks
 from undwarf.unwind.dump_walk cimport DumpWalk
-from undwarf.unwind.frame_states cimport FrameStates
 from undwarf.unwind.kernel_chains cimport KernelChains
-from undwarf.unwind.live_memory cimport LiveMemory
-from undwarf.unwind.process_memory cimport ProcessMemory
-from undwarf.unwind.register_file cimport RegisterFile
+from undwarf.unwind.process_memory cimport LiveMemory, ProcessMemory
+from undwarf.unwind.register_file cimport FrameStates, RegisterFile
 from undwarf.unwind.rule_cache cimport RuleCache
 from undwarf.unwind.ruleless_step cimport RulelessStepper
 from undwarf.unwind.stack_memo cimport StackMemo

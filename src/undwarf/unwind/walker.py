@@ -5,11 +5,10 @@ One :class:`Walker` belongs to one thread; it takes the GIL only to load an imag
 it needs for the first time. Each of its parts knows only those that it uses:
 
 - rules and frames of addresses (`rule_cache.py`, `stacks.py`);
-- the current frame: memory (`process_memory.py`, `live_memory.py`) and registers (`register_file.py`);
+- the current frame: memory (`process_memory.py`), registers, and the states of the frames so far (`register_file.py`);
 - one step to the caller, by a rule (`frame_step.py`, with `dwarf_expression.py`) or without (`ruleless_step.py`), and
   what is special at system calls (`system_calls.py`);
-- all steps of one dump (`dump_walk.py`), the states of its frames (`frame_states.py`), and what it shares with the last
-  one (`stack_memo.py`);
+- all steps of one dump (`dump_walk.py`), and what it shares with the last one (`stack_memo.py`);
 - frames whose addresses were recorded (`kernel_chains.py`, `branch_stacks.py`).
 """
 
@@ -20,18 +19,17 @@ from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NO
 from cython.cimports.undwarf.perfdata.native_integers import u64
 from cython.cimports.undwarf.tables.registers import RBX, RIP, RSP
 from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
-from cython.cimports.undwarf.unwind.frame_states import state_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
+from cython.cimports.undwarf.unwind.register_file import state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import LiveState
 
 from undwarf.column import zeros
 from undwarf.unwind.branch_stacks import BranchStacks
 from undwarf.unwind.dump_walk import DumpWalk
-from undwarf.unwind.frame_states import FrameStates
 from undwarf.unwind.kernel_chains import KernelChains
 from undwarf.unwind.process_memory import ProcessMemory
-from undwarf.unwind.register_file import RegisterFile
+from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
 KERNEL_MODE = cython.declare(cython.uint, 1)

@@ -1,4 +1,4 @@
-"""undwarf/unwind/frame_states.pxd"""
+"""undwarf/unwind/register_file.pxd"""
 
 from typing import Any
 
