@@ -9,12 +9,10 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.perfdata.abi import MISC_SWITCH_OUT
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.column import zeros
-
-EXIT = cython.declare(cython.uint, 4)
-OUT = cython.declare(cython.uint, 1 << 13)
 
 
 @cython.final
@@ -209,9 +207,9 @@ class Blocked:
                 s = order[k] if k < order.shape[0] else -1
                 while side < sides and (s < 0 or side_times[side] < times[s]):
                     key = cython.cast(cython.uint, side_tids[side]) + 1
-                    if kinds[side] == SidebandKind.SWITCH and not side_miscs[side] & OUT:
+                    if kinds[side] == SidebandKind.SWITCH and not side_miscs[side] & MISC_SWITCH_OUT:
                         self.back(key, side_times[side], True)
-                    elif kinds[side] == EXIT:
+                    elif kinds[side] == SidebandKind.EXIT:
                         self.back(key, side_times[side], False)
                     side += 1
                 if s < 0 or events[s] != number or thread_ids[s] <= 0:
