@@ -7,7 +7,7 @@ A *column* here is a memoryview of typecode I. ``0xffffffff`` (NOTHING) stands f
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 
 from undwarf.column import zeros
 
@@ -45,8 +45,6 @@ class Pairs:
     )
     def grow(self) -> cython.int:
         """Double the table; ``numbers`` holds number + 1, 0 is free."""
-        # A local, since a literal of this size inside an expression would be a Python number.
-        spread: cython.ulonglong = 0x9E3779B97F4A7C15
         size: cython.Py_ssize_t = (self.mask + 1) * 2
         keys = zeros("Q", size)
         numbers = zeros("I", size)
@@ -58,7 +56,7 @@ class Pairs:
         for index in range(self.count):
             key = old[index]
             pairs[index] = key
-            slot = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+            slot = cython.cast("Py_ssize_t", (key * GOLDEN_RATIO) >> self.shift)
             while numbers[slot] != 0:
                 slot = (slot + 1) & self.mask
             numbers[slot] = cython.cast("unsigned int", index + 1)
@@ -74,8 +72,7 @@ class Pairs:
     @cython.locals(found="unsigned int")
     def number(self, key: cython.ulonglong) -> cython.Py_ssize_t:
         """The number of one pair (high in the upper half)."""
-        spread: cython.ulonglong = 0x9E3779B97F4A7C15
-        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+        slot: cython.Py_ssize_t = cython.cast("Py_ssize_t", (key * GOLDEN_RATIO) >> self.shift)
         while True:
             found = self.numbers[slot]
             if found == 0:
@@ -86,7 +83,7 @@ class Pairs:
             slot = (slot + 1) & self.mask
         if 2 * (self.count + 1) > self.mask:
             self.grow()
-            slot = cython.cast("Py_ssize_t", (key * spread) >> self.shift)
+            slot = cython.cast("Py_ssize_t", (key * GOLDEN_RATIO) >> self.shift)
             while self.numbers[slot] != 0:
                 slot = (slot + 1) & self.mask
         self.keys[slot] = key
