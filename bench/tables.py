@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 from undwarf.elf import ElfFile
-from undwarf.elf.writer import section_file
+from undwarf.elf.writer import file_of_sections
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.writers import write
 
@@ -70,7 +70,7 @@ def measure(path: Path, readelf: str, rounds: int) -> bool:
         made = write("sframe", table, elf, version)
         seconds = cost(partial(write, "sframe", table, elf, version), rounds)
         with tempfile.NamedTemporaryFile(suffix=".sframe") as file:
-            file.write(section_file(elf, made.sections))
+            file.write(file_of_sections(elf, made.sections))
             file.flush()
             found = sframe_compare.compare(readelf, file.name)
         size = sum(section.size for section in made.sections)

@@ -9,7 +9,7 @@ from fuzz_cfi import LIMITS
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.writer import carrying, section_file
+from undwarf.elf.writer import file_of_sections, with_sections
 from undwarf.errors import UndwarfError
 from undwarf.outputs.tables.dump import RowOptions
 from undwarf.outputs.tables.dump import write as write_rows
@@ -34,8 +34,8 @@ def one_input(data: bytes) -> None:
                 made = write("sframe", table, elf, version)
                 if made.sections:
                     written(table, made.sections[0].place({".sframe": 0x10000}), elf)
-                    ElfFile.from_bytes(section_file(elf, made.sections))
-                    copy = ElfFile.from_bytes(carrying(elf, made.sections))
+                    ElfFile.from_bytes(file_of_sections(elf, made.sections))
+                    copy = ElfFile.from_bytes(with_sections(elf, made.sections))
                     assert copy.section_data(".sframe") is not None, "a copy carries what was written"
         verify(binary, "cfi", "sframe", shown=3)
     except UndwarfError:
@@ -70,7 +70,7 @@ def seeds() -> list[bytes]:
             found.append(bytes(elf.data))
             made = write("sframe", UnwindTable.from_elf(elf), elf)
             if made.sections:
-                found.append(carrying(elf, made.sections))
+                found.append(with_sections(elf, made.sections))
     return found or [b"\x7fELF"]
 
 

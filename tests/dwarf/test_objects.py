@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from undwarf.dwarf.apply_relocations import patch, symbol_values
+from undwarf.dwarf.apply_relocations import apply_relocations, symbol_values
 from undwarf.dwarf.line_lookup import DebugLines
 from undwarf.dwarf.relocations import operations_of
 from undwarf.dwarf.sections import DwarfFile
@@ -131,7 +131,7 @@ def rela(*entries: tuple[int, int, int, int]) -> bytes:
 
 def patched(data: bytes, machine: int, relocations: bytes, values: list[int], base: int = 0) -> tuple[bytes, int]:
     out = bytearray(data)
-    left = patch(
+    left = apply_relocations(
         out, relocations, column(values), operations_of(machine), wide=True, big=False, addends=True, base=base
     )
     return bytes(out), left

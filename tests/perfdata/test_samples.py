@@ -191,7 +191,6 @@ def test_id_zero_is_the_first_event_and_an_unknown_id_none(opened):
     data = opened(make.file(attrs, [make.sample(attrs[0], ident=n) for n in (0, 2, 3)]))
     records = data.records()
     assert list(records.samples.event) == [0, 1]
-    assert records.events_used == [1, 1]
     assert [(defect.kind, defect.count) for defect in data.defects] == [("sample of an unknown event", 1)]
 
 

@@ -74,14 +74,6 @@ def test_kallsyms_lookup(tmp_path: Path, address: int, name: str | None) -> None
     assert name_at(read(TEXT)[0], address) == name
 
 
-def test_module_follows_the_name(tmp_path: Path) -> None:
-    symbols, _ = read(TEXT)
-    assert symbols is not None
-    number = symbols.find(0xFFFFFFFFC0000040)
-    assert number is not None
-    assert symbols.tail(number, b"mod_two").startswith(b"\t[mod]\n")
-
-
 def test_addresses_hidden_by_kptr_restrict(tmp_path: Path) -> None:
     symbols, why = read("0000000000000000 T _text\n0000000000000000 t foo\n")
     assert symbols is None

@@ -12,7 +12,7 @@ from tests.support.tables.orc_builder import SLOTS, TEXT, entry_bytes, file_of, 
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.writer import carrying, section_file
+from undwarf.elf.writer import file_of_sections, with_sections
 from undwarf.errors import UsageError
 from undwarf.limits import DEFAULT
 from undwarf.tables.from_orc import read_orc
@@ -138,7 +138,7 @@ def test_a_programs_table_comes_back(program, version):
     table = UnwindTable.from_elf(program, "cfi")
     table.complete()
     made = write("orc", table, program, version)
-    again = UnwindTable.from_elf(ElfFile.from_bytes(section_file(program, made.sections)), "orc")
+    again = UnwindTable.from_elf(ElfFile.from_bytes(file_of_sections(program, made.sections)), "orc")
     # A rule whose code ends the file ends by the entry after it.
     assert tracked(again) == tracked(table)
     assert made.rows > 20
@@ -151,7 +151,7 @@ def test_a_programs_table_comes_back(program, version):
 def test_a_copy_carries_the_sections(program):
     table = UnwindTable.from_elf(program, "cfi")
     table.complete()
-    copy = ElfFile.from_bytes(carrying(program, write("orc", table, program).sections))
+    copy = ElfFile.from_bytes(with_sections(program, write("orc", table, program).sections))
     again = UnwindTable.from_elf(copy, "orc")
     assert tracked(again) == tracked(table)
     assert again.functions.only.table.layout is LAYOUT_4
@@ -161,7 +161,7 @@ def test_neighbours_that_say_the_same_are_one_entry(program):
     table = UnwindTable.from_elf(program, "cfi")
     table.complete()
     source = read_orc(
-        ElfFile.from_bytes(section_file(program, write("orc", table, program).sections)), DEFAULT, Defects()
+        ElfFile.from_bytes(file_of_sections(program, write("orc", table, program).sections)), DEFAULT, Defects()
     )
     assert source is not None
     numbers = list(source.numbers)

@@ -17,7 +17,7 @@ from tests.support.tables.sframe_compare import compare
 
 from undwarf.defects import Defects
 from undwarf.elf import ElfFile
-from undwarf.elf.writer import NewSection, carrying, section_file
+from undwarf.elf.writer import NewSection, file_of_sections, with_sections
 from undwarf.errors import ElfError, NothingUsable, UsageError
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import NO_RULE, UnwindTable
@@ -228,7 +228,7 @@ def test_a_file_whose_segments_leave_no_room() -> None:
     for is_64, last in ((True, 1 << 63), (False, 1 << 31)):
         made = Elf(sections=[Section(".text", b"code")], segments=[Segment(1, 5, last - 16, ".text")], is_64=is_64)
         with pytest.raises(ElfError, match="free"):
-            carrying(ElfFile.from_bytes(made.build()), [new()])
+            with_sections(ElfFile.from_bytes(made.build()), [new()])
 
 
 def test_machines_without_sframe_have_nothing_written() -> None:
@@ -249,7 +249,7 @@ def new(name: str = ".new", data: bytes = b"what is new", segment: int = 0x6474E
 @pytest.mark.parametrize("big", [True, False])
 def test_a_copy_carries_new_sections_in_a_segment(is_64: bool, big: bool) -> None:
     elf = ElfFile.from_bytes(program(is_64=is_64, big=big).build())
-    copy = ElfFile.from_bytes(carrying(elf, [new(), new(".more", b"more", 0, 64)]))
+    copy = ElfFile.from_bytes(with_sections(elf, [new(), new(".more", b"more", 0, 64)]))
     section = copy.section(".new")
     assert section is not None
     assert copy.section_data(".new") == b"what is new"
@@ -268,8 +268,8 @@ def test_a_copy_carries_new_sections_in_a_segment(is_64: bool, big: bool) -> Non
 
 
 def test_a_section_of_the_same_name_gives_way() -> None:
-    elf = ElfFile.from_bytes(carrying(ElfFile.from_bytes(program().build()), [new()]))
-    copy = ElfFile.from_bytes(carrying(elf, [new(data=b"newer")]))
+    elf = ElfFile.from_bytes(with_sections(ElfFile.from_bytes(program().build()), [new()]))
+    copy = ElfFile.from_bytes(with_sections(elf, [new(data=b"newer")]))
     assert copy.section_data(".new") == b"newer"
     assert [one.name for one in copy.sections] == [one.name for one in elf.sections]
     assert sum(one.type == 0x6474E554 for one in copy.segments) == 1
@@ -277,14 +277,14 @@ def test_a_section_of_the_same_name_gives_way() -> None:
 
 def test_a_file_of_sections_alone() -> None:
     elf = ElfFile.from_bytes(program().build())
-    alone = ElfFile.from_bytes(section_file(elf, [new()]))
+    alone = ElfFile.from_bytes(file_of_sections(elf, [new()]))
     assert [one.name for one in alone.sections] == ["", ".new", ".shstrtab"]
     assert (alone.section_data(".new"), alone.machine, alone.segments) == (b"what is new", elf.machine, ())
 
 
 def test_a_file_without_segments_carries_nothing() -> None:
     with pytest.raises(ElfError):
-        carrying(ElfFile.from_bytes(Elf(sections=[Section(".text", b"code")]).build()), [new()])
+        with_sections(ElfFile.from_bytes(Elf(sections=[Section(".text", b"code")]).build()), [new()])
 
 
 def test_a_file_without_section_headers_carries_sections() -> None:
@@ -292,7 +292,7 @@ def test_a_file_without_section_headers_carries_sections() -> None:
     data = bytearray(made.build())
     data[40:48] = bytes(8)
     data[60:64] = bytes(4)
-    copy = ElfFile.from_bytes(carrying(ElfFile.from_bytes(bytes(data)), [new()]))
+    copy = ElfFile.from_bytes(with_sections(ElfFile.from_bytes(bytes(data)), [new()]))
     assert [one.name for one in copy.sections] == ["", ".new", ".shstrtab"]
 
 
@@ -340,7 +340,7 @@ def test_a_copy_of_a_program_runs(compiled: Path, tmp_path: Path, pie: str, stat
     elf = ElfFile.open(program)
     made = write("sframe", UnwindTable.from_elf(elf), elf)
     copy = tmp_path / "copy"
-    copy.write_bytes(carrying(elf, made.sections))
+    copy.write_bytes(with_sections(elf, made.sections))
     copy.chmod(0o755)
     statuses = [subprocess.run([one], check=False).returncode for one in (program, copy)]
     assert statuses[0] == statuses[1] >= 0
@@ -352,7 +352,7 @@ def test_what_is_converted_says_what_the_source_says(compiled: Path, version: st
     cfi = UnwindTable.from_elf(elf)
     cfi.complete()
     made = write("sframe", cfi, elf, version)
-    copy = ElfFile.from_bytes(carrying(elf, made.sections))
+    copy = ElfFile.from_bytes(with_sections(elf, made.sections))
     table = UnwindTable.from_elf(copy, "sframe")
     table.complete()
     described = 0
@@ -378,7 +378,7 @@ def test_readelf_reads_what_is_written(compiled: Path, tmp_path: Path, version: 
         pytest.skip("no readelf")
     elf = ElfFile.open(compiled)
     made = write("sframe", UnwindTable.from_elf(elf), elf, version)
-    (tmp_path / "copy").write_bytes(carrying(elf, made.sections))
+    (tmp_path / "copy").write_bytes(with_sections(elf, made.sections))
     found = compare("readelf", tmp_path / "copy")
     if not found.rows:
         pytest.skip("readelf does not print this version")

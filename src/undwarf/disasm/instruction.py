@@ -17,7 +17,13 @@ SEGMENTS = ("", "fs", "gs")
 ACCESSES = ("", "r", "w", "rw")
 """Names of segments and accesses in templates, by index."""
 
-__all__ = ["NONE", "Action", "Flow", "Instruction", "Memory"]
+__all__ = ["NONE", "Action", "Flow", "Instruction", "Memory", "as_signed"]
+
+
+def as_signed(value: int) -> int:
+    """The low 64 bits of an integer as a signed one."""
+    value &= 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 64) if value >> 63 else value
 
 
 @cython.cclass

@@ -53,7 +53,7 @@ from cython.cimports.undwarf.disasm.template_layout import (
 from undwarf.column import zeros
 from undwarf.disasm import listing_search
 from undwarf.disasm.flow_control import Flow
-from undwarf.disasm.instruction import ACCESSES, NONE, SEGMENTS, Instruction, Memory
+from undwarf.disasm.instruction import ACCESSES, NONE, SEGMENTS, Instruction, Memory, as_signed
 from undwarf.disasm.instruction_semantics import Action
 from undwarf.disasm.templates import Templates
 
@@ -188,7 +188,7 @@ class Listing:
     def redirect(self, k: int, flow: Flow, target: int) -> None:
         """Set the target of an indirect call."""
         self.flows[k] = flow | TARGETED
-        self.targets[k] = _wrapped(target)
+        self.targets[k] = as_signed(target)
         made = self.made.get(k)
         if made is not None:
             made.flow, made.target = flow, target
@@ -343,11 +343,6 @@ def _number(rule: int, value: int) -> int:
     return -value if rule in (NEGATED, NEGATED_UNSIGNED, NEGATED_UNSIGNED_SHORT) else value
 
 
-def _wrapped(value: int) -> int:
-    value &= 0xFFFFFFFFFFFFFFFF
-    return value - (1 << 64) if value >> 63 else value
-
-
 def listing_of(instructions: list[Instruction], address: int) -> Listing:
     """The listing of a list of instructions."""
     table = Templates()
@@ -362,6 +357,6 @@ def listing_of(instructions: list[Instruction], address: int) -> Listing:
         columns[2][k] = table.add(made)
         columns[6][k] = made.flow
         if made.target is not None:
-            columns[5][k] = _wrapped(made.target)
+            columns[5][k] = as_signed(made.target)
             columns[6][k] |= TARGETED
     return Listing(address, table, columns, made=instructions)

@@ -10,7 +10,7 @@ import cython
 
 from undwarf.column import zeros
 from undwarf.disasm.flow_control import Flow
-from undwarf.disasm.instruction import ACCESSES, NONE, SEGMENTS, Instruction
+from undwarf.disasm.instruction import ACCESSES, NONE, SEGMENTS, Instruction, as_signed
 from undwarf.disasm.instruction_semantics import Action
 from undwarf.disasm.template_layout import FIXED, FIXED_ADDRESS, KEEPS_SIGN, OPERAND_WORDS, PADDING, ROW_WORDS
 
@@ -55,7 +55,7 @@ class Templates:
             flags |= PADDING
         if action == _ADDRESS and operands[0].absolute and not operands[0].segment:
             flags |= FIXED_ADDRESS
-        immediate = _signed(made.immediate) if immediate_rule == FIXED else 0
+        immediate = as_signed(made.immediate) if immediate_rule == FIXED else 0
         # In the order of template_layout.
         row = (
             made.flow, action, made.destination, made.left, made.right, made.width, immediate, immediate_rule,
@@ -69,7 +69,7 @@ class Templates:
             if displaced:
                 rest -= displacement or 0
             words = (
-                operand.base, operand.index, operand.scale, _signed(rest), displaced, SEGMENTS.index(operand.segment),
+                operand.base, operand.index, operand.scale, as_signed(rest), displaced, SEGMENTS.index(operand.segment),
                 operand.size, ACCESSES.index(operand.access), operand.implicit, operand.writeback,
                 operand.element, operand.floating,
             )  # fmt: skip  # a table
@@ -100,8 +100,3 @@ def _doubled(column: "memoryview[int]") -> "memoryview[int]":
     larger = zeros("q", 2 * len(column))
     larger[: len(column)] = column
     return larger
-
-
-def _signed(value: int) -> int:
-    value &= 0xFFFFFFFFFFFFFFFF
-    return value - (1 << 64) if value >> 63 else value

@@ -23,8 +23,8 @@ from iced_x86 import (
 from iced_x86 import Instruction as Native
 
 from undwarf.disasm.flow_control import Flow
-from undwarf.disasm.instruction import NONE, Instruction, Memory
-from undwarf.disasm.x86_operands import NUMBER, RBP, RIP, RSP, as_signed, element_size, size_of
+from undwarf.disasm.instruction import NONE, Instruction, Memory, as_signed
+from undwarf.disasm.x86_operands import NUMBER, RBP, RIP, RSP, element_size, size_of
 from undwarf.disasm.x86_semantics import MODELLED, set_action
 
 if TYPE_CHECKING:

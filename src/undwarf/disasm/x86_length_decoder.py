@@ -15,6 +15,7 @@ from cython.cimports.undwarf.disasm.x86_encoding import CALLED, JUMPED, MAX_LENG
 from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, LOW_HALF
 
 from undwarf.column import longer, zeros
+from undwarf.disasm.instruction import as_signed
 from undwarf.disasm.x86_encoding import PREFIXES, immediate_kinds, one_byte_map, two_byte_map
 
 NO_TEMPLATE = cython.declare(cython.longlong, -1)
@@ -503,7 +504,7 @@ class LengthDecoder:
         self.flows[count] = self.rows[self.templates[count] * ROW_WORDS + ROW_FLOW]
         self.targets[count] = 0
         if target is not None:
-            self.targets[count] = _wrapped(target)
+            self.targets[count] = as_signed(target)
             self.flows[count] |= TARGETED
         self.at = self.begin + self.lengths[count]
         return 0
@@ -599,8 +600,3 @@ class LengthDecoder:
             columns[k][:] = self.buffers[k][:count]
         result: tuple[Any, ...] = columns
         return result
-
-
-def _wrapped(value: Any) -> Any:
-    value &= 0xFFFFFFFFFFFFFFFF
-    return value - (1 << 64) if value >> 63 else value

@@ -4,12 +4,12 @@
 from iced_x86 import Instruction as Native
 from iced_x86 import MemorySizeExt, Mnemonic, OpKind, Register, RegisterExt
 
-from undwarf.disasm.instruction import NONE
+from undwarf.disasm.instruction import NONE, as_signed
 from undwarf.disasm.instruction_semantics import Action
 
 __all__ = [
     "IMMEDIATES", "NUMBER", "RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RIP", "RSI", "RSP", "SHIFTS", "VECTORS",
-    "VECTOR_MOVES", "WIDTH", "XMM0", "as_signed", "element_size", "immediate_at", "register_at", "size_of",
+    "VECTOR_MOVES", "WIDTH", "XMM0", "element_size", "immediate_at", "register_at", "size_of",
 ]  # fmt: skip  # a table
 
 RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP = range(8)
@@ -76,12 +76,6 @@ VECTOR_MOVES = frozenset(
 )
 _SIZES: dict[int, int] = {}
 _ELEMENTS: dict[int, int] = {}
-
-
-def as_signed(value: int) -> int:
-    """A 64-bit integer as a signed one."""
-    value &= 0xFFFFFFFFFFFFFFFF
-    return value - (1 << 64) if value >> 63 else value
 
 
 def size_of(kind: int) -> int:

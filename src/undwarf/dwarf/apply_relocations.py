@@ -85,7 +85,7 @@ def symbol_values(table: Any, section_bases: Any, extended: Any, *, wide: bool, 
     left="Py_ssize_t",
     after="Py_ssize_t",
 )
-def patch(
+def apply_relocations(
     section: Any, relocations: Any, symbols: Any, operations: Any, *, wide: bool, big: bool, addends: bool, base: int
 ) -> int:
     """Apply a relocation section to ``section`` (a bytearray); returns the number of entries that were not applied.

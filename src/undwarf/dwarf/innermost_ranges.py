@@ -283,7 +283,7 @@ class ChainColumns:
         return [i for i in range(size) if seen[i]]
 
     @cython.locals(known="const unsigned int[::1]", seen="unsigned char[::1]", i="Py_ssize_t", record="Py_ssize_t")
-    def nameless(self, first: int, base: int, names: Any) -> memoryview:
+    def unnamed_records(self, first: int, base: int, names: Any) -> memoryview:
         """Records of the entries from ``first`` on, less ``base``, that ``names`` has no name for yet, each once."""
         begin: cython.Py_ssize_t = first
         offset: cython.Py_ssize_t = base

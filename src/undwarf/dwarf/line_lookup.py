@@ -186,7 +186,7 @@ class DebugLines:
         for file in (self._file, self._file.alt):
             if file is not None:
                 file.elf.release()
-        self._file = self._file.again()
+        self._file = self._file.reopened()
         self._split.release(self._file)
 
     @property
@@ -326,7 +326,7 @@ class DebugLines:
             table = self._table(unit) if lines else _NOTHING
             rows = table.rows
             columns.add(numbers, found, row_of(wanted, rows["address"]), read.functions, rows, base)
-            self._name_records(read, columns.nameless(begin, base, read.names))
+            self._name_records(read, columns.unnamed_records(begin, base, read.names))
             columns.renumber_files(begin, self._number_files(table, columns.file_numbers(begin) if lines else []))
             # The cache may drop the unit before the names are used.
             name_of_record.append(read.names)

@@ -12,6 +12,7 @@ from cython.cimports.undwarf.dwarf import line_instructions as instructions
 from cython.cimports.undwarf.dwarf.leb128 import leb128
 from cython.cimports.undwarf.dwarf.reader_constants import DWARF64_LENGTH, RESERVED_LENGTH
 from cython.cimports.undwarf.dwarf.value_classes import LINE_STRP, STRING, STRP, STRP_ALT, STRX
+from cython.cimports.undwarf.elf.integers import integer_at
 from cython.cimports.undwarf.integer_constants import LOW_HALF, NOTHING
 
 from undwarf.column import doubled, zeros
@@ -104,20 +105,12 @@ class LineProgram:
     @cython.nogil
     @cython.exceptval(check=False)
     def fixed(self, size: cython.int) -> cython.ulonglong:
-        """The number of ``size`` bytes at ``at``, which moves past the end where there are fewer."""
-        value: cython.ulonglong = 0
-        k: cython.int
+        """The integer of ``size`` bytes at ``at``, which moves past the end if there are fewer."""
+        value: cython.ulonglong
         if size > self.end - self.at or self.at < 0:
             self.at = self.end + 1
             return 0
-        if self.big:
-            for k in range(size):
-                value = value << 8 | self.data[self.at + k]
-        else:
-            k = size
-            while k > 0:
-                k -= 1
-                value = value << 8 | self.data[self.at + k]
+        value = integer_at(self.data, self.at, size, self.big)
         self.at += size
         return value
 

@@ -8,7 +8,7 @@ kernel modules have in their code.
 from functools import cached_property
 
 from undwarf.defects import Defects
-from undwarf.dwarf.apply_relocations import patch, symbol_values
+from undwarf.dwarf.apply_relocations import apply_relocations, symbol_values
 from undwarf.dwarf.relocation_operations import (
     ABSOLUTE,
     ADD,
@@ -148,7 +148,7 @@ class ObjectSections:
                 continue
             if made is None:
                 made = bytearray(data)
-            left = patch(
+            left = apply_relocations(
                 made,
                 relocations,
                 self._symbols(entries.link),
@@ -186,7 +186,7 @@ _COLUMNS: dict[int, memoryview] = {}
 
 
 def operations_of(machine: int) -> memoryview:
-    """The ``operations`` of :func:`undwarf.dwarf.apply_relocations.patch` for a machine (EM_*)."""
+    """The ``operations`` of :func:`undwarf.dwarf.apply_relocations.apply_relocations` for a machine (EM_*)."""
     found = _COLUMNS.get(machine)
     if found is None:
         known = _OPERATIONS.get(machine, {})

@@ -54,10 +54,10 @@ class DwarfFile:
         self._string_tables: dict[int, tuple[int, int]] = {}
         """By unit: base of its part of `.debug_str_offsets`, and bytes of an offset."""
 
-    def again(self) -> "DwarfFile":
+    def reopened(self) -> "DwarfFile":
         """The same file without caches."""
         made = DwarfFile(self.elf, main=self.main, split=self.split, limits=self.limits)
-        made.alt = self.alt.again() if self.alt is not None else None
+        made.alt = self.alt.reopened() if self.alt is not None else None
         made.skeleton = self.skeleton
         return made
 

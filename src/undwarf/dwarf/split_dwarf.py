@@ -62,7 +62,7 @@ class PackedUnit(DwarfFile):
     def _types(self) -> "Package":
         return Package(self.elf, index=".debug_tu_index")
 
-    def again(self) -> "PackedUnit":
+    def reopened(self) -> "PackedUnit":
         """The same unit, with nothing read yet."""
         made = PackedUnit(self.elf, self._parts, main=self.main, limits=self.limits)
         made.skeleton = self.skeleton

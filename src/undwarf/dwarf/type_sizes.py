@@ -145,7 +145,7 @@ def _elements(reader: AttributeReader) -> cython.longlong:
     return -1 if dimensions == 0 else 0 if open_end else total
 
 
-def shape(cursor: DieCursor, unit: int, offset: int, wanted: Any, limit: int) -> int:
+def members_hash(cursor: DieCursor, unit: int, offset: int, wanted: Any, limit: int) -> int:
     """A hash of the names, offsets and type names of the members of a structure or union of C, whose first child is at
     ``offset``; 0 where one has no constant offset or a type that is not hashed. ``wanted`` and ``limit`` are those of
     :meth:`undwarf.dwarf.die.DebugInfo.entries`."""
@@ -337,7 +337,7 @@ def _mixed_dimensions(reader: AttributeReader, mixed: cython.ulonglong) -> cytho
     offset=cython.longlong,
     elsewhere=cython.bint,
 )
-def embedded(cursor: DieCursor, unit: int) -> "tuple[Any, Any, Any] | None":
+def member_types(cursor: DieCursor, unit: int) -> "tuple[Any, Any, Any] | None":
     """The members of all aggregates of a unit, and its typedefs and qualifiers, as three columns.
 
     Offset of the aggregate (Q), of the member's type (Q), and the member's offset (q): -2 where that is an

@@ -8,7 +8,7 @@ from undwarf.limits import Limits
 ELFCOMPRESS_ZLIB = 1
 ELFCOMPRESS_ZSTD = 2
 
-OLD_STYLE_HEADER = 12
+ZDEBUG_HEADER = 12
 """Bytes before the stream of a ``.zdebug_*`` section."""
 MINI_DEBUG_BYTES = 256 << 20
 """Maximum size of unpacked .gnu_debugdata; the largest known ones have a few megabytes."""
@@ -22,7 +22,7 @@ class TooLarge(CompressionError):
     """The compressed parts of a file would unpack to more than the limit."""
 
 
-def most_of_file(size: int, limits: Limits) -> int:
+def max_unpacked_size(size: int, limits: Limits) -> int:
     """Maximum bytes that the compressed parts of a file of this size may unpack to."""
     return size * limits.file_ratio + limits.file_unpacked_bytes
 
@@ -79,11 +79,11 @@ def _unpack_zstd(packed: memoryview, size: int) -> bytes:
         raise CompressionError(str(error)) from error
 
 
-def old_style_size(packed: memoryview) -> int:
+def zdebug_size(packed: memoryview) -> int:
     """Bytes that come out of a ``.zdebug_*`` section: "ZLIB", the size as big-endian u64, a zlib stream."""
-    if len(packed) < OLD_STYLE_HEADER or bytes(packed[:4]) != b"ZLIB":
+    if len(packed) < ZDEBUG_HEADER or bytes(packed[:4]) != b"ZLIB":
         raise CompressionError("no ZLIB header")
-    size: int = struct.unpack(">Q", packed[4:OLD_STYLE_HEADER])[0]
+    size: int = struct.unpack(">Q", packed[4:ZDEBUG_HEADER])[0]
     return size
 
 
@@ -125,7 +125,9 @@ def unpack_file(packed: memoryview, limits: Limits) -> bytes:
 
     Raises :class:`CompressionError`.
     """
-    bound = min(limits.module_bytes, len(packed) * limits.compression_ratio + 64, most_of_file(len(packed), limits))
+    bound = min(
+        limits.module_bytes, len(packed) * limits.compression_ratio + 64, max_unpacked_size(len(packed), limits)
+    )
     kind = packed_kind(bytes(packed[:6]))
     if kind == "zstd":
         data = _unpack_zstd(packed, bound)

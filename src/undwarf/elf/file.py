@@ -11,14 +11,14 @@ from undwarf.defects import Defects
 from undwarf.elf import notes
 from undwarf.elf.compression import (
     ELFCOMPRESS_ZLIB,
-    OLD_STYLE_HEADER,
+    ZDEBUG_HEADER,
     CompressionError,
     TooLarge,
     check_size,
-    most_of_file,
-    old_style_size,
+    max_unpacked_size,
     unpack,
     unpack_xz,
+    zdebug_size,
 )
 from undwarf.elf.headers import (
     ET_DYN,
@@ -320,7 +320,7 @@ class ElfFile:
     def _within_limit(self, number: int, size: int) -> Iterator[None]:
         """Account for a section that unpacks to ``size`` bytes; raises TooLarge if the sum so far exceeds the limit."""
         others = sum(other for index, other in self._unpacked_sizes.items() if index != number)
-        most = most_of_file(len(self._buffer), self.limits)
+        most = max_unpacked_size(len(self._buffer), self.limits)
         if others + size > most:
             raise TooLarge(f"{size:,} bytes, {others + size:,} in all, where {most:,} are the limit of such a file")
         self._unpacked_sizes[number] = size
@@ -334,7 +334,7 @@ class ElfFile:
         """(ELFCOMPRESS number, uncompressed size, header size) of a compressed section; raises CompressionError."""
         data = self._packed(section)
         if not section.flags & SHF_COMPRESSED:
-            return ELFCOMPRESS_ZLIB, old_style_size(data), OLD_STYLE_HEADER
+            return ELFCOMPRESS_ZLIB, zdebug_size(data), ZDEBUG_HEADER
         layout = self._layout.compression
         if len(data) < layout.size:
             raise CompressionError("no compression header")
@@ -411,7 +411,7 @@ class ElfFile:
             return None
         name = f"{self.path}[.gnu_debugdata]"
         try:
-            unpacked = unpack_xz(data, self.limits, most_of_file(len(self._buffer), self.limits))
+            unpacked = unpack_xz(data, self.limits, max_unpacked_size(len(self._buffer), self.limits))
             return ElfFile(unpacked, name, limits=self.limits, defects=self.defects)
         except (CompressionError, ElfError) as error:
             self.defects.add("corrupt .gnu_debugdata", self.path, detail=str(error))

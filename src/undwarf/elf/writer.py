@@ -32,8 +32,8 @@ class NewSection:
     """The name of another new section that this one refers to."""
 
 
-def section_file(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
-    """An ELF file of the same machine with these sections alone, at the addresses they have in :func:`carrying`."""
+def file_of_sections(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
+    """An ELF file of the same machine with only these sections, at their addresses in :func:`with_sections`."""
     layout = _Layout(elf, sections)
     made = _Headers(elf)
     at = made.header_size
@@ -48,7 +48,7 @@ def section_file(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
     return made.finish(body, [], placed, 0, 0)
 
 
-def carrying(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
+def with_sections(elf: ElfFile, sections: Sequence[NewSection]) -> bytes:
     """A copy of a linked file with these sections appended, loaded, and referenced by program headers.
 
     They replace sections of the same names. Raises ElfError for a file without segments.

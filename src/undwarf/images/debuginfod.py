@@ -178,7 +178,7 @@ class _Watch:
             self._changed.notify()
         self._thread.join()
 
-    def allow(self, seconds: float) -> None:
+    def set_deadline(self, seconds: float) -> None:
         """Set the deadline to this long from now."""
         with self._changed:
             self._until = time.monotonic() + seconds
@@ -423,7 +423,7 @@ class Debuginfod:
                         return self._body(response, write, clock, f"{kind} of {name}" if name else kind)
             except (httpx.TimeoutException, httpx.TransportError) as error:
                 if watch.late:
-                    raise _Failure(clock.complaint()) from error
+                    raise _Failure(clock.timeout_message()) from error
                 raise _Failure(str(error) or type(error).__name__, again=True) from error
             except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
                 raise _Failure(str(error) or type(error).__name__) from error
@@ -460,9 +460,9 @@ class Debuginfod:
             write(chunk)
             if self.report is not None:
                 self.report(title, done, total)
-            clock.came(len(chunk))
+            clock.received(len(chunk))
         # A connection that was shut down may look like the end of a response.
-        clock.came(0)
+        clock.received(0)
         return done, _modified(response.headers.get("last-modified", ""))
 
 
@@ -481,11 +481,11 @@ class _Clock:
         self._started = time.monotonic()
         self._allow()
 
-    def came(self, count: int) -> None:
+    def received(self, count: int) -> None:
         """Account for received bytes. Raises _Failure after the deadline."""
         self._window += count
         if self._watch is not None and self._watch.late:
-            raise _Failure(self.complaint())
+            raise _Failure(self.timeout_message())
         if self._window >= ENOUGH_BYTES:
             self._window = 0
             self._allow()
@@ -496,9 +496,9 @@ class _Clock:
         if self._whole:
             bounds.append(max(0, self._started + self._whole - time.monotonic()))
         if bounds and self._watch is not None:
-            self._watch.allow(min(bounds))
+            self._watch.set_deadline(min(bounds))
 
-    def complaint(self) -> str:
+    def timeout_message(self) -> str:
         """The error message for a passed deadline."""
         if self._whole and time.monotonic() - self._started >= self._whole:
             return f"the file took longer than {self._whole} s"

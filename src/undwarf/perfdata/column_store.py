@@ -5,7 +5,6 @@ from enum import IntEnum
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.perfdata.sample_layout import SampleShort as Short
 
 from undwarf.column import zeros
 from undwarf.perfdata.interner import Interner
@@ -100,7 +99,7 @@ class ColumnStore:
         return (
             self.samples + samples > self.capacity
             or self.sideband >= self.side_capacity
-            or (sideband and (self.names.tight() or self.identities.tight()))
+            or (sideband and (self.names.is_full() or self.identities.is_full()))
         )
 
     @cython.cfunc
@@ -167,19 +166,6 @@ class ColumnStore:
             if (self._written_shorts >> k) & 1:
                 self.shorts[k * cap + row] = 0
         return 0
-
-    @cython.locals(counts="unsigned long long[::1]")
-    def samples_of_events(self, events: int) -> list[int]:
-        """Samples of each of so many events."""
-        n: cython.Py_ssize_t
-        used = zeros("Q", events + 1)
-        counts = used
-        if events == 1:
-            return [self.samples]
-        with cython.nogil:
-            for n in range(self.samples):
-                counts[self.shorts[Short.EVENT * self.capacity + n]] += 1
-        return list(used[:events])
 
     def sample_columns(self) -> "dict[str, memoryview[int]]":
         """Sample columns by name, in stream order."""

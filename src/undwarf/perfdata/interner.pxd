@@ -7,6 +7,6 @@ cdef class Interner:
     cdef Py_ssize_t _used
     cdef unsigned long long _seed
 
-    cdef bint tight(self) noexcept nogil
+    cdef bint is_full(self) noexcept nogil
     cdef int grow(self)
     cdef Py_ssize_t add(self, const unsigned char *text, Py_ssize_t length) except? -1 nogil

@@ -33,7 +33,7 @@ class Interner:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def tight(self) -> cython.bint:
+    def is_full(self) -> cython.bint:
         """Whether one more record's strings might not fit."""
         full: cython.bint = self.count + 2 > self._hashes.shape[0]
         return full or self._used + 65536 > self._arena.shape[0]
@@ -65,7 +65,7 @@ class Interner:
     @cython.exceptval(-1)
     @cython.locals(text="const unsigned char *")
     def add(self, text: Any, length: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The number of ``length`` bytes at ``text``. There must be space, see ``tight``."""
+        """The number of ``length`` bytes at ``text``. There must be space, see ``is_full``."""
         i: cython.Py_ssize_t = 0
         start: cython.Py_ssize_t
         number: cython.Py_ssize_t

@@ -4,7 +4,7 @@ Columns are memoryviews of native numbers, one entry a record. Sources: ``includ
 and ``tools/lib/perf/include/perf/event.h``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Column = memoryview  # of native C numbers; the type code is given with each column
@@ -170,5 +170,3 @@ class Records:
     first_time: int = 0
     """ns; of the samples, 0 without times."""
     last_time: int = 0
-    events_used: list[int] = field(default_factory=list)
-    """Samples of each event, by event number."""

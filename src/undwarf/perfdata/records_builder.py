@@ -76,5 +76,4 @@ def build_records(decoder: Decoder, events: Sequence[EventAttr], path: str, defe
         unordered=decoder.rounds.unordered,
         first_time=samples.time[order[0]] if samples.count else 0,
         last_time=samples.time[order[-1]] if samples.count else 0,
-        events_used=columns.samples_of_events(len(events)),
     )

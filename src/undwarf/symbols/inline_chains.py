@@ -35,7 +35,7 @@ class Chains:
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(old="unsigned int[::1]", new="unsigned int[::1]", size="Py_ssize_t")
-    def room(self, wanted: cython.Py_ssize_t) -> cython.int:
+    def reserve(self, wanted: cython.Py_ssize_t) -> cython.int:
         """Have room for ``wanted`` entries."""
         size = self.entry_name.shape[0]
         if wanted <= size:
@@ -79,7 +79,7 @@ class Chains:
         order = frames
         first, name, file, line = found.first, found.name, found.file, found.line
         names, files = name_numbers, file_numbers
-        self.room(self.total + name.shape[0])
+        self.reserve(self.total + name.shape[0])
         for i in range(end - begin):
             frame = order[begin + i]
             at = self.total

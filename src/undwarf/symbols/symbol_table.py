@@ -275,10 +275,6 @@ class SymbolTable:
                 functions[frame] = number - 1
         return fresh
 
-    def room(self, frames: int) -> int:
-        """The maximum number of new symbols that ``frames`` frames may hit."""
-        return min(frames, self.count)
-
     @cython.locals(
         symbols="const unsigned int[::1]",
         starts="unsigned long long[::1]",
@@ -339,11 +335,6 @@ class SymbolTable:
                 if k == size and (text[at + k] == 0 or (self.until and text[at + k] <= 32)):
                     return int(self.values[i])
         return None
-
-    def tail(self, symbol: int, name: bytes) -> bytes:
-        """The text after a symbol's name, up to 64 bytes (kallsyms: the module)."""
-        at: int = (self.names[self.ties[self.first_tie[symbol]]] & NAME_OFFSET_MASK) + len(name)
-        return bytes(self.text0[at : at + 64])
 
     @cython.cfunc
     def _name(self, raw: cython.uint) -> bytes:

@@ -8,13 +8,11 @@ the time at which it runs again, on whatever CPU. The difference, in ns, is the 
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.perfdata.abi import MISC_SWITCH_OUT
 from cython.cimports.undwarf.perfdata.sideband_kinds import SidebandKind
 
 from undwarf.column import doubled, zeros
 from undwarf.ordering import take
-
-SWITCH_OUT = cython.declare(cython.uint, 1 << 13)
-"""PERF_RECORD_MISC_SWITCH_OUT."""
 
 
 @cython.final
@@ -132,7 +130,7 @@ class Blocked:
         for k in range(by_time.shape[0] + 1):
             s = by_time[k] if k < by_time.shape[0] else -1
             while side < kinds.shape[0] and (s < 0 or side_times[side] < times[s]):
-                if kinds[side] == SidebandKind.SWITCH and not side_miscs[side] & SWITCH_OUT:
+                if kinds[side] == SidebandKind.SWITCH and not side_miscs[side] & MISC_SWITCH_OUT:
                     self.end(side_tids[side], side_times[side])
                 elif kinds[side] == SidebandKind.EXIT:
                     self.end(side_tids[side], 0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from undwarf.elf import ElfFile
-from undwarf.elf.writer import NewSection, carrying, section_file
+from undwarf.elf.writer import NewSection
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.atomic_file import whole_file
 
@@ -12,7 +12,7 @@ from undwarf.outputs.atomic_file import whole_file
 def write_sections(elf: ElfFile, sections: Sequence[NewSection], path: str) -> None:
     """Write an ELF file with only these sections. Raises NothingUsable if there are none, UsageError if the file cannot
     be written."""
-    _write(elf, section_file(elf, _not_empty(elf, sections)), path, 0o644)
+    _write(elf, file_of_sections(elf, _not_empty(elf, sections)), path, 0o644)
 
 
 def write_carrying(elf: ElfFile, sections: Sequence[NewSection], path: str) -> None:
@@ -22,7 +22,7 @@ def write_carrying(elf: ElfFile, sections: Sequence[NewSection], path: str) -> N
         mode = Path(elf.path).stat().st_mode & 0o777
     except OSError:
         mode = 0o644
-    _write(elf, carrying(elf, _not_empty(elf, sections)), path, mode)
+    _write(elf, with_sections(elf, _not_empty(elf, sections)), path, mode)
 
 
 def _not_empty(elf: ElfFile, sections: Sequence[NewSection]) -> Sequence[NewSection]:

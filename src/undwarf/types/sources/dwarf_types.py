@@ -11,7 +11,7 @@ import cython
 from cython.cimports.undwarf.dwarf import operations, tags
 
 from undwarf.dwarf.die import Entry
-from undwarf.dwarf.type_sizes import shape
+from undwarf.dwarf.type_sizes import members_hash
 from undwarf.dwarf.value_classes import ValueClass
 from undwarf.types.layouts.type_graph import DISCRIMINANT, VOID, Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.sources.dwarf_entries import (
@@ -484,7 +484,7 @@ class _Unread:
         if not self._shaped or not entry.has_children:
             return 0
         limit = self._types.graph.limits.type_members
-        return shape(entry.space.info.cursor, entry.unit, entry.end, _MEMBERS, limit)
+        return members_hash(entry.space.info.cursor, entry.unit, entry.end, _MEMBERS, limit)
 
 
 def _size(entry: Entry) -> int:

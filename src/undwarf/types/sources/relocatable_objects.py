@@ -139,7 +139,7 @@ class ObjectFile(ElfFile):
         data = self.section_data(section)
         if data is None:
             return memoryview(b"")
-        from undwarf.dwarf.apply_relocations import patch
+        from undwarf.dwarf.apply_relocations import apply_relocations
         from undwarf.dwarf.relocations import operations_of
 
         made: bytearray | None = None
@@ -153,7 +153,7 @@ class ObjectFile(ElfFile):
             if made is None:
                 made = bytearray(data)
             # What is not understood stays as it is: instructions that use it lead to nothing known.
-            patch(
+            apply_relocations(
                 made,
                 relocations,
                 self._values,

@@ -11,7 +11,7 @@ from cython.cimports.undwarf.dwarf.tags import CLASS_TYPE, STRUCTURE_TYPE, UNION
 from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
 from cython.cimports.undwarf.integer_constants import NOTHING
 
-from undwarf.dwarf.type_sizes import embedded
+from undwarf.dwarf.type_sizes import member_types
 from undwarf.types.layouts.containers import Embedders
 from undwarf.types.sources.dwarf_entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
@@ -321,7 +321,7 @@ class _UnitParts:
     def _relate(self, numbers: Sequence[int]) -> bool:
         """Tell what lies in those of the unit's aggregates that are not known yet; whether that can be told."""
         space, unit, relations = self._space, self._unit, self._relations
-        found = embedded(space.info.cursor, unit)
+        found = member_types(space.info.cursor, unit)
         if found is None:
             return False
         defined = _defined(space.declared(unit))
