@@ -57,8 +57,7 @@ def _unpack_zlib(packed: memoryview, size: int) -> bytes:
     # Twice as quick as the standard library's: to unpack was a tenth of a first run where debug files are compressed.
     from isal import isal_zlib
 
-    # Its own stubs call the class an instance.
-    wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]
+    wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # an instance, in its stubs
     try:
         # Its room doubles where it is, by the system's tables of pages: nothing is copied.
         return isal_zlib.decompressobj().decompress(packed, size + 1)
