@@ -23,7 +23,7 @@ OPTIONS = {
     "frame pointers": ["-g"],
     "two events": ["-e", "cpu-clock,page-faults", "-c", "100000"],
     "group": ["-e", "{cpu-clock,page-faults}:S", "-F", "500"],
-    "all CPUs": ["-a", "--call-graph", "dwarf"],
+    "all CPUs": ["-a", "-F", "97", "--call-graph", "dwarf"],  # 8 KB a sample, of whatever else runs
     "addresses": ["-d", "--phys-data", "--data-page-size", "--code-page-size", "-e", "page-faults", "-c", "1"],
     "switches": ["--switch-events", "-a"],
     "registers": ["--user-regs=ip,sp,bp", "--intr-regs=ip,sp"],

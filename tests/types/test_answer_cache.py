@@ -36,7 +36,7 @@ SOME = {
 
 
 def same(one: Answer, other: Answer) -> bool:
-    """Whether all that is kept of two answers is the same."""
+    """Whether everything that is cached of two answers is equal."""
     mine, theirs = one.access.operand, other.access.operand
     slots = [] if mine is None or theirs is None else KEPT_OF_OPERANDS
     return (
@@ -113,7 +113,7 @@ Types = Callable[..., tuple[list[Any], int]]
 
 @pytest.fixture
 def types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Types:
-    """Runs `undwarf types --json`: what it says of the events, and how many binaries it read types of."""
+    """Runs `undwarf types --json`: its events, and how many binaries it read types of."""
     monkeypatch.setenv("UNDWARF_CACHE_DIR", str(tmp_path / "cache"))
     opened = []
     really = open_resolver.open_resolver

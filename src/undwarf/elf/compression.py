@@ -57,8 +57,7 @@ def _unpack_zlib(packed: memoryview, size: int) -> bytes:
     # Twice as fast as zlib, which took a tenth of a first run with compressed debug files.
     from isal import isal_zlib
 
-    # Its own stubs call the class an instance.
-    wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]
+    wrong: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # an instance, in its stubs
     try:
         # An anonymous mapping grows by mremap, without copying.
         return isal_zlib.decompressobj().decompress(packed, size + 1)

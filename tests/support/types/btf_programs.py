@@ -27,8 +27,8 @@ def built(folder: Path, level: str, source: str) -> Path:
 
 
 def answers(program: Path, function: str, how: str = "") -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones. ``how``:
-    of those only that were told in that way."""
+    """The types and members that a function's memory accesses touch; "?" for unknown ones. ``how``: only answers from
+    that evidence."""
     return set(touched(program, function, how))
 
 
@@ -39,7 +39,7 @@ def touched(program: Path, function: str, how: str = "") -> list[str]:
 
 
 def spilled(program: Path, function: str) -> list[str]:
-    """The instructions of a function that are said to access no variable's place in the frame."""
+    """The instructions of a function that access a stack slot of no variable."""
     return [one.insn for one in accesses(program, function) if one.how == "spill"]
 
 

@@ -119,7 +119,7 @@ class Fake:
         return None
 
     def takes(self, *arguments: tuple[int, int], at: int = 0) -> None:
-        """The function at an address has these pointers in these registers: (register, what they lead to)."""
+        """The function at an address has these pointers in these registers: (register, pointee)."""
         self.prototypes[at] = Prototype(
             "f", 0, (), at, arguments=tuple((register, self.graph.pointer_to(t), 0) for register, t in arguments)
         )
@@ -149,7 +149,7 @@ def operands_of(fake: Fake) -> Operands:
 
 
 def compiled(source: str, compiler: str, level: str, folder: Path) -> Path:
-    """A program of C with debugging information; the test is skipped where that cannot be made for x86-64."""
+    """A program of C with debugging information; the test is skipped where it cannot be built for x86-64."""
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler}")
     (folder / "a.c").write_text(source)
@@ -176,6 +176,15 @@ def accesses(program: Path, function: str) -> list[Access]:
     flow = resolver.flow_at(low)
     assert flow is not None
     return [one for k in range(len(flow.instructions)) for one in resolver.at(flow.instructions.address_of(k))]
+
+
+def answers(program: Path, function: str) -> set[str]:
+    """The types and members that a function's memory accesses touch; "?" for unknown ones."""
+    return {
+        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
+        for one in accesses(program, function)
+        if one.countable
+    }
 
 
 def in_union(fake: Fake, *types: int) -> int:

@@ -58,7 +58,7 @@ def function_of(binary: Path, name: str) -> tuple[int, int]:
 
 
 def answers(binary: Path, name: str) -> list[dict[str, Any]]:
-    """What is said of every address of a function where an instruction begins."""
+    """The answers for every instruction of a function."""
     start, size = function_of(binary, name)
     addresses = ",".join(f"{at:x}" for at in range(start, start + size))
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", addresses, "--json"])

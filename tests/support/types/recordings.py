@@ -80,7 +80,7 @@ def memory_recording(
     line_size: int = 0,
 ) -> Path:
     """A recording with these samples, whose ``ip`` is an address in the binary that each process has mapped; ``ident``
-    says which event's they are, the second's if it is another one than the first's. The recorder says the size of the
+    is the id of their event, the second one's if it is not the first one's. The recorder states the size of the
     machine's cache lines if it is not 0.
     """
     b = Build()

@@ -371,7 +371,7 @@ def test_a_stride_of_a_variables_size_reaches_no_next_variable(fake: Fake, touch
 def test_a_load_by_an_initially_constant_index_is_typed_after_a_branch(
     fake: Fake, touched: Touched, way: str, expected: str
 ) -> None:
-    """What lies behind an object is nothing; where another way leads there as well, something else may be there."""
+    """Nothing follows the object; if another path reaches it as well, something else may be there."""
     fake.takes((RDI, fake.node))
     loop = "mov $1,%ecx; 1: mov %rcx,%rbx; shl $5,%rbx; mov 24(%rdi,%rbx),%rax; test %rdx,%rdx"
     code = f"{loop}; {way}; test %rsi,%rsi; mov $0x2000,%eax; 3: mov 24(%rax),%r8; 2: add $1,%rcx; cmp %r9,%rcx; jne 1b"
@@ -381,7 +381,7 @@ def test_a_load_by_an_initially_constant_index_is_typed_after_a_branch(
 
 @pytest.mark.parametrize(("room", "expected"), [(16, "range.first[]"), (48, "?")])
 def test_a_stride_is_of_no_array_shorter_than_it(fake: Fake, touched: Touched, room: int, expected: str) -> None:
-    """From one object to the next, a pointer may be behind any member: compilers let it be at the last one used."""
+    """From one object to the next, a pointer may be past any member: compilers leave it at the last one used."""
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     chars = graph.add(TypeRecord(Kind.ARRAY, target=char, count=room))
@@ -492,7 +492,7 @@ def test_an_element_stride_does_not_hide_an_array_member(fake: Fake, touched: To
 
 
 def two_arrays(fake: Fake) -> int:
-    """An aggregate with an array of items behind one of as long things, and one of tables' rows."""
+    """An aggregate with an array of items after one of elements as large, and one of tables' rows."""
     graph = fake.graph
     other = graph.add(
         TypeRecord(Kind.STRUCT, "tile", 40, keyword="struct", members=(fake.member("t", 0, 8, fake.long),))

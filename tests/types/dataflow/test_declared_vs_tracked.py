@@ -18,7 +18,7 @@ def test_a_variable_may_be_a_register_minus_a_constant(fake: Fake, touched: Touc
 
 
 def test_a_variable_may_follow_what_another_one_points_to(fake: Fake, touched: Touched) -> None:
-    """As where more is allocated behind an object: the register leads to that one, from which the other is counted."""
+    """As where more is allocated after an object: the register points to the object, and the offset is from it."""
     graph = fake.graph
     fake.variables = [
         Place("a", graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 100),
@@ -31,7 +31,7 @@ def test_a_variable_may_follow_what_another_one_points_to(fake: Fake, touched: T
 
 
 def test_a_variable_is_preferred_to_a_guessed_container_of_a_link(fake: Fake, touched: Touched) -> None:
-    """As what CPython's collector links lies behind the links, which other structures have as their parts."""
+    """As CPython's objects follow the collector's links, which other structures have as members."""
     link, table = (fake.graph.pointer_to(one) for one in (fake.link, fake.table))
     linked = Place("gc", link, PlaceKind.REGISTER, RDI, 0, 0, 100)
     fake.variables = [linked]
@@ -151,7 +151,7 @@ def test_the_previous_elements_first_member_is_in_the_iterated_array(fake: Fake,
 
 
 def test_unoptimised_variables_count_if_nothing_else_is_known(fake: Fake, touched: Touched) -> None:
-    """In functions that are too large for that, their registers are told for all of their scopes."""
+    """In functions that are too large for variable tracking, a register holds for the whole scope."""
     node, item = (fake.graph.pointer_to(t) for t in (fake.node, fake.item))
     always = [
         Place("n", node, PlaceKind.REGISTER, RDI, 0, 0, 100),
@@ -266,7 +266,7 @@ def test_a_read_before_a_lone_object_is_in_the_variables_type(fake: Fake, touche
 
 
 def test_a_store_after_an_object_counts_for_copies_too(fake: Fake, touched: Touched) -> None:
-    """As where more is allocated than the object needs, and what is behind it is kept in a member."""
+    """As where more is allocated than the object needs, and a member points to the rest."""
     fake.takes((RDI, fake.node))
     code = "lea 32(%rdi),%rax; mov %rax,%rcx; mov %rax,24(%rdi); mov 24(%rcx),%rdx; ret"
     assert touched(code) == ["node.owner", "item.value"]
@@ -345,7 +345,7 @@ def test_a_variable_does_not_type_an_address_of_another_path(fake: Fake, touched
 def test_a_possible_void_pointer_has_its_other_type(
     fake: Fake, touched: Touched, kept: str, walk: str, read: str, expected: str
 ) -> None:
-    """One to bytes may be kept for anything, unless these are gone through."""
+    """A byte pointer may stand for anything, unless its bytes are iterated."""
     graph = fake.graph
     char = graph.add(TypeRecord(Kind.CHAR, "char", 1, signed=True))
     t = char if kept == "char" else fake.node

@@ -397,7 +397,7 @@ def test_a_checked_pointer_is_known_in_a_loop_that_starts_with_null(fake: Fake, 
     ("step", "expected"), [("", "long int."), ("lea (%rsi,%rsi,4),%rsi; lea (%rdi,%rsi,8),%rdi;", "long int.")]
 )
 def test_text_in_or_behind_a_union_is_text(fake: Fake, touched: Touched, step: str, expected: str) -> None:
-    """One of several types that an object begins with is what both are that one pointer leads to."""
+    """A first member and its object, the pointees of one pointer, are joined as the first member."""
     graph, member = fake.graph, fake.member
     to_long, to_item = graph.pointer_to(fake.long), graph.pointer_to(fake.item)
     parts = (member("n", 0, 8, fake.long), member("at", 0, 8, to_long), member("item", 0, 8, to_item))

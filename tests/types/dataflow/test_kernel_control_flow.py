@@ -105,7 +105,7 @@ def test_a_pointer_steps_through_the_array_at_the_end_of_an_object(tmp_path: Pat
 
 
 def either(fake: Fake) -> int:
-    """A structure with a pointer that leads to a node or to an item: a union does not say which."""
+    """A structure with a union of pointers to a node and to an item."""
     graph = fake.graph
     pointers = tuple(fake.member(name, 0, 8, graph.pointer_to(t)) for name, t in (("n", fake.node), ("i", fake.item)))
     union = graph.add(TypeRecord(Kind.UNION, size=8, keyword="union", members=pointers))

@@ -49,7 +49,7 @@ def code_of(seed: int) -> bytes:
 
 
 def is_read(flow: FunctionFlow, k: int, register: int) -> bool:
-    """Whether a register is read behind an instruction on any way before it is written."""
+    """Whether a register is read after an instruction on any path before it is written."""
     listing: Listing = flow.instructions
     seen: set[int] = set()
     left = behind(flow, k)
@@ -103,8 +103,8 @@ def test_a_register_is_live_if_some_path_reads_it_first(seed: int) -> None:
 
 
 def followed(text: str, where: Path, *, named: bool = True) -> tuple[Tracker, list[int]]:
-    """The data flow of a function with a variable in rdi at its begin; which callees were looked at, which change all
-    but rcx."""
+    """The data flow of a function with a variable in rdi at its start; the callees that were analysed, which preserve
+    rcx only."""
     fake = Fake()
     fake.variables += [Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 3)] if named else []
     code = assemble(text, where)

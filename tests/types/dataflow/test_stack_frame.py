@@ -20,7 +20,7 @@ def test_spills_and_reloads(fake: Fake, touched: Touched) -> None:
 
 @pytest.mark.parametrize(("place", "known"), [("8(%rsp)", "?"), ("16(%rsp)", "node.key")])
 def test_an_address_passed_later_counts_at_calls_before(fake: Fake, touched: Touched, place: str, known: str) -> None:
-    """Of what a later call was given the address, an earlier one may have kept it from the last turn."""
+    """An address passed to a later call may have escaped to an earlier one in the last iteration."""
     fake.takes((RDI, fake.node))
     text = "sub $40,%rsp; mov %rdi,8(%rsp); call .+99; test %eax,%eax; je 1f; 1: mov 8(%rsp),%rax; mov 8(%rax),%rax"
     assert touched(f"{text}; lea {place},%rdi; call .+99; ret") == ["frame-40", "frame-40", known]
@@ -51,7 +51,7 @@ def test_a_callee_may_change_escaped_slots(fake: Fake, touched: Touched) -> None
 
 
 def test_a_loop_reached_by_exceptions_only_converges(fake: Fake, touched: Touched) -> None:
-    """Its begin is come to from its end alone, as far as code says; ``touched`` sees to it that all was followed."""
+    """Its start has no predecessor but its end, as far as code shows; ``touched`` checks that all was followed."""
     fake.takes((RDI, fake.node))
     loop = "1: dec %r15; je 2f; lea 88(%r14),%rbx; mov %r14,%rdi; call .+99; mov %rbx,%r14; jmp 1b"
     assert touched(f"mov 8(%rdi),%rax; ret; nop; {loop}; 2: mov 8(%rbx),%rax; ret") == ["node.key", "?"]
@@ -334,7 +334,7 @@ def test_an_address_used_to_store_arguments_does_not_escape(
 def test_an_unnamed_slot_holds_what_other_pointers_to_it_point_to(
     fake: Fake, touched: Touched, kept: str, other: str, expected: str
 ) -> None:
-    """If that is a number or pointer; what an object begins with may be meant for the whole of it."""
+    """If that is an integer or pointer; a first member's address may stand for the whole object."""
     said = fake.graph.pointer_to(getattr(fake, kept))
     fake.variables.append(Place("n", said, PlaceKind.REGISTER, RDI, 0, 0, 1))
     code = f"nop\n lea -56(%rsp), %rax\n test %rsi, %rsi\n je 1f\n {other}\n 1: mov (%rax), %rcx\n ret"
@@ -348,7 +348,7 @@ def test_an_unnamed_slot_holds_what_other_pointers_to_it_point_to(
 def test_stack_parameters_keep_their_values_until_stored_to(
     fake: Fake, touched: Touched, offset: int, expected: str
 ) -> None:
-    """A variable that is told to be there at any time says what it is; who knows the frame does not change it."""
+    """A variable that is valid all the time gives the type; callees with a frame address do not change it."""
     graph = fake.graph
     fake.prototypes[0] = Prototype("f", 0, (*(("n", fake.long),) * 7, ("of", graph.pointer_to(fake.node))), 0)
     fake.variables = [
@@ -387,7 +387,7 @@ def test_an_address_may_be_computed_in_two_steps(fake: Fake, touched: Touched, a
 def test_an_unnamed_slot_ends_before_the_next_variable(
     fake: Fake, touched: Touched, low: int, high: int, expected: str
 ) -> None:
-    """Which is there where the address is made: others may have their turn in the same place."""
+    """The one valid where the address is computed: others may share the slot later."""
     fake.variables = [
         Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 9),
         Place("i", fake.int, PlaceKind.MEMORY, RSP, 16, low, high),
@@ -407,7 +407,7 @@ def test_an_unnamed_slot_ends_before_the_next_variable(
     ],
 )
 def test_the_stack_pointer_at_a_call_is_no_argument(fake: Fake, touched: Touched, used: str, known: str) -> None:
-    """The result's register leads nowhere that what is called could know of."""
+    """The result's register points to nothing that the callee could know."""
     fake.takes((RDI, fake.node))
     code = f"sub $40,%rsp; mov %rdi,24(%rsp); mov %rsp,%rax; {used}; mov 24(%rsp),%rax; mov 8(%rax),%rcx; ret"
     assert touched(code)[-1] == known

@@ -410,7 +410,7 @@ def test_a_type_at_two_offsets_of_its_container_is_ambiguous(fake: Fake) -> None
 
 
 def _with_virtual_functions(fake: Fake) -> int:
-    """A class of 24 bytes that begins with the address of its table of virtual functions."""
+    """A class of 24 bytes that starts with its vtable pointer."""
     graph, member = fake.graph, fake.member
     function = graph.add(TypeRecord(Kind.FUNCTION))
     table = graph.pointer_to(graph.add(TypeRecord(Kind.POINTER, "__vtbl_ptr_type", 8, target=function)))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import Fake, accesses, assemble, compiled
+from tests.support.types.fakes import Fake, answers, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
@@ -86,45 +86,36 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocated"))
 
 
-def types_in(program: Path, function: str) -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
-    return {
-        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
-        for one in accesses(program, function)
-        if one.countable
-    }
-
-
 def test_an_allocation_on_one_path_has_the_type_it_is_stored_as(program: Path) -> None:
-    found = types_in(program, "used")
+    found = answers(program, "used")
     assert found >= {"struct entry.key", "struct entry.a", "struct entry.next"}
     assert "?" not in found
 
 
 def test_a_spilled_allocation_has_the_parameters_type(program: Path) -> None:
-    assert types_in(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
+    assert answers(program, "put_aside") >= {"struct item.weight", "struct item.kind"}
 
 
 def test_an_argument_of_unoptimised_code_has_the_parameters_type(program: Path) -> None:
-    assert types_in(program, "plain") >= {"struct item.weight", "struct item.kind"}
+    assert answers(program, "plain") >= {"struct item.weight", "struct item.kind"}
 
 
 def test_parameters_of_a_tail_recursive_loop_are_in_registers(program: Path) -> None:
-    found = types_in(program, "gather")
+    found = answers(program, "gather")
     assert found >= {"struct list.n", "struct list.code", "struct tree.left", "struct tree.right"}
     assert "?" not in found
 
 
 def test_memory_after_a_header_has_the_parameters_type(program: Path) -> None:
-    assert types_in(program, "counted") >= {"struct item.kind"}
+    assert answers(program, "counted") >= {"struct item.kind"}
 
 
 def test_an_allocation_has_an_inlined_functions_return_type(program: Path) -> None:
-    assert types_in(program, "boxed") == {"struct item.weight", "struct item.kind"}
+    assert answers(program, "boxed") == {"struct item.weight", "struct item.kind"}
 
 
 def test_a_copy_of_a_variables_value_points_there_too(program: Path) -> None:
-    assert types_in(program, "copied") == {"struct item.weight", "struct item.kind"}
+    assert answers(program, "copied") == {"struct item.weight", "struct item.kind"}
 
 
 @pytest.mark.parametrize("name", ["malloc", "_ZnwmSt11align_val_t", "_ZnamRKSt9nothrow_t@GLIBCXX_3.4"])
@@ -143,11 +134,11 @@ def test_a_variable_in_the_frame_may_start_after_its_store(tmp_path: Path, name:
 
 
 def test_a_callee_may_be_in_a_register(program: Path) -> None:
-    assert types_in(program, "through") >= {"struct item.weight", "struct item.kind"}
+    assert answers(program, "through") >= {"struct item.weight", "struct item.kind"}
 
 
 def test_memory_after_the_first_element_is_the_next_one(program: Path) -> None:
-    found = types_in(program, "rowed")
+    found = answers(program, "rowed")
     assert found >= {"struct item.weight", "struct item.kind", "struct crate.serial"}
     assert not found & {"struct crate.code", "struct crate.what.kind", "?"}
 
@@ -164,7 +155,7 @@ def test_memory_after_the_first_element_is_the_next_one(program: Path) -> None:
     ],
 )
 def test_an_array_of_pointers_is_typed_by_what_is_stored(tmp_path: Path, then: str, expected: bool) -> None:
-    """Optimizers take the structure apart that leads to it, and no variable does."""
+    """Optimisers split the structure that points to it, and no variable does."""
     fake = Fake()
     code = assemble(f"mov $64,%edi; call 1f; mov %rax,%rbx; {then}; ret; 1: ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)

@@ -123,7 +123,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def types_in(program: Path, function: str, size: int) -> set[str | None]:
-    """What the accesses of so many bytes in a function are said to touch."""
+    """The types that accesses of so many bytes in a function touch."""
     return {one.type for one in accesses(program, function) if one.countable and one.size == size}
 
 
@@ -205,7 +205,7 @@ def test_scattered_integers_are_bytes(program: Path) -> None:
 
 
 def test_members_of_an_object_in_a_byte_buffer_are_no_bytes(program: Path) -> None:
-    """What is counted, lies before the pointer, leads somewhere or is one of several of other sizes."""
+    """A counter, memory before the pointer, a pointer, and one of several integers of other sizes are no bytes."""
     for function in ("counts", "keeps", "follows", "chained", "header"):
         assert types_in(program, function, 8) == {None, "struct page"}, function
     assert types_in(program, "before", 4) == types_in(program, "header", 4) == {None}

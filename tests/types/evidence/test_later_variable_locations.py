@@ -68,7 +68,7 @@ def test_a_variable_after_a_join_may_be_of_the_other_path(fake: Fake, tmp_path: 
 
 @pytest.mark.parametrize(("other", "expected"), [("node", "node.key"), ("item", "?")])
 def test_paths_with_different_variables_are_no_evidence(fake: Fake, tmp_path: Path, other: str, expected: str) -> None:
-    """On one way the variable is said where it begins, on the other one a byte further."""
+    """On one path the variable is valid from its start, on the other one a byte later."""
     said(fake, RAX, 10, 11)
     said(fake, RAX, 12, 99, getattr(fake, other))
     assert types_in(fake, f"{FIRST}; test %rcx,%rcx; je 1f; nop; ret; 1: nop; ret", tmp_path) == expected

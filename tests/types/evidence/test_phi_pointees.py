@@ -18,7 +18,7 @@ WAYS = "test %rdx,%rdx; je 1f; {}; jmp 2f; 1: {}; 2: {}; ret"
 
 
 def types_in(fake: Fake, text: str, where: Path, t: int = 0) -> str:
-    """What the last instruction but the return touches; %rdi leads to a `node`, or to something else."""
+    """What the last instruction but the return accesses; %rdi points to a `node`, or to another type."""
     to = fake.graph.pointer_to(t or fake.node)
     fake.variables.append(Place("p", to, PlaceKind.REGISTER, RDI, 0, 0, 1))
     code = assemble(text, where)

@@ -16,7 +16,7 @@ RDI = 5
 
 
 def kept(fake: Fake, text: str, where: Path) -> list[str]:
-    """What is kept in each place on the stack, operand by operand."""
+    """The type of each spilled value, operand by operand."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))

@@ -19,7 +19,7 @@ RBX, RSI, RDI = 3, 4, 5
 
 @pytest.fixture
 def fake() -> Fake:
-    """The function takes a union of a `struct node *` and a `struct item *`, and functions behind it one of these."""
+    """The function takes a union of a `struct node *` and a `struct item *`, and its callees one of these."""
     made = Fake()
     members = tuple(
         made.member(name, 0, 8, made.graph.pointer_to(t)) for name, t in (("n", made.node), ("i", made.item))
@@ -29,9 +29,9 @@ def fake() -> Fake:
 
 
 def types_in(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str]:
-    """What each access in code behind a pointer to one of two, or to what is only declared, is said to be in.
+    """The type that each access is in, through a pointer to one of two types or to an incomplete one.
 
-    ``whole``: by all that is done with the same pointer in the whole function.
+    ``whole``: by all uses of the pointer in the function.
     """
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)

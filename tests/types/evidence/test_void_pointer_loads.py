@@ -46,8 +46,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def answers(program: Path, function: str) -> set[str]:
-    """What the memory accesses of a function are said to touch, by type and member; "?" for unknown ones. Not what is
-    in the frame."""
+    """The types and members that a function's memory accesses outside of its frame touch; "?" for unknown ones."""
     return {
         f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
         for one in accesses(program, function)

@@ -51,7 +51,7 @@ def test_an_array_passed_instead_of_its_container_is_known(tmp_path: Path) -> No
 
 
 class Sites(Mentions):
-    """What calls a function, as it is given."""
+    """Call sites of a function, made by hand."""
 
     def __init__(self, *sites: tuple[int, int]) -> None:
         self._sites = list(sites)

@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 
 
 def without_prototypes(program: Path, *functions: str) -> Path:
-    """A program with BTF that says nothing of some functions."""
+    """A program whose BTF leaves out some functions."""
     section = next(one for one in ElfFile.open(program).sections if one.name == ".BTF")
     data = bytearray(program.read_bytes())
     begin, end = section.offset, section.offset + section.size

@@ -57,7 +57,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(program: Path, function: str, limits: Limits = DEFAULT) -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
+    """The types and members that a function's memory accesses touch; "?" for unknown ones."""
     elf = ElfFile.open(program, limits=limits)
     resolver = open_resolver(elf, limits=limits)
     assert isinstance(resolver, Resolver)

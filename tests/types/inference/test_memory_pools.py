@@ -73,6 +73,6 @@ def test_text_in_a_pool_is_bytes(program: Path) -> None:
 
 
 def test_an_access_from_within_text_is_no_text(program: Path) -> None:
-    """That it leads to text is told by its name alone, which begins it."""
+    """Only its name, which it starts with, shows that it points to text."""
     assert "struct room.data[]" in answers(program, "text")
     assert "char" not in answers(program, "by_roads")

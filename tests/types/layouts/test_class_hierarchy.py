@@ -5,7 +5,7 @@ from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 
 
 def build() -> tuple[TypeGraph, int, int, int, int]:
-    """A base of 8 bytes; two nodes derived from it, with an int or a long behind; one derived from the first node."""
+    """A base of 8 bytes; two nodes derived from it, with an int or a long after it; one derived from the first node."""
     graph = TypeGraph()
     number = graph.add(TypeRecord(Kind.INT, "int", 4))
     large = graph.add(TypeRecord(Kind.INT, "long", 8))
@@ -73,7 +73,7 @@ def test_a_member_of_a_derived_class_is_found_beside_other_classes() -> None:
 
 
 def tree() -> tuple[TypeGraph, int, int, int]:
-    """A leaf of 8 bytes; what has one first and two pointers to leaves behind; what has one first and two numbers."""
+    """A leaf of 8 bytes; types that start with one, followed by two pointers to leaves or by two integers."""
     graph = TypeGraph()
     large = graph.add(TypeRecord(Kind.INT, "long", 8))
     leaf = graph.add(TypeRecord(Kind.STRUCT, "leaf", 8, members=(Member("key", 0, -1, 0, 0, large),)))

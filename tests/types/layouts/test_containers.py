@@ -50,7 +50,7 @@ def test_a_type_of_a_unique_name_is_known_without_its_members() -> None:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_character_access_does_not_exclude_a_container_with_flags(named: bool) -> None:
-    """Bytes of numbers are accessed as flags are tested; a member that is one byte itself tells more."""
+    """Bytes of integers are accessed to test flags; a member of one byte is better evidence."""
     graph = TypeGraph()
     char, number = graph.add(TypeRecord(Kind.INT, "char", 1)), graph.add(TypeRecord(Kind.INT, "int", 4))
     long = graph.add(TypeRecord(Kind.INT, "long", 8))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import accesses, compiled
+from tests.support.types.fakes import accesses, answers, compiled
 
 SOURCE = r"""
 #include <stdlib.h>
@@ -93,15 +93,6 @@ COMPILERS = [("gcc", "-O0"), ("gcc", "-O2"), ("gcc", "-O3"), ("clang", "-O0"), (
 @pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("described"))
-
-
-def answers(program: Path, function: str) -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
-    return {
-        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
-        for one in accesses(program, function)
-        if one.countable
-    }
 
 
 def test_later_elements_are_no_members_of_a_container(program: Path) -> None:

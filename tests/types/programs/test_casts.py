@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import accesses, compiled
+from tests.support.types.fakes import accesses, answers, compiled
 
 SOURCE = r"""
 #include <stddef.h>
@@ -76,35 +76,26 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("cast"))
 
 
-def types_in(program: Path, function: str) -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
-    return {
-        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
-        for one in accesses(program, function)
-        if one.countable
-    }
-
-
 def test_an_object_before_another_is_an_element_despite_pairs(program: Path) -> None:
-    assert types_in(program, "add") <= {"struct vm.top", "struct val.t", "struct val.i", "?"}
-    assert "struct val.i" in types_in(program, "add")
+    assert answers(program, "add") <= {"struct vm.top", "struct val.t", "struct val.i", "?"}
+    assert "struct val.i" in answers(program, "add")
 
 
 def test_an_object_in_plain_bytes_has_its_variables_type(request: pytest.FixtureRequest, program: Path) -> None:
     stores = [one for one in accesses(program, "fill") if one.access == "w" and one.size == 8 and one.how != "stack"]
     if request.node.callspec.params["program"][0] == "clang" and len(stores) > 2:
         pytest.skip("no variable is left of the loop's turns that are made one")
-    assert "struct blk.next" in types_in(program, "fill")
-    assert not any(one.startswith("char") for one in types_in(program, "fill"))
+    assert "struct blk.next" in answers(program, "fill")
+    assert not any(one.startswith("char") for one in answers(program, "fill"))
 
 
 def test_memory_before_a_void_pointer_is_typed_by_the_variable(program: Path) -> None:
-    assert "struct blk.next" in types_in(program, "release")
-    assert types_in(program, "release") <= {"struct blk.size", "struct blk.next", "struct blk*", "?"}
+    assert "struct blk.next" in answers(program, "release")
+    assert answers(program, "release") <= {"struct blk.size", "struct blk.next", "struct blk*", "?"}
 
 
 def test_bytes_are_headers_once_stored_as_such(program: Path) -> None:
-    found = types_in(program, "parse")
+    found = answers(program, "parse")
     assert found >= {"struct eth.type", "struct ip.tos", "struct packet.up.tcp"}
     if len([one for one in accesses(program, "parse") if one.field == "kind"]) == 2 and "unsigned char" not in found:
         assert found >= {"struct tcp.bits", "struct udp.len"}
@@ -112,7 +103,7 @@ def test_bytes_are_headers_once_stored_as_such(program: Path) -> None:
 
 
 def test_an_indexed_load_that_is_dereferenced_is_no_integer(program: Path) -> None:
-    found = types_in(program, "costs")
+    found = answers(program, "costs")
     assert "struct item.id" in found
     assert not any("low" in one or "high" in one for one in found)
 
@@ -147,11 +138,11 @@ def test_an_incomplete_type_is_the_one_the_function_mentions(tmp_path: Path, lev
 
 
 def test_memory_before_a_strings_characters_is_its_header(program: Path) -> None:
-    assert types_in(program, "used") == {
+    assert answers(program, "used") == {
         "char",
         "struct short_head.used",
         "struct mid_head.used",
         "struct long_head.used",
     }
     # Characters that are counted from the end.
-    assert types_in(program, "end_of") == {"char"}
+    assert answers(program, "end_of") == {"char"}

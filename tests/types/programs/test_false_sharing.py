@@ -44,7 +44,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, i
 
 @pytest.fixture
 def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
-    """What is said of samples (member, thread, cpu, object, ...) that take turns for a while."""
+    """The clashes found in alternating samples (member, thread, cpu, object)."""
     binary, places = program
 
     def sharing(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.types.fakes import accesses, compiled
+from tests.support.types.fakes import accesses, answers, compiled
 
 from undwarf.disasm import Flow
 from undwarf.elf import ElfFile
@@ -69,15 +69,6 @@ COMPILERS = [("gcc", "-O0"), ("gcc", "-O1"), ("gcc", "-O2"), ("gcc", "-Os"), ("c
 @pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("walked"))
-
-
-def answers(program: Path, function: str) -> set[str]:
-    """All that the memory accesses of a function are said to touch, by type and member; "?" for unknown ones."""
-    return {
-        f"{one.type}.{one.field}".rstrip(".") if one.typed else "?"
-        for one in accesses(program, function)
-        if one.countable
-    }
 
 
 def test_a_select_of_two_members_is_one_of_them(request: pytest.FixtureRequest, program: Path) -> None:

@@ -75,7 +75,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def every_access(path: Path) -> list[dict[str, Any]]:
-    """What is said of all code of an object file."""
+    """The answers for all code of an object file."""
     code = [
         range(one.address, one.address + one.size) for one in as_linked(ElfFile.open(path)).sections if one.flags & 4
     ]

@@ -59,7 +59,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def ask(programs: dict[str, Path]) -> Ask:
-    """(what is said of the memory operands of `walk` within some limits, the defects that were counted)"""
+    """(the answers for the memory operands of `walk` within some limits, the defects that were counted)"""
 
     def answers(level: str = "-O2", **limits: int) -> tuple[list[Access], Defects]:
         bounds = DEFAULT._replace(**limits)
@@ -86,7 +86,7 @@ def test_within_the_limits_all_types_are_known(ask: Ask) -> None:
 
 
 def assert_fewer(found: list[Access], whole: list[Access]) -> None:
-    """What has a type has that of the whole answers, which have more."""
+    """Every type is that of the unlimited answers, which have more."""
     assert all(one.type in (None, other.type) for one, other in zip(found, whole, strict=True))
     assert sum(one.typed for one in found) < sum(one.typed for one in whole)
 

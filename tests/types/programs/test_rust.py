@@ -95,7 +95,7 @@ fn main() {
 
 
 def answers(folder: Path, level: str, *parts: str) -> list[dict[str, Any]]:
-    """What is said of the functions whose symbols have these parts."""
+    """The answers for functions whose symbols have these parts."""
     if shutil.which("rustc") is None or shutil.which("nm") is None:
         pytest.skip("no rustc or nm")
     (folder / "made.rs").write_text(SOURCE)

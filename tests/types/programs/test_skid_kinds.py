@@ -29,7 +29,7 @@ EXACT = 2 | 1 << 14
 
 @pytest.fixture
 def behind(tmp_path: Path) -> tuple[Path, int]:
-    """(program, address right behind the store to the count): what is computed there needs the request's kind."""
+    """(program, address right after the store to the count): the computation there needs the request's kind."""
     binary = build(tmp_path, SERVE, "serve.c", "-O1")
     store = place(binary, "serve", "struct stats", "count", "w")
     load = place(binary, "serve", "struct request", "kind", "r")

@@ -94,7 +94,7 @@ def test_a_flexible_array_counts_as_well(program: Path) -> None:
 
 
 def test_an_argument_is_a_union_pointee_not_its_member(request: pytest.FixtureRequest, program: Path) -> None:
-    """An object may be an upper one, which it begins with."""
+    """An object may be one of a larger type that starts with it."""
     found = [one.type for one in accesses(program, "marks") if one.field.endswith("marked")]
     # What is not optimised loads it once more to pass it.
     assert found == (["union object"] if request.node.callspec.params["program"] == "-O2" else [])

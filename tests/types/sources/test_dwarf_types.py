@@ -122,7 +122,7 @@ Build = Callable[..., DwarfSource]
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compiles a source with a compiler and flags, once each; what DWARF says of it."""
+    """The DWARF types of a source, compiled once for each compiler and flags."""
     made: dict[tuple[str, ...], Path] = {}
     place = tmp_path_factory.mktemp("programs")
 
