@@ -14,7 +14,6 @@ from undwarf.perfdata.data_source import (
     tlb,
     tlb_missed,
 )
-from undwarf.views.data.memory_counts import MemoryCounts
 
 LOAD, STORE = 2, 4
 HIT, MISS = 2 << 5, 4 << 5
@@ -93,21 +92,3 @@ def test_any_bits_have_a_text() -> None:
     for bit in range(64):
         assert text(1 << bit).count("|") == 6
     assert text((1 << 64) - 1)
-
-
-def test_counts_are_of_what_is_known() -> None:
-    counts = MemoryCounts()
-    counts.add_source(LOAD, 5)
-    assert counts.as_dict() == {}
-    counts.add_source(LOAD | HIT | L1, 3)
-    counts.add_source(LOAD | MISS | L3 | HITM | 4 << 26, 2)
-    counts.add_page(4096, 5)
-    counts.add_page(0, 1)
-    assert counts.as_dict() == {
-        "level_known": 5,
-        "missed": 2,
-        "tlb_missed": 2,
-        "from_other_cpu": 2,
-        "levels": {"L1 hit": 3, "L3 miss": 2},
-        "pages": {"4K": 5},
-    }

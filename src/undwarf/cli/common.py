@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -353,56 +353,24 @@ class Job:
                 raise UsageError("--time ends before it starts", why, "give START,END in seconds")
         return tuple(spans)
 
-    def unwind(
-        self,
-        *,
-        by_time: bool = False,
-        runtime: bool = False,
-        lines: bool = False,
-        inline: bool = True,
-        starts: bool = True,
-        branch_history: bool = False,
-        versions: bool = False,
-    ) -> "Profile":
-        """The profile, which may have no samples; shows progress."""
+    def unwind(self, *, inline: bool = True, lines: bool = False, **options: bool) -> "Profile":
+        """The profile, which may have no samples; shows progress. ``options`` are those of Recording.profile."""
         profile = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],
             max_stack=self._options["max_stack"],
-            by_time=by_time,
-            runtime=runtime,
-            starts=starts,
             inline=inline and not self._options["no_inline"],
             lines=lines,
-            branch_history=branch_history,
-            versions=versions,
             other_dumps=not self._options["no_other_dumps"],
             progress=self._progress,
+            **options,
         )
         self._progress.close()
         return profile
 
-    def profile(
-        self,
-        *,
-        by_time: bool = False,
-        runtime: bool = False,
-        lines: bool = False,
-        starts: bool = True,
-        branch_history: bool = False,
-        versions: bool = False,
-    ) -> "Profile":
+    def profile(self, *, lines: bool = False, **options: bool) -> "Profile":
         """The profile; warns of damage. Raises NothingUsable if it has no samples."""
-        return self._checked(
-            self.unwind(
-                by_time=by_time,
-                runtime=runtime,
-                lines=lines,
-                starts=starts,
-                branch_history=branch_history,
-                versions=versions,
-            )
-        )
+        return self._checked(self.unwind(lines=lines, **options))
 
     def _checked(self, profile: "Profile") -> "Profile":
         """The profile, if it has samples; warns of damage."""
@@ -484,14 +452,12 @@ class Job:
     @property
     def max_stack(self) -> int | None:
         """The most frames of a stack, if limited."""
-        limit: int | None = self._options["max_stack"]
-        return limit
+        return cast("int | None", self._options["max_stack"])
 
     @property
     def jobs(self) -> int | None:
         """The number of unwinding threads, if limited."""
-        limit: int | None = self._options["jobs"]
-        return limit
+        return cast("int | None", self._options["jobs"])
 
     @property
     def progress(self) -> "Progress":

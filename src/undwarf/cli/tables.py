@@ -58,11 +58,15 @@ def dump(elf: str, place: str | None, source: str | None, as_json: bool) -> None
       undwarf tables dump xfs.ko.xz xfs_iread_extents
       undwarf tables dump --source sframe --json ./program 0x1000-0x1400 | jq '.[0]'
     """
-    from undwarf.outputs.tables.dump import RowOptions, write
+    from undwarf.outputs.tables.dump import write, write_json
     from undwarf.views.tables.dump import Binary, rows_of
 
     binary = Binary.open(elf)
-    write(binary, rows_of(binary, source, place), sys.stdout, RowOptions(as_json))
+    rows = rows_of(binary, source, place)
+    if as_json:
+        write_json(rows, sys.stdout)
+    else:
+        write(binary, rows, sys.stdout)
     _warn(binary)
 
 
@@ -77,12 +81,12 @@ def sizes(elf: str, source: str | None, as_json: bool) -> None:
     Examples:
       undwarf tables sizes /bin/ls
     """
-    from undwarf.outputs.tables.sizes import SizeOptions, write
+    from undwarf.outputs.tables.sizes import write
     from undwarf.views.tables.dump import Binary
     from undwarf.views.tables.sizes import sizes_of
 
     binary = Binary.open(elf)
-    write(sizes_of(binary, source), sys.stdout, SizeOptions(as_json))
+    write(sizes_of(binary, source), sys.stdout, as_json=as_json)
     _warn(binary)
 
 
@@ -106,13 +110,13 @@ def verify(elf: str, place: str | None, source: str, against: str, limit: int, a
       undwarf tables verify ./program --source cfi --against sframe
       undwarf tables verify libcrypto.so --source eh-frame --against debug-frame --json
     """
-    from undwarf.outputs.tables.verify import VerifyOptions, write
+    from undwarf.outputs.tables.verify import write
     from undwarf.views.tables.dump import Binary
     from undwarf.views.tables.verify import verify as compare
 
     binary = Binary.open(elf)
     shown = sys.maxsize if as_json else limit
-    write(compare(binary, source, against, place=place, shown=shown), sys.stdout, VerifyOptions(as_json))
+    write(compare(binary, source, against, place=place, shown=shown), sys.stdout, as_json=as_json)
     _warn(binary)
 
 

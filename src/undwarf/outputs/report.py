@@ -185,10 +185,8 @@ def _write_table(group: "EventGroup", sink: TextIO, options: ReportOptions, pain
                 value = paint.name(value, kernel=row.kernel)
             line.append(value)
         sink.write("  ".join(line).rstrip() + "\n")
-    hidden = len(group.rows) - len(shown)
-    if hidden > 0:
-        cut = bool(options.rows) and len(shown) == options.rows
-        sink.write(paint.dim(hidden_text(hidden, options.percent_limit, cut=cut)) + "\n")
+    if hidden := hidden_text(len(group.rows), len(shown), options.rows, options.percent_limit):
+        sink.write(paint.dim(hidden) + "\n")
 
 
 def _texts(keys: Sequence[str], row: "GroupRow") -> list[str]:

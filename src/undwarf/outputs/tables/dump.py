@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from undwarf.outputs.terminal.escape import printable
 
@@ -17,21 +17,8 @@ BATCH = 4096
 """Rows that are joined before they are written."""
 
 
-class RowOptions(NamedTuple):
-    """``json``: a list with an object for each row."""
-
-    json: bool = False
-
-
-def write(binary: "Binary", rows: "Rows", sink: TextIO, options: RowOptions) -> None:
-    """All rows in ascending order."""
-    if options.json:
-        _write_json(rows, sink)
-    else:
-        _write_text(binary, rows, sink)
-
-
-def _write_json(rows: "Rows", sink: TextIO) -> None:
+def write_json(rows: "Rows", sink: TextIO) -> None:
+    """Write a list with an object for each row, by address."""
     endings: dict[int, str] = {}
     words = rows.words
 
@@ -56,7 +43,8 @@ def _registers(words: "RowWords") -> str:
     return " ".join(texts) + ("  signal frame" if words.signal else "")
 
 
-def _write_text(binary: "Binary", rows: "Rows", sink: TextIO) -> None:
+def write(binary: "Binary", rows: "Rows", sink: TextIO) -> None:
+    """Write a line for each row, by address, with the functions' names."""
     texts: dict[int, str] = {}
     words = rows.words
     starts = rows.table.starts

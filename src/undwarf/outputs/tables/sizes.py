@@ -1,6 +1,6 @@
 """Sizes of unwind tables as text or JSON."""
 
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from undwarf.outputs.json_lines import dump
 
@@ -8,15 +8,9 @@ if TYPE_CHECKING:
     from undwarf.views.tables.sizes import Sizes
 
 
-class SizeOptions(NamedTuple):
-    """``json``: one object."""
-
-    json: bool = False
-
-
-def write(sizes: "Sizes", sink: TextIO, options: SizeOptions) -> None:
-    """Counts of the table, then a line for each format."""
-    if options.json:
+def write(sizes: "Sizes", sink: TextIO, *, as_json: bool) -> None:
+    """Write the counts of the table and a line for each format, or one JSON object."""
+    if as_json:
         dump(sizes.as_json(), sink, 2)
         return
     sink.write(f"{sizes.functions:,} functions, {sizes.rows:,} rows, {sizes.rules:,} distinct rules\n\n")

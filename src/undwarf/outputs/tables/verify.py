@@ -1,6 +1,6 @@
 """Disagreements between two sources of unwind information as text or JSON."""
 
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from undwarf.outputs.json_lines import dump
 from undwarf.outputs.terminal.escape import printable
@@ -9,15 +9,9 @@ if TYPE_CHECKING:
     from undwarf.views.tables.verify import Verdict
 
 
-class VerifyOptions(NamedTuple):
-    """``json``: one object."""
-
-    json: bool = False
-
-
-def write(verdict: "Verdict", sink: TextIO, options: VerifyOptions) -> None:
-    """Write a summary by kind, then the disagreements with their code."""
-    if options.json:
+def write(verdict: "Verdict", sink: TextIO, *, as_json: bool) -> None:
+    """Write a summary by kind and the disagreements with their code, or one JSON object."""
+    if as_json:
         dump(verdict.as_json(), sink)
         return
     both = verdict.instructions - verdict.only_one - verdict.only_other

@@ -89,7 +89,12 @@ class Paint:
         return self.kernel(text) if kernel else text
 
 
-def hidden_text(count: int, percent_limit: float, *, cut: bool, what: str = "more") -> str:
-    """How many rows are hidden and which option shows them: ``--rows`` if ``cut``, else ``--percent-limit``."""
-    option = "--rows 0" if cut else f"below {percent_limit:g} %: --percent-limit 0"
-    return f"and {count:,} {what} ({option} shows them)"
+def hidden_text(count: int, shown: int, most: int, percent_limit: float, noun: str = "") -> str:
+    """How many of ``count`` rows are hidden, and which option shows them: ``--rows`` if ``most`` (0: any number) are
+    shown, else ``--percent-limit``; empty if none is hidden."""
+    hidden = count - shown
+    if not hidden:
+        return ""
+    what = f" {noun}{'s' * (hidden > 1)}" if noun else ""
+    option = "--rows 0" if most and shown == most else f"below {percent_limit:g} %: --percent-limit 0"
+    return f"and {hidden:,} more{what} ({option} shows them)"

@@ -52,10 +52,8 @@ def write_code(data: "DataTypes", event: str, sink: TextIO, options: TypesOption
         function = options.fitted(printable(row.function), " " * 8, address, text, insn, file, note)
         sink.write(f"{share} {address}{text if access.type is not None else paint.dim(text)}{insn}")
         sink.write(paint.name(function, kernel=False) + paint.dim(file + note) + "\n")
-    hidden = len(data.instructions) - len(shown)
-    if hidden > 0:
-        cut = bool(options.rows) and len(shown) == options.rows
-        sink.write(paint.dim(hidden_text(hidden, options.percent_limit, cut=cut)) + "\n")
+    if hidden := hidden_text(len(data.instructions), len(shown), options.rows, options.percent_limit):
+        sink.write(paint.dim(hidden) + "\n")
 
 
 def _widths(width: int | None, address: int) -> tuple[int, int]:

@@ -69,15 +69,12 @@ def write(data: "DataTypes", event: str, spreads: "Sequence[Spread]", sink: Text
         for member in visible:
             sink.write(f"{columns.numbers(member.counts, total, paint)}   {_member(member)}")
             sink.write(paint.dim(inferred_note(member.counts)) + "\n")
-        hidden = len(members) - len(visible)
-        if hidden:
-            text = f"and {hidden} more member{'s' * (hidden > 1)}"
+        rest = len(members) - len(visible)
+        if rest:
+            text = f"and {rest} more member{'s' * (rest > 1)}"
             sink.write(paint.dim(f"{'':{columns.width}}   {text}\n"))
-    hidden = len(data.types) - len(shown)
-    if hidden > 0:
-        cut = bool(options.rows) and len(shown) == options.rows
-        what = f"more type{'s' * (hidden > 1)}"
-        sink.write(paint.dim(hidden_text(hidden, options.percent_limit, cut=cut, what=what)) + "\n")
+    if hidden := hidden_text(len(data.types), len(shown), options.rows, options.percent_limit, "type"):
+        sink.write(paint.dim(hidden) + "\n")
     write_spread(spreads, data.total, sink, paint)
 
 
