@@ -36,3 +36,4 @@ def test_without_privileges_the_locked_memory_is_the_limit(monkeypatch: pytest.M
     assert size.ring == 512 << 10
     assert size.relay >= 16 << 20
     assert size.dump == LARGEST_DUMP
+    assert sizes(20_000, 4, 16 << 30, None, None).small_dump == 0

@@ -11,16 +11,19 @@ from tests.support.recording import names, record, record_samples
 import undwarf
 from undwarf.cli.main import run
 from undwarf.live.record.run import Recorder
+from undwarf.live.sampling.dump_size import DumpSize
 from undwarf.live.sampling.sampler import Sampler
 from undwarf.live.sampling.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("perf_events")
 
 
-def test_there_are_no_samples_before_the_delay_is_over(program: str, tmp_path: Path):
+@pytest.mark.parametrize("options", [[], ["-F", "4000", "--buffer", "4M"]], ids=["fixed-dumps", "changing-dumps"])
+def test_there_are_no_samples_before_the_delay_is_over(program: str, tmp_path: Path, monkeypatch, options: list[str]):
+    # Full dumps at once, where they may change.
+    monkeypatch.setattr("undwarf.live.sampling.sampler.DumpSize", lambda small: DumpSize(small, _wait=0.0))
     path = tmp_path / "perf.data"
-    arguments = ["record", "-q", "-e", "cpu-clock", "-D", "60000", "-o", str(path), "--", program, "3"]
-    assert run(arguments) == 0
+    assert record(path, "-q", "-D", "60000", *options, "--", program, "3") == 0
     with undwarf.open(path) as recording:
         assert len(recording.records.samples) == 0
         assert len(recording.records.sideband) > 0

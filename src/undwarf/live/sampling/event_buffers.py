@@ -24,8 +24,8 @@ SMALLEST_DUMP = 8 << 10
 RING_FILL_S = 1.0
 """Seconds of samples that a ring buffer should hold. If it holds less, dumps may be small for a while."""
 SAFE_RING_FILL_S = 0.1
-"""If it holds less than these seconds, dumps are small at the start, when unwind tables are built; for groups always.
-On two CPUs that sampled a compiler, 0.17 seconds (6,000 Hz) lost nothing."""
+"""If it holds less than these seconds, dumps are smaller at the start, when unwind tables are built; dumps of a fixed
+size always. On two CPUs that sampled a compiler, 0.17 seconds (6,000 Hz) lost nothing."""
 MIN_RING_FILL_S = 0.01
 """If full dumps leave less than these seconds, they are smaller. Of 3,000 samples at 4,000 Hz on two CPUs none was lost
 with buffers of 16 ms, 471 with 4 ms."""
@@ -93,17 +93,25 @@ def sizes(rate: int, cpus: int, memory: int, dump: int | None, ring: int | None,
     size = SMALLEST_RING
     while 2 * size <= ring or (size < ring and 2 * size <= allowed and free):
         size *= 2
-    found = Sizes(size, relay if relay > size else 0, dump or LARGEST_DUMP)
-    if dump is None:
-        holds = relay or size
-        least = MIN_RING_FILL_S if changeable else SAFE_RING_FILL_S
-        while found.dump > SMALLEST_DUMP and holds < rate * found.dump * least:
-            found.dump //= 2
-        if changeable and found.dump > SMALLEST_DUMP and holds < rate * found.dump * RING_FILL_S:
-            found.small_dump = max(SMALLEST_DUMP, found.dump // SMALL_DUMP_DIVISOR // 8 * 8)
-            found.starts_small = holds < rate * found.dump * SAFE_RING_FILL_S
-    found.dump = found.dump // 8 * 8
-    return found
+    relay_size = relay if relay > size else 0
+    if dump is not None:
+        return Sizes(size, relay_size, dump // 8 * 8)
+    holds = (relay or size) / rate
+    safe = _largest_dump(holds / SAFE_RING_FILL_S)
+    # How full the kernel's small buffers get before they are drained is not seen.
+    full = _largest_dump(holds / MIN_RING_FILL_S) if changeable and not relay_size else safe
+    if safe < full:
+        return Sizes(size, relay_size, full, safe, starts_small=True)
+    may_fill = changeable and not relay_size and holds < full * RING_FILL_S and full > SMALLEST_DUMP
+    return Sizes(size, relay_size, full, max(SMALLEST_DUMP, full // SMALL_DUMP_DIVISOR) if may_fill else 0)
+
+
+def _largest_dump(limit: float) -> int:
+    """The largest dump of at most ``limit`` bytes: LARGEST_DUMP, halved until it fits, but not below SMALLEST_DUMP."""
+    dump = LARGEST_DUMP
+    while dump > SMALLEST_DUMP and dump > limit:
+        dump //= 2
+    return dump // 8 * 8
 
 
 def _drain(relay: Relay, pause: int) -> None:

@@ -70,6 +70,7 @@ class Sampler:
         self.summary = Summary()
         self.limits = limits
         self.stopped = False
+        self._enabled = not settings.delay
         self.ending = False
         """Whether the current round is the last one."""
         self.leaders: Sequence[int] = ()
@@ -402,6 +403,7 @@ class Sampler:
 
     def _enable(self) -> None:
         """Enable the events that sample."""
+        self._enabled = True
         self.open.enable(*(number for number in range(len(self.events)) if number != self.tracking))
 
     def _loop(self, watched: set[int], take: Callable[[list[memoryview]], None]) -> None:
@@ -444,7 +446,7 @@ class Sampler:
             self.summary.rounds += 1
             take(views)
         views.clear()
-        if self._dump_size is not None and not self.ending:
+        if self._dump_size is not None and self._enabled and not self.ending:
             self._change_dumps(self._dump_size)
         for ring in self.open.rings:
             ring.done()
