@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from undwarf.elf import ElfFile
-from undwarf.elf.writer import NewSection
+from undwarf.elf.writer import NewSection, file_of_sections, with_sections
 from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.atomic_file import whole_file
 
