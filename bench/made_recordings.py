@@ -9,10 +9,10 @@ from undwarf.elf import ElfFile
 from undwarf.elf.headers import PF_X
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
+from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.features import BuildId, Feature
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.record_writer import name_bytes, record
-from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 
 EVENT = EventAttr(

@@ -11,8 +11,7 @@ from undwarf.defects import Defects
 from undwarf.elf import ElfFile
 from undwarf.elf.writer import file_of_sections, with_sections
 from undwarf.errors import UndwarfError
-from undwarf.outputs.tables.dump import RowOptions
-from undwarf.outputs.tables.dump import write as write_rows
+from undwarf.outputs.tables import dump
 from undwarf.tables.from_sframe import source_of_section
 from undwarf.tables.model import UnwindTable
 from undwarf.tables.writers import write
@@ -29,7 +28,10 @@ def one_input(data: bytes) -> None:
         for source in ("cfi", "sframe"):
             table = UnwindTable.from_elf(elf, source, limits=LIMITS, defects=defects)
             table.complete()
-            write_rows(binary, Rows(table), io.StringIO(), RowOptions(json=source == "cfi"))
+            if source == "cfi":
+                dump.write_json(Rows(table), io.StringIO())
+            else:
+                dump.write(binary, Rows(table), io.StringIO())
             for version in ("3", "2"):
                 made = write("sframe", table, elf, version)
                 if made.sections:

@@ -232,6 +232,7 @@ class Recording:
         # Without callers no tables are needed, and their modules are a tenth of all.
         from undwarf.profile.jit_text import image_name
         from undwarf.tables.disk.cache import Store
+        from undwarf.unwind.unwind_tables import UnwindTables
 
         added = {image_name(pid): ranges for pid, ranges in self._added_text.items()}
         keys = self.spaces.replay.keys()

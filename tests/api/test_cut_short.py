@@ -84,7 +84,7 @@ def test_what_nobody_foresaw_in_a_table_costs_the_frames_of_its_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with undwarf.open(RECORDING / "words.data", symfs=RECORDING, cache=False) as recording:
-        whole = len(recording.profile().samples)
+        whole = frames(recording.profile())
     monkeypatch.setattr(UnwindTables, "_table", broken)
     monkeypatch.delenv("UNDWARF_TRACEBACK")
     with undwarf.open(RECORDING / "words.data", symfs=RECORDING, cache=False) as recording:

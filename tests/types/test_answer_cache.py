@@ -176,7 +176,7 @@ def test_another_build_of_undwarf_ignores_the_cache(
     types: Types, sampled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     types(sampled)
-    monkeypatch.setattr(answer_cache, "maker", lambda *_parts: b"another")
+    monkeypatch.setattr(answer_cache, "build_identity", lambda *_parts: b"another")
     assert types(sampled)[1] == 1
 
 

@@ -11,6 +11,8 @@ RESERVED_LENGTH = 0xFFFFFFF0
 """Unit lengths from here on are reserved (DWARF 5, 7.4)."""
 DWARF64_LENGTH = 0xFFFFFFFF
 """The unit length that announces one of 64 bits."""
+BASE_CLASS = 1 << 62
+"""Added to the offset of a base class, to tell it from a member."""
 MAX_DEPTH = 1024
 """Maximum nesting of DIEs."""
 MAX_HOPS = 32

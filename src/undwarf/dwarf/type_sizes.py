@@ -5,7 +5,14 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.dwarf import attributes, tags
-from cython.cimports.undwarf.dwarf.reader_constants import LARGEST_OFFSET, MAX_DEPTH, MAX_HOPS, NULL_ENTRY, Next
+from cython.cimports.undwarf.dwarf.reader_constants import (
+    BASE_CLASS,
+    LARGEST_OFFSET,
+    MAX_DEPTH,
+    MAX_HOPS,
+    NULL_ENTRY,
+    Next,
+)
 from cython.cimports.undwarf.dwarf.value_classes import REF, SIGNED, STRING, STRP, UNSIGNED
 from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO, NOTHING
 
@@ -17,7 +24,6 @@ OPEN_BOUND = cython.declare(cython.ulonglong, 0xFFFFFFF0)
 """Array bounds from here on mean no bound, as -1 in 32 bits."""
 MAX_SIZE = cython.declare(cython.longlong, 1 << 40)
 """Larger types are damage."""
-BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
 
 
 @cython.cfunc

@@ -53,3 +53,6 @@ LARGEST_RECORD = 65528
 """The size field of a record has 16 bits, and sizes are multiples of 8."""
 LARGEST_AUXTRACE = 1 << 62
 """Bytes of trace data that a record may announce; more is damage, and offsets would overflow."""
+
+REGS_ABI_64 = 2
+"""PERF_SAMPLE_REGS_ABI_64: registers of a 64-bit task."""

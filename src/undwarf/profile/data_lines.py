@@ -6,6 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.perfdata.abi import REGS_ABI_64
 
 from undwarf.column import zeros
 
@@ -15,8 +16,6 @@ FIXED = cython.declare(cython.longlong, 1)
 BASE = cython.declare(cython.longlong, 2)
 INDEX = cython.declare(cython.longlong, 4)
 USER = cython.declare(cython.ulonglong, 2)
-ABI_64 = cython.declare(cython.ulonglong, 2)
-"""PERF_SAMPLE_REGS_ABI_64."""
 
 
 @cython.cfunc
@@ -92,7 +91,7 @@ def operand_addresses(
             if at < 0 or at > view.shape[0] - 8:
                 continue
             # REGS_USER of a sample in the kernel are not the registers of the sampled instruction.
-            if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != ABI_64:
+            if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != REGS_ABI_64:
                 continue
             event = events[i]
             if kind & BASE:

@@ -16,6 +16,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.perfdata.abi import REGS_ABI_64
 from cython.cimports.undwarf.perfdata.native_integers import u64
 from cython.cimports.undwarf.tables.registers import RBX, RIP, RSP
 from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
@@ -36,8 +37,6 @@ KERNEL_MODE = cython.declare(cython.uint, 1)
 USER_MODE = cython.declare(cython.uint, 2)
 CPU_MODE = cython.declare(cython.uint, 7)
 """`PERF_RECORD_MISC_KERNEL`, `_USER` and `_CPUMODE_MASK` (include/uapi/linux/perf_event.h)."""
-ABI_64 = cython.declare(cython.ulonglong, 2)
-"""`PERF_SAMPLE_REGS_ABI_64`"""
 ABSENT = cython.declare(cython.uint, 255)
 """In the table of register words: the register is not sampled."""
 IN_PAGE = cython.declare(cython.ulonglong, 4095)
@@ -397,7 +396,7 @@ class Walker:
             return False
         at = record + self.regs_at[s]
         abi = u64(data, window_size, at)
-        if abi != ABI_64 or not self.is_walked:
+        if abi != REGS_ABI_64 or not self.is_walked:
             self.is_unsupported = abi != 0
             return False
         if not self.stack_at[s]:

@@ -7,6 +7,7 @@ They answer which whole a pointer to a part may be in: a base class of something
 from collections.abc import Callable, Sequence
 
 import cython
+from cython.cimports.undwarf.dwarf.reader_constants import BASE_CLASS
 from cython.cimports.undwarf.dwarf.tags import CLASS_TYPE, STRUCTURE_TYPE, UNION_TYPE
 from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
 from cython.cimports.undwarf.integer_constants import NOTHING
@@ -26,8 +27,6 @@ _KEPT = 64
 _MOST_WHOLES = 4096
 """Aggregates around one type that are looked at."""
 _MOST_ALIASES = 64
-BASE_CLASS = cython.declare(cython.longlong, 1 << 62)
-"""Added to the offset of a base class."""
 _C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E))
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 """DW_LANG_* of C, and of C++."""
