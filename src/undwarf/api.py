@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from undwarf.views.data.addresses import DataAddresses
     from undwarf.views.data.types import DataTypes
     from undwarf.views.sample_selection import Weight
+    from undwarf.views.verified_calls import VerifiedCalls
 
 
 DEFAULT_DUMP = 8192
@@ -372,6 +373,18 @@ class Recording:
         """Name the functions of some frames, by number, of a profile made without names. Just-in-time compiled code
         stays without a name."""
         name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
+
+    def verify_calls(self, profile: model.Profile) -> "VerifiedCalls":
+        """Check the callers in a profile's stacks against the code: ``calls.proven``, ``consistent``, ``contradicted``
+        and ``unchecked`` count them, ``contradictions`` name the pairs that the code rules out.
+
+        ``profile`` must be one without inlined functions (``profile(inline=False)``).
+        """
+        from undwarf.profile.call_proof import check_calls
+        from undwarf.views.verified_calls import verified_calls
+
+        resolver = Resolver(self.images, self._options, records=self.records)
+        return verified_calls(profile, check_calls(profile, self.images, self._machine.calls, resolver))
 
     def data_types(
         self,

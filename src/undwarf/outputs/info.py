@@ -27,6 +27,7 @@ def write(found: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
         _header(found, paint),
         _events(found, paint),
         _stacks(found, paint, options.entries),
+        _calls(found, paint, options.entries),
         _missing(found, paint, options.entries),
         _processes(found, paint, options.entries),
         _records(found, paint),
@@ -127,6 +128,40 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
             yield paint.dim(f"{'':21}→ {printable(gap['advice'])}")
     if len(gaps) > entries:
         yield _more("places", len(gaps) - entries, paint)
+
+
+_VERDICTS = {
+    "proven": "proven: the call before the return address is one of the callee",
+    "consistent": "possible: an indirect call, an import or a jump may lead to the callee",
+    "contradicted": "contradicted: the call is of another function, or there is none",
+}
+
+
+def _calls(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    verified = found.get("calls")
+    if verified is None:
+        return
+    calls, pairs = verified["calls"], verified["pairs"]
+    checked = sum(calls[verdict] for verdict in _VERDICTS)
+    yield ""
+    title = f"{sum(pairs.values()):,} pairs of caller and callee, each by the calls in sampled stacks"
+    yield f"{paint.bold('Callers, checked against the code')}  {paint.dim(title)}"
+    for verdict, text in _VERDICTS.items():
+        share = f"{100 * calls[verdict] / max(1, checked):7.3f} %"
+        bad = verdict == "contradicted" and calls[verdict]
+        yield f"{calls[verdict]:>10,}  {paint.bad(share) if bad else share}  {text}"
+    if calls["unchecked"]:
+        yield f"{calls['unchecked']:>10,}  not checked: the kernel, code made at run time, missing files"
+    shown = verified["contradictions"][:entries]
+    for one in shown:
+        caller, callee = (
+            f"{printable(one[side])} {paint.dim('in ' + printable(one[side + '_image']))}"
+            for side in ("caller", "callee")
+        )
+        where = f"before {one['caller_address'] + 1:#x}"
+        yield f"{one['calls']:>10,}  {caller}: {one['reason']} {paint.dim(where)}, not {callee}"
+    if len(verified["contradictions"]) > len(shown):
+        yield _more("pairs", len(verified["contradictions"]) - len(shown), paint)
 
 
 def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
         def ends_with_call(self, code: bytes) -> bool:
             """Whether a call instruction ends where these bytes do."""
 
+        def ends_with_indirect_call(self, code: bytes) -> bool:
+            """Whether a call through a register or memory ends where these bytes do."""
+
         def call_target(self, code: bytes, address: int) -> int | None:
             """What the direct call calls that these bytes end with, where ``address`` follows; None if it is no such
             call."""

@@ -32,11 +32,14 @@ BRANCH_WITH_LINK = 0b100101
 
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address are a call instruction."""
+    return len(code) >= 4 and (code[-1] >> 2 == BRANCH_WITH_LINK or ends_with_indirect_call(code))
+
+
+def ends_with_indirect_call(code: bytes) -> bool:
+    """Whether the bytes before a return address are a call through a register."""
     if len(code) < 4:
         return False
     word = int.from_bytes(code[-4:], "little")
-    if word >> 26 == BRANCH_WITH_LINK:
-        return True
     # BLR: 1101011 Z 0 01 11111 0000 A M Rn Rm, where without A no key and no Rm is given.
     if word & 0xFEFFF000 != 0xD63F0000:
         return False
