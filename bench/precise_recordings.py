@@ -1,0 +1,404 @@
+"""Recordings of precise events as each kind of machine would make them, with every sample's true call chain.
+
+Usage: python bench/precise_recordings.py PROGRAM --out FOLDER [--samples N] [--from-exec] [-- ARGUMENT ...]
+
+A program is stepped instruction by instruction (`precise_stepper.py`). At instructions taken at random, the samples
+have that exact instruction's address, and the registers and the stack that a machine would give for it (`KINDS`); as
+the kernel does, the exact address is put into the registers too. FOLDER gets one perf.data a kind, and `truth.jsonl`:
+a first line about the run, then one for each sample (`Truth`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from compiled import compiled
+
+from undwarf.perfdata import EventAttr, SampleField
+from undwarf.perfdata import feature_writer as encode
+from undwarf.perfdata.features import Feature
+from undwarf.perfdata.record_types import RecordType
+from undwarf.perfdata.record_writer import RecordEncoder, record
+from undwarf.perfdata.records import CpuMode
+from undwarf.perfdata.writer import PerfWriter
+
+stepper = compiled("precise_stepper")
+
+MOST_LATE = 12
+"""Instructions that an interrupt comes late at most; any number from 1 on is as frequent."""
+EXACT_IP = 1 << 14
+"""PERF_RECORD_MISC_EXACT_IP."""
+REGISTERS = 0xFF0FFF
+"""Those that perf asks for with ``--call-graph dwarf``."""
+SP, IP = 7, 8
+"""Their places among those."""
+DUMP = 16384
+PERIOD = 10007
+FIELDS = (
+    SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.PERIOD | SampleField.CALLCHAIN
+    | SampleField.REGS_USER | SampleField.STACK_USER
+)  # fmt: skip
+START, STEP = 1_000_000_000, 1000
+"""Times of the first sample and between samples, in ns: a sample's number can be read from its time in any output."""
+AT_ENTRY = 9
+"""The program's first instruction in the auxiliary vector (include/uapi/linux/auxvec.h)."""
+LARGEST_STACK = 8 << 20
+FROM_EXEC = -1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of machine. ``registers`` and ``stack``: how many instructions after the exact one they are taken; None
+    for as many as the interrupt is late."""
+
+    cpuid: str
+    registers: int | None
+    stack: int | None
+
+
+KINDS = {
+    "on-time": Kind("GenuineIntel,6,143,8", 0, 0),
+    "late": Kind("GenuineIntel,6,143,8", 1, 1),
+    "skid": Kind("AuthenticAMD,25,17,1", None, None),
+    "mixed": Kind("GenuineIntel,6,143,8", 1, None),
+}
+"""on-time: no machine, but a control. late: PEBS whose interrupt comes at once. skid: the interrupt's registers, as of
+AMD's IBS and of PEBS before Ice Lake. mixed: PEBS's registers, with the stack at the interrupt."""
+
+
+@dataclass
+class Truth:
+    """One sample. ``chain``: the exact instruction's address and those that its callers are looked up by, a return
+    address less one, or what a signal has interrupted. ``complete``: the chain ends where the stack begins; else the
+    thread had begun before it was stepped. ``late``: how late the interrupt is.
+
+    ``after_one`` and ``after_all``: the state that many instructions later, as (its ip, frames of the chain that are no
+    more, frames that are new).
+    """
+
+    number: int
+    chain: list[int]
+    complete: bool
+    late: int
+    after_one: tuple[int, int, int]
+    after_all: tuple[int, int, int]
+
+
+class Mapping(NamedTuple):
+    """Executable memory, and what of a file it is."""
+
+    start: int
+    end: int
+    offset: int
+    name: str
+
+
+class Ended(Exception):
+    """The program is over."""
+
+
+class Run:
+    """A program being stepped, on which of its stacks it is, and what of it is mapped."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], start_at: int | None) -> None:
+        null = os.open(os.devnull, os.O_RDWR)
+        variables = [f"{name}={value}".encode() for name, value in environment.items()]
+        self.pid: int = stepper.start([os.fsencode(one) for one in command], variables, null)
+        os.close(null)
+        self.memory = os.open(f"/proc/{self.pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+        self.stepper = stepper.Stepper(self.pid)
+        self.mapped: list[Mapping] = []
+        self.new: list[Mapping] = []
+        self.is_go = "GODEBUG" in environment
+        """Whether stacks are those of goroutines."""
+        self.is_complete = start_at is None or start_at == FROM_EXEC
+        """Whether the shadow stack goes down to where the thread began."""
+        if start_at != FROM_EXEC:
+            self._run_to(start_at or self._entry())
+        high = next(end for _start, end, _offset, name in self._maps("rw") if name == "[stack]")
+        self.stepper.low, self.stepper.high = high - LARGEST_STACK, high
+        # (its bounds, depth of the shadow stack when it was entered), outermost first.
+        self.stacks = [(high - LARGEST_STACK, high, 0)]
+        # Of Go, the shadow stacks that are left, by the end of their stack.
+        self.left: dict[int, list[tuple[int, int, int]]] = {}
+        self.signals = 0
+        if not self.stepper.low <= self.stepper.sp < high:
+            self._change_stack()
+
+    def advance(self, count: int) -> None:
+        """Do this many steps. Raises Ended."""
+        last = self.stepper.steps + count
+        while (status := self.stepper.run_to(last)) != stepper.DONE:
+            if status == stepper.NEW_TEXT:
+                self.read_text()
+            elif status == stepper.SIGNAL:
+                self._deliver()
+            elif status == stepper.OTHER_STACK:
+                self._change_stack()
+            else:
+                raise Ended(f"status {self.stepper.status:#x}")
+
+    def read_text(self) -> None:
+        """Read all executable memory. Raises Ended if the next instruction is in none of it."""
+        ranges = [one for one in self._maps("x") if one[1] < 1 << 63]
+        if not any(start <= self.stepper.ip < end for start, end, _offset, _name in ranges):
+            raise Ended(f"nothing executable at {self.stepper.ip:#x}")
+        self.new += [one for one in ranges if one not in self.mapped]
+        self.mapped = ranges
+        self.stepper.set_text([(start, os.pread(self.memory, end - start, start)) for start, end, *_ in ranges])
+
+    def end(self) -> None:
+        """End the program, if it has not."""
+        try:
+            os.kill(self.pid, 9)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(self.memory)
+
+    def _maps(self, wanted: str) -> list[Mapping]:
+        found = []
+        for line in Path(f"/proc/{self.pid}/maps").read_text().splitlines():
+            fields = line.split(maxsplit=5)
+            if wanted in fields[1]:
+                start, end = (int(one, 16) for one in fields[0].split("-"))
+                found.append(Mapping(start, end, int(fields[2], 16), fields[5] if len(fields) > 5 else "//anon"))
+        return found
+
+    def _entry(self) -> int:
+        words = Path(f"/proc/{self.pid}/auxv").read_bytes()
+        return dict(struct.iter_unpack("=QQ", words))[AT_ENTRY]
+
+    def _run_to(self, address: int) -> None:
+        was = os.pread(self.memory, 1, address)
+        os.pwrite(self.memory, b"\xcc", address)
+        self.stepper.go()
+        os.pwrite(self.memory, was, address)
+
+    def _deliver(self) -> None:
+        """Deliver a signal. A handler's frame is called by the restorer, and that by what was interrupted."""
+        ip, sp = self.stepper.ip, self.stepper.sp
+        while (status := self.stepper.deliver()) == stepper.SIGNAL:
+            pass
+        if status == stepper.ENDED:
+            raise Ended(f"status {self.stepper.status:#x}")
+        # A return address, then struct ucontext (arch/x86/include/uapi/asm/sigcontext.h).
+        frame = self.stepper.read(self.stepper.sp, 8 + 40 + 8 * 17)
+        if len(frame) < 8 + 40 + 8 * 17:
+            return
+        words = struct.unpack("=23Q", frame)
+        if words[6 + 15] != sp or words[6 + 16] != ip:
+            if status == stepper.OTHER_STACK:
+                self._change_stack()
+            return
+        self.signals += 1
+        if status == stepper.OTHER_STACK:
+            low, size = words[3], words[5]
+            self.stacks.append((low, low + size, self.stepper.depth))
+            self.stepper.low, self.stepper.high = low, low + size
+        # What is no return address is looked up as it is.
+        self.stepper.push(self.stepper.sp + 8, ip + 1)
+        self.stepper.push(self.stepper.sp, words[0] + 1)
+
+    def _change_stack(self) -> None:
+        """Go on with the shadow stack of the stack that the stack pointer is in."""
+        if self.is_go:
+            self._change_goroutine()
+            return
+        sp = self.stepper.sp
+        depth = self.stepper.depth
+        while len(self.stacks) > 1 and not self.stacks[-1][0] <= sp < self.stacks[-1][1]:
+            depth = self.stacks.pop()[2]
+        self.stepper.low, self.stepper.high, _ = self.stacks[-1]
+        if not self.stepper.low <= sp < self.stepper.high:
+            raise Ended(f"on an unknown stack at {sp:#x}")
+        self.stepper.pop(depth)
+
+    def _change_goroutine(self) -> None:
+        """Take the stack's bounds from Go's current g, which the thread's control block refers to (runtime.g)."""
+        (g,) = struct.unpack("=Q", self.stepper.read(self.stepper.thread_base - 8, 8))
+        low, high = struct.unpack("=QQ", self.stepper.read(g, 16))
+        self.is_complete = False
+        if not low <= self.stepper.sp <= high:
+            raise Ended(f"on an unknown stack at {self.stepper.sp:#x}, where the goroutine's is {low:#x} to {high:#x}")
+        self.left[self.stepper.high] = self.stepper.entries()
+        self.stepper.low, self.stepper.high = low, high
+        # It may also be a larger copy of one that was left in `morestack`: what is on it is as far from its end.
+        for end in (high, *self.left):
+            moved = [(slot + high - end, address, serial) for slot, address, serial in self.left.get(end, [])]
+            while moved and moved[-1][0] < self.stepper.sp:
+                moved.pop()
+            if moved and all(self.stepper.read(slot, 8) == struct.pack("=Q", address) for slot, address, _ in moved):
+                break
+        else:
+            moved = []
+        self.stepper.restore(moved)
+
+
+_DISABLED, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR, _MMAP, _COMM, _TASK = (1 << k for k in (0, 5, 6, 8, 9, 13))
+_SAMPLE_ID_ALL, _EXCLUDE_CALLCHAIN_USER, _MMAP2, _COMM_EXEC = (1 << k for k in (18, 22, 23, 24))
+_PRECISE_IP = 15
+"""Bits of the attribute's flags, and the first of the two of ``precise_ip``."""
+
+
+def event() -> EventAttr:
+    """``cycles:Pu`` as ``perf record --call-graph dwarf`` asks for it."""
+    flags = _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR | _MMAP | _COMM | _TASK | _MMAP2 | _COMM_EXEC
+    flags |= 2 << _PRECISE_IP | _SAMPLE_ID_ALL | _EXCLUDE_CALLCHAIN_USER
+    return EventAttr(
+        name="cycles:Pu", type=0, config=0, sample_period=PERIOD, freq=False, sample_type=int(FIELDS), read_format=0,
+        flags=flags, sample_id_all=True, config1=0, config2=0, branch_sample_type=0, sample_regs_user=REGISTERS,
+        sample_stack_user=DUMP, clockid=None, sample_regs_intr=0, sample_max_stack=0, ids=(1,),
+    )  # fmt: skip
+
+
+class Recording:
+    """One perf.data being written."""
+
+    def __init__(self, sink: BinaryIO, kind: Kind, pid: int, name: str) -> None:
+        self.event = event()
+        self.pid = pid
+        host = os.uname()
+        features = {
+            Feature.HOSTNAME: encode.string(host.nodename),
+            Feature.OSRELEASE: encode.string(host.release),
+            Feature.ARCH: encode.string(host.machine),
+            Feature.CPUID: encode.string(kind.cpuid),
+            Feature.EVENT_DESC: encode.event_desc([self.event]),
+        }
+        self.writer = PerfWriter(sink, [self.event], features=features)
+        self.encoder = RecordEncoder(self.event)
+        self.writer.write(self.encoder.comm(name.encode(), pid, pid, exec_=True, time=START - STEP))
+
+    def map(self, mapped: list[Mapping], now: int) -> None:
+        """Executable mappings."""
+        for start, end, offset, name in mapped:
+            inode = Path(name).stat().st_ino if name.startswith("/") and Path(name).exists() else 0
+            self.writer.write(
+                self.encoder.mmap2(
+                    os.fsencode(name), self.pid, self.pid, start, end - start, offset, inode=(inode, 0), time=now
+                )
+            )
+
+    def sample(self, ip: int, registers: list[int], stack: bytes, now: int) -> None:
+        """A sample of an exact instruction; the kernel's own chain is empty, as it leaves out what is of user space."""
+        registers = registers.copy()
+        registers[IP] = ip
+        stack = stack[: len(stack) & ~7]
+        body = struct.pack("=QIIQQQQ20QQ", ip, self.pid, self.pid, now, PERIOD, 0, 2, *registers, len(stack))
+        body += stack + (struct.pack("=Q", len(stack)) if stack else b"")
+        self.writer.write(record(RecordType.SAMPLE, body, CpuMode.USER | EXACT_IP))
+
+
+def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: int) -> Iterator[Truth]:
+    """Step through a program, write a sample of each kind at about every ``gap`` + 13th instruction, and give what is
+    true of it. Ends with the program, or after ``count``."""
+    chance = random.Random(seed)
+    state = run.stepper
+
+    def here() -> tuple[list[int], bytes]:
+        return state.recorded_registers(), state.read(state.sp, DUMP)
+
+    def since(before: list[int], stack: int) -> tuple[int, int, int]:
+        after = [serial for _slot, _address, serial in state.entries()]
+        if state.high != stack and run.is_go:
+            return state.ip, -1, -1
+        same = 0
+        for one, other in zip(before, after, strict=False):
+            if one != other:
+                break
+            same += 1
+        return state.ip, len(before) - same, len(after) - same
+
+    for number in range(count):
+        now = START + STEP * number
+        late = chance.randint(1, MOST_LATE)
+        try:
+            run.advance(chance.randint(1, 2 * gap))
+            entries, ip, stack_end, complete = state.entries(), state.ip, state.high, run.is_complete
+            taken = {0: here()}
+            serials = [serial for _slot, _address, serial in entries]
+            run.advance(1)
+            taken[1] = here()
+            after_one = since(serials, stack_end)
+            if late > 1:
+                run.advance(late - 1)
+                taken[late] = here()
+            after_all = since(serials, stack_end)
+        except Ended:
+            return
+        mixed = state.read(taken[1][0][SP], DUMP)
+        for one in kinds.values():
+            one.map(run.new, now - 1)
+        run.new.clear()
+        for name, kind in KINDS.items():
+            registers = taken[late if kind.registers is None else kind.registers][0]
+            stack = taken[late if kind.stack is None else kind.stack][1]
+            if kind.registers != kind.stack:
+                stack = mixed
+            kinds[name].sample(ip, registers, stack, now)
+        chain = [ip, *(address - 1 for _slot, address, _serial in reversed(entries))]
+        yield Truth(number, chain, complete, late, after_one, after_all)
+
+
+def make(command: list[str], out: Path, count: int, *, gap: int = 4, seed: int = 1, start_at: int | None = None,
+         environment: dict[str, str] | None = None) -> str:  # fmt: skip
+    """Step through a program and write its recordings and their truth to a folder; a line about what was done.
+
+    Stepping begins at the program's entry, or ``start_at`` an address in it, where the callers are not known, or
+    ``FROM_EXEC``: in the dynamic linker.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    run = Run(command, environment or {}, start_at)
+    before = run.stepper.steps
+    written = 0
+    try:
+        with ExitStack() as files, (out / "truth.jsonl").open("w") as truth:
+            recordings = {}
+            for name, kind in KINDS.items():
+                sink = files.enter_context((out / f"{name}.data").open("wb"))
+                recordings[name] = Recording(sink, kind, run.pid, Path(command[0]).name)
+            for one in samples(run, recordings, count, gap, seed):
+                truth.write(json.dumps(asdict(one)) + "\n")
+                written += 1
+            for recording in recordings.values():
+                recording.writer.finish()
+            (out / "mappings.json").write_text(json.dumps(run.mapped))
+    finally:
+        run.end()
+    took = time.monotonic() - began
+    steps = run.stepper.steps - before
+    return f"{written} samples, {run.signals} signals, {steps} steps, {steps / took:,.0f} a second"
+
+
+def main() -> int:
+    """One program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("arguments", nargs="*")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--samples", type=int, default=20000)
+    parser.add_argument("--gap", type=int, default=4, help="steps between samples, besides the lateness of the last")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--from-exec", action="store_true", help="step through the dynamic linker too")
+    options = parser.parse_args()
+    command = [str(Path(options.program).resolve()), *options.arguments]
+    print(make(command, options.out, options.samples, gap=options.gap, seed=options.seed,
+               start_at=FROM_EXEC if options.from_exec else None))  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

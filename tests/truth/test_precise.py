@@ -1,0 +1,69 @@
+"""The test bed of precise events: chains that stepping has found are those of tables at every instruction.
+
+Registers and stacks of the moment prove both: the shadow stack of `bench/precise_stepper.py`, and the rules of every
+instruction that was sampled.
+"""
+
+import platform
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import precise_truth
+import pytest
+from precise_recordings import EXACT_IP, KINDS
+
+import undwarf
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="steps x86-64 programs")
+SAMPLES = 250
+
+
+def stepped(folder: Path, source: str, variant: str) -> precise_truth.Score:
+    """The score of a program's recordings, which are in the folder afterwards."""
+    if not shutil.which(variant.partition("-")[0]):
+        pytest.skip(f"{variant.partition('-')[0]} is not installed")
+    program = precise_truth.build(precise_truth.HERE / source, variant, folder)
+    assert program is not None
+    try:
+        precise_truth.make([str(program)], folder, SAMPLES, gap=20)
+    except PermissionError as error:
+        pytest.skip(f"may not trace programs here: {error}")
+    return precise_truth.score(folder, None)["undwarf"]
+
+
+def outcomes(score: precise_truth.Score, kind: str) -> Counter[tuple[str, str]]:
+    """(place, outcome) of a recording's samples."""
+    return Counter({(place, outcome): n for (one, place, outcome), n in score.results.items() if one == kind})
+
+
+@pytest.mark.parametrize("variant", ["gcc-O2", "clang-O0"])
+def test_stacks_of_the_moment_are_the_true_ones_at_every_instruction(tmp_path: Path, variant: str) -> None:
+    score = stepped(tmp_path, "tiny.c", variant)
+    assert outcomes(score, "on-time") == {("same frame", "equal"): SAMPLES}
+    assert not score.missing
+
+
+def test_stacks_through_signal_handlers_are_the_true_ones_or_end_with_the_handlers_stack(tmp_path: Path) -> None:
+    score = stepped(tmp_path, "handlers.c", "gcc-O2")
+    found = outcomes(score, "on-time")
+    assert found.keys() <= {("same frame", "equal"), ("same frame", "cut")}
+    assert found["same frame", "equal"] > SAMPLES / 2
+    assert {why for (kind, why), _ in score.reasons.items() if kind == "on-time"} <= {"cut: SIGNAL_STACK"}
+
+
+def test_late_registers_are_of_the_frame_its_callees_and_its_callers(tmp_path: Path) -> None:
+    score = stepped(tmp_path, "tiny.c", "gcc-O2")
+    for kind, most in (("late", 0.99), ("skid", 0.9)):
+        found = Counter[str]()
+        for (place, _outcome), count in outcomes(score, kind).items():
+            found[place] += count
+        assert found.total() == SAMPLES
+        assert all(found[place] for place in ("same frame", "callee", "past return"))
+        assert found["same frame"] < most * SAMPLES
+    truths = precise_truth.truths(tmp_path)
+    for kind in KINDS:
+        with undwarf.open(tmp_path / f"{kind}.data") as recording:
+            samples = recording.records.samples
+            assert list(samples.ip) == [one.chain[0] for one in truths]
+            assert all(misc & EXACT_IP for misc in samples.misc)
