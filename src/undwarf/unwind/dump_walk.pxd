@@ -1,65 +1,41 @@
-cimport cython
+from undwarf.unwind.frame_states cimport FrameStates
+from undwarf.unwind.frame_step cimport FrameStepper
+from undwarf.unwind.process_memory cimport ProcessMemory
+from undwarf.unwind.register_file cimport RegisterFile
+from undwarf.unwind.rule_cache cimport RuleCache
+from undwarf.unwind.ruleless_step cimport RulelessStepper
+from undwarf.unwind.stack_memo cimport StackMemo
+from undwarf.unwind.system_calls cimport SystemCalls
 
-from undwarf.unwind.frame_log cimport FrameLog
-from undwarf.unwind.frame_step cimport Steps
 
-
-cdef class UserFrames(Steps):
-    # Frames of the sample at hand, from the innermost on.
+cdef class DumpWalk:
+    cdef RuleCache rules
+    cdef ProcessMemory memory
+    cdef RegisterFile registers
+    cdef FrameStates states
+    cdef FrameStepper stepper
+    cdef RulelessStepper ruleless
+    cdef SystemCalls system_calls
+    cdef StackMemo memo
     cdef unsigned int[::1] chain
-    cdef Py_ssize_t max_chain
-    # Why the walk ended, and in which image.
+    cdef Py_ssize_t max_frames
+    # Whether dumps give their innermost frame only.
+    cdef bint innermost_only
+    # Why the walk ended, and in which image; whether at a return address of zero.
     cdef int stop
     cdef unsigned int stop_image
     cdef bint ended_at_zero
-    # Whether callers are left out.
-    cdef bint innermost_only
-    # Whether the innermost frame's rule is not right and its function's frame is above.
-    cdef bint past_frame
-    # The last whole stack: its stop reason, states from the root inwards, and where its dump lies in the window.
-    cdef unsigned long long[::1] memo
-    cdef Py_ssize_t memo_count
-    cdef unsigned int memo_space
-    cdef int memo_stop
-    cdef Py_ssize_t memo_dump
-    cdef unsigned long long memo_low
-    cdef unsigned long long memo_top
-    # The state to compare with next, down to where memory is equal, and whether it differs below.
-    cdef Py_ssize_t memo_at
-    cdef unsigned long long memo_equal
-    cdef bint memo_compared
-    # How many frames of it this stack ends with, the innermost one's node and its place in this window's log.
-    cdef Py_ssize_t tail_count
-    cdef unsigned int tail_node
-    cdef unsigned int tail_place
-    # Where frames were, if that is kept.
-    cdef readonly FrameLog log
-    cdef bint logs
+    # Where a call to an address without code returns to.
+    cdef unsigned long long return_address
 
-    cdef Py_ssize_t user_part(self, Py_ssize_t count, Py_ssize_t depth, bint second_look) except? -1 nogil
-    @cython.final
-    cdef long long entered_frame(self, Py_ssize_t number) except? -1 nogil
-    @cython.final
-    cdef bint called_within(self, unsigned long long pc) except? -1 nogil
-    @cython.final
-    cdef int end_at_zero(self, unsigned int image, unsigned int frame) except? -1 nogil
-    @cython.final
-    cdef bint begins_fiber(self, unsigned int callee) except? -1 nogil
-    @cython.final
-    cdef Py_ssize_t cut_at_fiber_root(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
-    @cython.final
-    cdef int keep_state(self, Py_ssize_t depth, bint exact) except? -1 nogil
-    @cython.final
-    cdef int see_last_stack(self) except? -1 nogil
-    @cython.final
-    cdef bint joins_last_stack(self, Py_ssize_t depth, bint exact) except? -1 nogil
-    cdef long long remember(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
-    @cython.final
-    cdef Py_ssize_t log_stack(self, Py_ssize_t first, Py_ssize_t count) except? -2 nogil
-    @cython.final
-    cdef unsigned long long same_memory(
-        self, unsigned long long equal, unsigned long long down_to
+    cdef Py_ssize_t walk(
+        self, Py_ssize_t count, Py_ssize_t depth, bint reads_code, bint innermost_is_deeper
     ) except? -1 nogil
-    @cython.final
-    cdef bint returns_to_handler(self, unsigned int rule) except? -1 nogil
-    cdef Py_ssize_t to_handler(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
+    cdef bint is_whole(self) noexcept nogil
+    cdef bint _is_called_unmapped(self) except? -1 nogil
+    cdef bint _is_called_within(self, unsigned long long pc) except? -1 nogil
+    cdef int _reason_at_zero(self, unsigned int image, unsigned int frame) except? -1 nogil
+    cdef bint _begins_fiber(self, unsigned int callee) except? -1 nogil
+    cdef Py_ssize_t cut_at_fiber_root(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil
+    cdef bint _installs_handler(self, unsigned int rule) except? -1 nogil
+    cdef Py_ssize_t walk_from_handler(self, Py_ssize_t first, Py_ssize_t count) except? -1 nogil

@@ -7,7 +7,7 @@ What a stack has in common with the one before it is kept once, and a frame take
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.unwind.walk_state import END
+from cython.cimports.undwarf.unwind.walk_constants import END
 
 from undwarf.column import with_room, zeros
 

@@ -88,11 +88,11 @@ class Thread:
         """Take the frames of the stack that was walked last, from the innermost on."""
         end, above = len(frames), walker.missing_scheduler
         for i in range(len(frames) - 1, 0, -1):
-            image, address = walker.place(frames[i])
+            image, address = walker.rules.stacks.location(frames[i])
             call = schedulers.call_in(image, address)
             if call is None:
                 continue
-            found = [walker.frame_at(frames[i], call), *frames[i + 1 : end]], above
+            found = [walker.rules.stacks.inferred_at(frames[i], call), *frames[i + 1 : end]], above
             if self._frames.setdefault(pointers[i], found) != found:
                 self._frames[pointers[i]] = [], 0
             if address == call:
@@ -110,7 +110,7 @@ class Thread:
             node = self._nodes.get(above, NONE)
             is_root = above == 0
             for frame in reversed(frames):
-                node = walker.inferred(node, frame) if node != NONE or is_root else NONE
+                node = walker.rules.inferred_node(node, frame) if node != NONE or is_root else NONE
                 is_root = False
             self._nodes[here] = node
         return self._nodes.get(wanted[0] if wanted else pointer, NONE)

@@ -4,7 +4,7 @@ A just-in-time compiler for a language with a stack of its own needs one frame o
 (Guile, Haskell): wherever that code is sampled, the return address of the function that entered it is equally far above
 the stack pointer. Compilers that give each function a frame (Mono) have it at as many distances as there are depths.
 So a call is taken for an entry where nearly all samples below it have one distance, in many pieces of code. Direct
-calls need no such evidence (:meth:`undwarf.unwind.frame_step.Steps.step_to_entry`).
+calls need no such evidence (:meth:`undwarf.unwind.ruleless_step.RulelessStepper.step_to_entry`).
 """
 
 from bisect import bisect_right

@@ -1,29 +1,32 @@
-from undwarf.unwind.dump_walk cimport UserFrames
+from undwarf.unwind.process_memory cimport ProcessMemory
+from undwarf.unwind.rule_cache cimport RuleCache
 
 
-cdef class SampledChains(UserFrames):
-    # Chains that came later (undwarf.unwind.deferred_chains): by sample where in `later` they lie, and how long they are.
-    cdef const unsigned long long[::1] later_at
-    cdef const unsigned int[::1] later_count
-    cdef const unsigned long long[::1] later
-    cdef bint stitched
-    # Of the sample at hand: whether its user part was to come later, else where it lies in the window (-1: none).
-    cdef bint deferred_here
-    cdef Py_ssize_t user_chain_at
-    cdef Py_ssize_t user_chain_count
-    # Branch stacks: what kind each event has, where they are in samples, and whether they are history before stacks.
-    cdef const unsigned long long[::1] branch_kinds
-    cdef const unsigned short[::1] branch_at
-    cdef bint branch_history
-    cdef Py_ssize_t max_branches
-    # Records that cannot be what they say they are.
-    cdef readonly Py_ssize_t damaged
+cdef class KernelChains:
+    cdef RuleCache rules
+    cdef ProcessMemory memory
+    cdef unsigned int[::1] chain
+    cdef Py_ssize_t max_chain
+    # User chains that were recorded after their samples (undwarf.unwind.deferred_chains): by sample where in
+    # `addresses` they begin and how long they are.
+    cdef const unsigned long long[::1] deferred_starts
+    cdef const unsigned int[::1] deferred_counts
+    cdef const unsigned long long[::1] deferred_addresses
+    # Whether user chains are those of an earlier unwinding.
+    cdef bint is_unwound
+    # Of the chain at hand: whether its user part is deferred, else where that is in the window (-1: there is none).
+    cdef bint is_deferred
+    cdef Py_ssize_t user_at
+    cdef Py_ssize_t user_count
+    # Why the user frames end that were added last, and in which image.
+    cdef int stop
+    cdef unsigned int stop_image
+    # Chains that are longer than their record.
+    cdef Py_ssize_t damaged
 
-    cdef unsigned long long word(self, Py_ssize_t at) except? -1 nogil
-    cdef Py_ssize_t kernel_part(self, Py_ssize_t at, unsigned int space) except? -1 nogil
-    cdef Py_ssize_t sampled_user_chain(self, Py_ssize_t count, int why) except? -1 nogil
-    cdef Py_ssize_t branch_count(self, Py_ssize_t at, unsigned long long kind) except? -1 nogil
-    cdef unsigned int branch_frame(self, Py_ssize_t at, unsigned int kernel) except? 0xFFFFFFFF nogil
-    cdef Py_ssize_t branch_chain(self, Py_ssize_t at, unsigned long long kind, Py_ssize_t count) except? -1 nogil
-    cdef Py_ssize_t came_later(self, Py_ssize_t s) except? -2 nogil
-    cdef Py_ssize_t later_user_chain(self, Py_ssize_t s, Py_ssize_t count) except? -1 nogil
+    cdef int begin_sample(self) except? -1 nogil
+    cdef Py_ssize_t add_kernel_frames(self, Py_ssize_t at, unsigned int space) except? -1 nogil
+    cdef Py_ssize_t add_user_frames(self, Py_ssize_t count, int stored_stop) except? -1 nogil
+    cdef Py_ssize_t deferred_count(self, Py_ssize_t sample) except? -2 nogil
+    cdef Py_ssize_t add_deferred_frames(self, Py_ssize_t sample, Py_ssize_t count) except? -1 nogil
+    cdef unsigned long long sampled_address(self) except? -1 nogil

@@ -18,7 +18,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_state import END
+from cython.cimports.undwarf.unwind.walk_constants import END
 
 from undwarf.column import absent, zeros
 from undwarf.unwind.frame_log import FrameLog

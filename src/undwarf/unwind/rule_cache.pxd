@@ -72,6 +72,7 @@ cdef class RuleCache:
     cdef bint in_entry_function(self, Py_ssize_t image, unsigned long long address) except? -1 nogil
     cdef bint calls_haskell(self) except? -1 nogil
     cdef int call_proof(self) except? -1 nogil
+    cdef bint follows_call(self, unsigned long long return_address) except? -1 nogil
     cdef int fiber_proof(self) except? -1 nogil
     cdef unsigned int inferred_frame(self, unsigned int frame) except? 0xFFFFFFFE nogil
     cdef bint is_return(self, unsigned int frame) except? -1 nogil

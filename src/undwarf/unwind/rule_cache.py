@@ -16,7 +16,7 @@ from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.tables.words import UNKNOWN
 from cython.cimports.undwarf.unwind.provenance import Provenance
-from cython.cimports.undwarf.unwind.rule_numbers import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED
 
 from undwarf.column import zeros
 from undwarf.unwind.image_table import Places
@@ -54,10 +54,11 @@ class RuleCache:
         image_count: int,
         runtime: bool,
         kernel_image: int,
+        returns: bool = False,
     ) -> None:
         self.source = source
         self.runtime = runtime
-        self.returns = False
+        self.returns = returns
         self.seen_rules: Any = None
         self.earlier_rules: list[Any] = []
         self.seen_expressions: Any = None
@@ -512,23 +513,31 @@ class RuleCache:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
+    def follows_call(self, return_address: cython.ulonglong) -> cython.bint:
+        """Look up a return address; whether it follows a call instruction in executable code."""
+        self.find(return_address - 1, return_address)
+        return self.found_rule != RULE_UNMAPPED and self.call_proof() == 1
+
+    @cython.cfunc
+    @cython.nogil
     @cython.exceptval(0xFFFFFFFE, check=True)
     def inferred_frame(self, frame: cython.uint) -> cython.uint:
-        """The frame that stands for this one where it was taken from another dump; 0xffffffff if no call stands before
-        its address."""
+        """The frame that stands for this one where it is taken from another dump; 0xffffffff if its address follows no
+        call."""
+        if self.stacks.frame_provenance[frame] == Provenance.OTHER_DUMP:
+            return frame
         self.found_image = self.stacks.frame_image[frame]
         self.found_frame = frame
         if self.found_image == NOTHING or self.call_proof() != 1:
             return NOTHING
-        return cython.cast(
-            cython.uint,
-            self.stacks.frame(
-                self.found_image,
-                self.stacks.frame_address[frame],
-                self.stacks.frame_runtime[frame],
-                Provenance.OTHER_DUMP,
-            ),
-        )
+        return self.stacks.with_provenance(frame, Provenance.OTHER_DUMP)
+
+    def inferred_node(self, parent: int, frame: int) -> int:
+        """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff if its address
+        follows no call."""
+        inferred: cython.uint = self.inferred_frame(frame)
+        return 0xFFFFFFFF if inferred == NOTHING else self.stacks.node(parent, inferred)
 
     @cython.cfunc
     @cython.nogil

@@ -23,3 +23,4 @@ cdef class Stacks:
         self, unsigned int image, unsigned long long address, unsigned long long runtime, unsigned int provenance
     ) except? -1 nogil
     cdef long long node(self, unsigned int parent, unsigned int frame) except? -1 nogil
+    cdef unsigned int with_provenance(self, unsigned int frame, unsigned int provenance) except? 0xFFFFFFFF nogil

@@ -9,6 +9,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integers import GOLDEN_RATIO, NOTHING
+from cython.cimports.undwarf.unwind.provenance import Provenance
 
 from undwarf.column import doubled, zeros
 
@@ -129,6 +130,30 @@ class Stacks:
         self.frame_runtime[found] = runtime
         self.frame_provenance[found] = cython.cast(cython.uchar, provenance)
         return found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFF, check=True)
+    def with_provenance(self, frame: cython.uint, provenance: cython.uint) -> cython.uint:
+        """The number of the frame that differs from this one in nothing but its provenance."""
+        return cython.cast(
+            cython.uint,
+            self.frame(self.frame_image[frame], self.frame_address[frame], self.frame_runtime[frame], provenance),
+        )
+
+    def location(self, frame: int) -> tuple[int, int]:
+        """A frame's image, 0xffffffff for none, and its address there."""
+        number: cython.Py_ssize_t = frame
+        return self.frame_image[number], self.frame_address[number]
+
+    def inferred_at(self, frame: int, address: int) -> int:
+        """The number of a frame at another address of the same image in the same process, taken from another dump."""
+        number: cython.Py_ssize_t = frame
+        moved: cython.ulonglong = address
+        runtime: cython.ulonglong = self.frame_runtime[number]
+        if runtime:
+            runtime += moved - self.frame_address[number]
+        return self.frame(self.frame_image[number], moved, runtime, Provenance.OTHER_DUMP)
 
     @cython.cfunc
     @cython.nogil

@@ -12,6 +12,7 @@ from undwarf.spaces.replayed import Spaces
 from undwarf.unwind.frame_log import FrameLog
 from undwarf.unwind.image_table import Places
 from undwarf.unwind.renumber_stacks import move, remap
+from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.walker import Walker
 
@@ -160,49 +161,37 @@ def walk_samples(
     later = later_chains(data, records)
     count = len(records.samples.position)
     registers = sources.machine.registers
-    memory_slots = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
+    register_words = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
     columns = spaces.replay.columns()
     image_count = max(1, len(spaces.replay.keys()))
     walkers = [
         Walker(
-            sources,
-            columns,
-            records.samples,
-            spaces.space_of,
-            spaces.kernel_of,
-            memory_slots,
-            selected,
-            image_count,
+            RuleCache(sources, columns, image_count, walking.runtime, sources.kernel_image(), walking.returns),
+            register_words,
             walking.limits,
-            walking.runtime,
-            sources.kernel_image(),
+            innermost_only=not walking.callers,
         )
         for _ in range(max(1, walking.jobs or default_jobs()) if count >= FEW else 1)
     ]
+    logs = walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history
     for walker in walkers:
-        if not sources.machine.is_walked:
-            walker.refuse_dumps()
-        if walking.memory is not None:
-            walker.see_live(walking.memory)
-        if walking.returns:
-            walker.show_returns()
-        if not walking.callers:
-            walker.stop_at_innermost()
+        walker.set_samples(records.samples, spaces.space_of, spaces.kernel_of, selected)
+        walker.live.read_with(walking.memory)
         if later is not None:
-            walker.set_later(later.at, later.count, later.addresses)
+            walker.kernel_chains.set_deferred(later.at, later.count, later.addresses)
         if data.stitched:
-            walker.set_stitched()
+            walker.kernel_chains.set_unwound()
         if any(event.sample_type & SampleField.BRANCH_STACK for event in data.events):
-            walker.set_branches(_branch_kinds(data.events), records.samples.branch_at, walking.branch_history)
-    if walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history:
-        for walker in walkers:
-            walker.keep_frames(FrameLog(walking.limits.logged_frames, count // len(walkers)))
+            kinds = _branch_kinds(data.events)
+            walker.branch_stacks.set_branches(kinds, records.samples.branch_at, walking.branch_history)
+        if logs:
+            walker.memo.keep_log(FrameLog(walking.limits.logged_frames, count // len(walkers)))
     walk = _Walk(data, records, walkers, progress)
     walk.run()
     first = walkers[0]
     # The stacks of all others are among those of the first one afterwards.
     walked = walk.result(later.counts if later is not None else {}, walking.limits)
-    first.forget_frames()
+    first.memo.stop_log()
     if walking.callers and not walking.branch_history:
         _through_entries(data, records, first, sources, walked, walking.limits)
         if walking.memory is None and walking.other_dumps:
@@ -229,7 +218,7 @@ def _through_entries(
     all_spans = list(spans(data, records))
     entries = find_entries(data, all_spans, walker, samples, limits.entry_samples)
     if entries:
-        walker.see_entries(entries)
+        walker.ruleless.set_entries(entries)
 
         def again(window: memoryview, position: int, sample: int) -> None:
             walker.walk(window, position, sample, sample + 1, walked.stack, walked.stop, walked.stop_image)
@@ -278,7 +267,7 @@ class _Walk:
         self._stack = zeros("I", self._count)
         self._stop = zeros("B", self._count)
         self._stop_image = zeros("I", self._count)
-        self._logged = zeros("I", self._count if walkers[0].log is not None else 0)
+        self._logged = zeros("I", self._count if walkers[0].memo.log is not None else 0)
         self._walked_by: list[list[tuple[int, int]]] = [[] for _ in walkers]
         self._lock = threading.Lock()
         self._failures: list[BaseException] = []
@@ -330,11 +319,11 @@ class _Walk:
 
     def result(self, later: dict[str, int], limits: Limits) -> Walked:
         """The stacks of all walkers, which are gone then; ``later`` is what became of deferred chains."""
-        without_chain = sum(walker.deferred for walker in self._walkers)
+        without_chain = sum(walker.missing_chains for walker in self._walkers)
         damaged = sum(walker.damaged for walker in self._walkers)
         first = self._walkers[0]
         stacks, *others = [walker.rules.stacks for walker in self._walkers]
-        log, *other_logs = [walker.log for walker in self._walkers]
+        log, *other_logs = [walker.memo.log for walker in self._walkers]
         # What walkers know of images is not needed to merge their stacks, and takes as much memory.
         self._walkers.clear()
         for spans_walked in self._walked_by[1:]:

@@ -1,93 +1,115 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The walk: from sampled registers and stack bytes to interned stacks, with a reason where each one ends.
 
-One :class:`Walker` belongs to one thread; it holds the GIL only to load an image or compile a function it meets for
-the first time. What it is made of is in modules of their own, each of which goes on from the one before: addresses
-(`lookup.py`, with frames and stacks in `stacks.py`), memory (`process_memory.py`), registers and expressions over them
-(`dwarf_expression.py`), steps from a frame to its caller (`frame_step.py`), the frames of one dump (`dump_walk.py`),
-and chains that the kernel made (`kernel_chains.py`).
+One :class:`Walker` belongs to one thread; it takes the GIL only to load an image, compile a function or read code that
+it meets for the first time. Its parts each know only those that they use:
+
+- rules and frames of addresses (`rule_cache.py`, `stacks.py`);
+- the frame at hand: memory (`process_memory.py`, `live_memory.py`) and registers (`register_file.py`);
+- one step to the caller, by a rule (`frame_step.py`, with `dwarf_expression.py`) or without (`ruleless_step.py`), and
+  what is special at system calls (`system_calls.py`);
+- all steps of one dump (`dump_walk.py`), the states of its frames (`frame_states.py`), and what it shares with the last
+  one (`stack_memo.py`);
+- frames whose addresses were recorded (`kernel_chains.py`, `branch_stacks.py`).
 """
 
 from typing import Any
 
 import cython
 from cython.cimports.undwarf.integers import ALL_ONES, GOLDEN_RATIO, NOTHING
-from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
 from cython.cimports.undwarf.tables.registers_x86_64 import RBX, REGISTERS, RIP, RSP
+from cython.cimports.undwarf.unwind.frame_states import state_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_state import STATE, LiveMemory
+from cython.cimports.undwarf.unwind.walk_constants import LiveState
 
 from undwarf.column import zeros
-from undwarf.unwind.image_table import Places
-from undwarf.unwind.kernel_chains import SampledChains
+from undwarf.unwind.branch_stacks import BranchStacks
+from undwarf.unwind.dump_walk import DumpWalk
+from undwarf.unwind.dwarf_expression import ExpressionEvaluator
+from undwarf.unwind.frame_states import FrameStates
+from undwarf.unwind.frame_step import FrameStepper
+from undwarf.unwind.kernel_chains import KernelChains
+from undwarf.unwind.process_memory import ProcessMemory
+from undwarf.unwind.register_file import RegisterFile
+from undwarf.unwind.rule_cache import RuleCache
+from undwarf.unwind.ruleless_step import RulelessStepper
+from undwarf.unwind.stack_memo import StackMemo
+from undwarf.unwind.system_calls import SystemCalls
 
+KERNEL_MODE = cython.declare(cython.uint, 1)
+USER_MODE = cython.declare(cython.uint, 2)
+CPU_MODE = cython.declare(cython.uint, 7)
+"""`PERF_RECORD_MISC_KERNEL`, `_USER` and `_CPUMODE_MASK` (include/uapi/linux/perf_event.h)."""
+ABI_64 = cython.declare(cython.ulonglong, 2)
+"""`PERF_SAMPLE_REGS_ABI_64`"""
+ABSENT = cython.declare(cython.uint, 255)
+"""In the table of register words: the register is not sampled."""
 IN_PAGE = cython.declare(cython.ulonglong, 4095)
-
-LONGEST_CALL = cython.declare(cython.ulonglong, 8)
-"""Bytes from a call to where it returns, at most."""
-
-
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
-
-BARE = cython.declare(cython.Py_ssize_t, 1 << 12)
-"""Stacks of one address that are remembered."""
+BARE_STACKS = cython.declare(cython.Py_ssize_t, 1 << 12)
+"""Stacks of one address that are cached."""
 
 
 @cython.final
 @cython.cclass
-class Walker(SampledChains):
+class Walker:
     """Walks samples of one recording in one thread."""
 
-    # Samples.
-    positions = cython.declare("const unsigned long long[::1]")
-    miscs = cython.declare("const unsigned short[::1]")
-    ips = cython.declare("const unsigned long long[::1]")
-    events = cython.declare("const unsigned short[::1]")
-    chain_at = cython.declare("const unsigned short[::1]")
-    regs_at = cython.declare("const unsigned short[::1]")
-    stack_at = cython.declare("const unsigned short[::1]")
-    space_of = cython.declare("const unsigned int[::1]")
-    kernel_of = cython.declare("const unsigned int[::1]")
-    slots = cython.declare("const unsigned char[::1]")
-    selected = cython.declare("const unsigned char[::1]")
-    # Where in the stream the window begins.
-    base: cython.ulonglong
-    # The sample at hand: its stack, and whether its registers are of a machine that is not walked.
-    result: cython.uint
-    unsupported: cython.bint
-    foreign: cython.bint
-    # Where in the chain the user frames of the dump that was walked last begin and end.
-    traced_first: cython.Py_ssize_t
-    traced_end: cython.Py_ssize_t
-    # Of samples that have an address only: where it was, its snapshot and the stack it is (3 a place).
-    bare = cython.declare("unsigned long long[::1]")
-    completed = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    guessed = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    unproven = cython.declare(cython.Py_ssize_t, visibility="readonly")
-    deferred = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    positions: Any
+    miscs: Any
+    ips: Any
+    events: Any
+    chain_at: Any
+    regs_at: Any
+    stack_at: Any
+    bare: Any
+    stop: cython.int
 
     def __init__(
-        self,
-        source: Places,
-        spaces: dict[str, memoryview],
-        samples: Any,
-        space_of: memoryview,
-        kernel_of: memoryview,
-        slots: memoryview,
-        selected: memoryview,
-        image_count: int,
-        limits: Any,
-        runtime: bool = False,
-        kernel_image: int = 0xFFFFFFFF,
+        self, rules: RuleCache, register_words: memoryview, limits: Any, *, innermost_only: bool = False
     ) -> None:
-        super().__init__(source, spaces, image_count, limits, runtime, kernel_image)
-        self.see(samples, space_of, kernel_of, selected)
-        self.slots = slots
+        """``register_words``: by event the 17 bytes of ``slots`` (:mod:`undwarf.unwind.x86_64.registers`). With
+        ``innermost_only`` each dump gives its innermost frame, for which no rule is needed."""
+        machine = rules.source.machine
+        chain = zeros("I", limits.max_frames + limits.max_chain + 8)
+        self.rules = rules
+        self.registers = RegisterFile(machine)
+        self.states = FrameStates(self.registers, limits.max_frames)
+        self.memory = ProcessMemory(rules, self.states, limits.max_frames)
+        self.live = self.memory.live
+        self.stepper = FrameStepper(
+            rules,
+            self.memory,
+            self.registers,
+            ExpressionEvaluator(rules, self.memory, self.registers, limits.expression_steps),
+        )
+        self.ruleless = RulelessStepper(rules, self.memory, self.registers, self.stepper)
+        self.system_calls = SystemCalls(rules, self.memory, self.registers)
+        self.memo = StackMemo(rules, self.memory, self.registers, self.states, chain, limits.max_frames)
+        self.dump_walk = DumpWalk(
+            rules,
+            self.memory,
+            self.registers,
+            self.states,
+            self.stepper,
+            self.ruleless,
+            self.system_calls,
+            self.memo,
+            chain,
+            limits.max_frames,
+            innermost_only,
+        )
+        self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
+        self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
+        self.chain = chain
+        self.register_words = register_words
+        self.is_walked = machine.is_walked
+        self.completed = self.inferred = self.unproven = self.missing_chains = self.damaged_samples = 0
 
-    def see(self, samples: Any, space_of: memoryview, kernel_of: memoryview, selected: memoryview) -> None:
-        """Walk these samples from now on."""
+    def set_samples(self, samples: Any, space_of: memoryview, kernel_of: memoryview, selected: memoryview) -> None:
+        """Set the samples that are walked from now on."""
         self.positions = samples.position
         self.miscs = samples.misc
         self.ips = samples.ip
@@ -98,42 +120,30 @@ class Walker(SampledChains):
         self.space_of = space_of
         self.kernel_of = kernel_of
         self.selected = selected
-        # Snapshots may be others now.
-        self.bare = zeros("Q", 3 * BARE)
-
-    def show_returns(self) -> None:
-        """Keep return addresses as the absolute addresses of callers, not what they are looked up by."""
-        self.rules.returns = True
-
-    def stop_at_innermost(self) -> None:
-        """Give of each dump the innermost frame only, for which no rule is asked."""
-        self.innermost_only = True
-
-    def refuse_dumps(self) -> None:
-        """Look into no dump: its registers are those of a machine that is not known."""
-        self.foreign = True
+        # Address spaces may have other numbers now.
+        self.bare = zeros("Q", 3 * BARE_STACKS)
 
     def take_over(self, other: Walker) -> None:  # noqa: F821 - the class itself, which Cython knows here
-        """Go on with the stacks and the counts of a walker that had room for fewer images."""
+        """Continue with the stacks, the process memory and the counts of a walker for fewer images."""
         self.rules.stacks = other.rules.stacks
-        self.live = other.live
-        self.live_whole = other.live_whole
-        if other.deep is not None:
-            self.see_deep(other.deep)
+        self.live.take_over(other.live)
         self.completed = other.completed
-        self.guessed = other.guessed
+        self.inferred = other.inferred
         self.unproven = other.unproven
-        self.deferred = other.deferred
-        self.damaged = other.damaged
+        self.missing_chains = other.missing_chains
+        self.damaged_samples = other.damaged_samples
+        self.kernel_chains.damaged = other.kernel_chains.damaged
+        self.branch_stacks.damaged = other.branch_stacks.damaged
 
-    def keep_frames(self, log: Any) -> None:
-        """Log where frames are."""
-        self.log = log
-        self.logs = True
+    @property
+    def damaged(self) -> int:
+        """Samples, chains and branch stacks that do not fit in their record."""
+        return self.damaged_samples + self.kernel_chains.damaged + self.branch_stacks.damaged
 
-    def forget_frames(self) -> None:
-        """Log no frames from here on: every stack becomes one of nodes."""
-        self.logs = False
+    @property
+    def missing_scheduler(self) -> int:
+        """The stack pointer of the scheduler of the Haskell code that the last walk ended in; 0 where it did not."""
+        return self.stepper.missing_scheduler
 
     @cython.locals(
         results="unsigned int[::1]",
@@ -155,27 +165,25 @@ class Walker(SampledChains):
         """Walk samples ``first`` to ``last - 1``, whose records lie in ``window`` (stream position ``base``).
 
         Writes each sample's stack node, stop reason and the image where it stopped (0xffffffff: none), and if frames
-        are logged the number of its stack there, as one more (0: none).
+        are logged the number of its stack there, plus one (0: none).
         """
         i: cython.Py_ssize_t
         begin: cython.Py_ssize_t = first
         end: cython.Py_ssize_t = last
-        self.window = window
-        self.base = base
-        self.memo_count = 0
-        if self.logs:
-            self.log.begin_window()
+        self._open_window(window, base)
+        if self.memo.is_logged:
+            self.memo.log.begin_window()
         with cython.nogil:
             for i in range(begin, end):
                 if not self.selected[i]:
                     continue
-                self.sample(i)
-                if self.logs:
-                    logged[i] = self.log.last
+                self._walk_sample(i)
+                if self.memo.is_logged:
+                    logged[i] = self.memo.log.last
                 stops[i] = cython.cast(cython.uchar, self.stop)
-                results[i] = self.result
+                results[i] = self.node
                 stop_images[i] = self.stop_image
-        self.window = None
+        self.memory.window = None
 
     def trace(self, window: memoryview, base: int, number: int) -> tuple[list[int], list[int], list[int]] | None:
         """Walk a sample, whose record lies in ``window`` (stream position ``base``), and keep its chain at hand for
@@ -184,363 +192,291 @@ class Walker(SampledChains):
         """
         i: cython.Py_ssize_t
         count: cython.Py_ssize_t
-        self.window = window
-        self.base = base
-        self.memo_count = 0
-        self.fresh_count = 0
-        self.traced_first = self.traced_end = 0
-        self.sample(number)
-        self.window = None
-        count = self.fresh_count
-        if not count or self.traced_end - self.traced_first != count:
+        self.states.count = 0
+        self.walked_from = self.walked_to = 0
+        self._open_window(window, base)
+        self._walk_sample(number)
+        self.memory.window = None
+        count = self.states.count
+        if not count or self.walked_to - self.walked_from != count:
             return None
-        pointers: list[int] = [self.fresh[STATE * i + 1] for i in range(count)]
-        addresses: list[int] = [self.fresh[STATE * i] for i in range(count)]
-        frames: list[int] = [self.chain[self.traced_first + i] for i in range(count)]
+        pointers: list[int] = [state_at(self.states.words, i).stack_pointer for i in range(count)]
+        addresses: list[int] = [state_at(self.states.words, i).address for i in range(count)]
+        frames: list[int] = [self.chain[self.walked_from + i] for i in range(count)]
         for i in range(1, count):
             # A leaf function may have no frame of its own where calls put their return addresses in a register.
             if pointers[i] < pointers[i - 1] or (i > 1 and pointers[i] == pointers[i - 1]):
                 return None
         return pointers, addresses, frames
 
+    def continued(self, node: int) -> int:
+        """The stack of the sample that was traced last, with ``node`` as the caller of its outermost frame."""
+        leaf: cython.uint = node
+        i: cython.Py_ssize_t = self.walked_to
+        while i > 0:
+            i -= 1
+            leaf = cython.cast(cython.uint, self.rules.stacks.node(leaf, self.chain[i]))
+        return leaf
+
     def entry_of(self, window: memoryview, base: int, number: int, reach: int) -> tuple[int, int, int] | None:
-        """Walk a sample that ends in code without rules, whose record lies in ``window`` (stream position ``base``):
-        where the nearest return address above the stack pointer is that lies in a function with rules behind a call,
-        ``reach`` bytes away at most. Its frame, the distance in bytes, and the address that the walk stopped at; None
+        """Walk a sample that ends in code without rules, whose record lies in ``window`` (stream position ``base``),
+        and find the nearest return address above the stack pointer that follows a call in a function with rules, at
+        most ``reach`` bytes away. Its frame, the distance in bytes, and the address where the walk stopped; None
         without.
         """
         at: cython.ulonglong
         end: cython.ulonglong
+        sp: cython.ulonglong
         found: tuple[int, int, int] | None = None
-        self.window = window
-        self.base = base
-        self.memo_count = 0
-        self.sample(number)
-        if self.stop == StopReason.NO_RULE and self.low <= self.regs[RSP]:
-            end = min(self.high, self.regs[RSP] + cython.cast(cython.ulonglong, reach))
-            at = self.next_entry(self.regs[RSP], end)
+        self._open_window(window, base)
+        self._walk_sample(number)
+        sp = self.registers.values[RSP]
+        if self.stop == StopReason.NO_RULE and self.memory.low <= sp:
+            end = min(self.memory.high, sp + cython.cast(cython.ulonglong, reach))
+            at = self.ruleless.next_entry(sp, end)
             if at < end:
-                found = self.rules.found_frame, at - self.regs[RSP], self.regs[RIP]
-        self.window = None
+                found = self.rules.found_frame, at - sp, self.registers.values[RIP]
+        self.memory.window = None
         return found
 
-    def inferred(self, parent: int, frame: int) -> int:
-        """The node of a caller that is taken from another dump, below that of its own caller; 0xffffffff where no call
-        stands before its address."""
-        here: cython.uint = frame
-        if self.rules.stacks.frame_provenance[here] != Provenance.OTHER_DUMP:
-            here = self.rules.inferred_frame(here)
-        return 0xFFFFFFFF if here == NOTHING else self.rules.stacks.node(parent, here)
-
-    def place(self, frame: int) -> tuple[int, int]:
-        """A frame's image and its address there; 0xffffffff as the image for none."""
-        number: cython.Py_ssize_t = frame
-        return self.rules.stacks.frame_image[number], self.rules.stacks.frame_address[number]
-
-    def frame_at(self, frame: int, address: int) -> int:
-        """The number of a frame at another address of the same image in the same process, taken from another dump."""
-        number: cython.Py_ssize_t = frame
-        there: cython.ulonglong = address
-        runtime: cython.ulonglong = self.rules.stacks.frame_runtime[number]
-        if runtime:
-            runtime += there - self.rules.stacks.frame_address[number]
-        return self.rules.stacks.frame(self.rules.stacks.frame_image[number], there, runtime, Provenance.OTHER_DUMP)
-
-    @property
-    def missing_scheduler(self) -> int:
-        """The stack pointer of the scheduler of the Haskell code that the last walk ended in; 0 where it did not."""
-        return self.scheduler_at
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _open_window(self, window: object, base: cython.ulonglong) -> cython.int:
+        """Walk samples whose records lie in this window."""
+        self.memory.window = window
+        self.base = base
+        return self.memo.forget()
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def infer_callers(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
-        """Mark the frames of the chain whose return addresses are not in the dump; False where one follows no call."""
-        k: cython.Py_ssize_t
-        frame: cython.uint
-        if self.fresh_count != count - first:
-            return False
-        for k in range(1, self.fresh_count):
-            if self.fresh[STATE * k + 1] > self.high:
-                frame = self.chain[first + k]
-                if self.rules.stacks.frame_provenance[frame] != Provenance.OTHER_DUMP:
-                    frame = self.rules.inferred_frame(frame)
-                if frame == NOTHING:
-                    return False
-                self.chain[first + k] = frame
-        return True
-
-    def continued(self, node: int) -> int:
-        """The stack of the sample that was traced last, with ``node`` as the caller of its outermost frame."""
-        found: cython.uint = node
-        i: cython.Py_ssize_t = self.traced_end
-        while i > 0:
-            i -= 1
-            found = cython.cast(cython.uint, self.rules.stacks.node(found, self.chain[i]))
-        return found
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def sample(self, s: cython.Py_ssize_t) -> cython.int:
-        """Make one sample's stack; sets ``result``, ``stop`` and ``stop_image``."""
+    def _walk_sample(self, s: cython.Py_ssize_t) -> cython.int:
+        """Make one sample's stack; sets ``node``, ``stop`` and ``stop_image``."""
         record: cython.Py_ssize_t
         count: cython.Py_ssize_t = 0
         kernel_count: cython.Py_ssize_t
-        node: cython.uint
-        mode: cython.uint = self.miscs[s] & 7
-        walked: cython.bint
-        known: cython.Py_ssize_t = -1
+        mode: cython.uint = self.miscs[s] & CPU_MODE
+        stored_stop: cython.int = self.miscs[s] >> 8 & 31
+        is_walked: cython.bint
+        bare: cython.Py_ssize_t = -1
         self.stop = StopReason.NONE
         self.stop_image = NOTHING
-        self.result = NOTHING
-        self.number = s
-        self.live_state = LiveMemory.UNUSED
-        self.trial = False
-        self.tried_scheduler = 0
-        self.live_low = 0
-        self.live_high = 0
+        self.node = NOTHING
         self.rules.space = self.space_of[s]
+        self.live.begin(s)
         if self.positions[s] < self.base or self.positions[s] - self.base > cython.cast(
-            cython.ulonglong, self.window.shape[0]
+            cython.ulonglong, self.memory.window.shape[0]
         ):
-            self.damaged += 1
+            self.damaged_samples += 1
             return 0
-        if mode == 2 and self.ips[s] and not (self.chain_at[s] or self.regs_at[s] or self.stitched):
-            known = 3 * cython.cast(
-                cython.Py_ssize_t, ((self.ips[s] ^ self.rules.space) * GOLDEN_RATIO) >> 52 & (BARE - 1)
+        if (
+            mode == USER_MODE
+            and self.ips[s]
+            and not (self.chain_at[s] or self.regs_at[s] or self.kernel_chains.is_unwound)
+        ):
+            bare = 3 * cython.cast(
+                cython.Py_ssize_t, ((self.ips[s] ^ self.rules.space) * GOLDEN_RATIO) >> 52 & (BARE_STACKS - 1)
             )
-            if self.bare[known] == self.ips[s] and self.bare[known + 1] == self.rules.space:
-                self.result = cython.cast(cython.uint, self.bare[known + 2])
+            if self.bare[bare] == self.ips[s] and self.bare[bare + 1] == self.rules.space:
+                self.node = cython.cast(cython.uint, self.bare[bare + 2])
                 self.stop = StopReason.NO_DUMP
                 return 0
         record = cython.cast(cython.Py_ssize_t, self.positions[s] - self.base)
+        self.kernel_chains.begin_sample()
         if self.chain_at[s]:
-            count = self.kernel_part(record + self.chain_at[s], self.kernel_of[s])
-        elif mode == 1 and self.ips[s]:
+            count = self.kernel_chains.add_kernel_frames(record + self.chain_at[s], self.kernel_of[s])
+        elif mode == KERNEL_MODE and self.ips[s]:
             self.chain[0] = cython.cast(
                 cython.uint, self.rules.kernel_frame(self.kernel_of[s], self.ips[s], self.ips[s])
             )
             count = 1
         kernel_count = count
-        self.tail_node = NOTHING
-        if self.logs:
-            self.log.last = 0
-        walked = self.open_dump(s, record, mode)
-        if walked:
-            count = self.dumped_part(s, record, mode, count)
-            if not self.is_whole() and self.came_later(s) > count - kernel_count:
-                # The kernel walked the real stack: further than the dump reaches.
-                walked = False
-                count = self.later_user_chain(s, kernel_count)
-        elif self.chain_at[s] and self.user_chain_at >= 0 and self.has_call_stack(s, record):
-            count = self.branch_chain(record + self.branch_at[s], self.branch_kinds[self.events[s]], count)
-        elif self.chain_at[s] and self.user_chain_at >= 0:
-            count = self.sampled_user_chain(count, cython.cast(cython.int, self.miscs[s] >> 8 & 31))
-        elif self.unsupported:
+        if self.memo.is_logged:
+            self.memo.log.last = 0
+        is_walked = self._open_dump(s, record, mode)
+        if is_walked:
+            self.dump_walk.stop_image = NOTHING
+            count = self._walk_dump(s, record, mode, count)
+            self.stop_image = self.dump_walk.stop_image
+            self.stop = self.dump_walk.stop
+            if not self.dump_walk.is_whole() and self.kernel_chains.deferred_count(s) > count - kernel_count:
+                # The kernel walked the stack itself, farther than the dump reaches.
+                is_walked = False
+                count = self.kernel_chains.add_deferred_frames(s, kernel_count)
+                self.stop = self.kernel_chains.stop
+        elif self.kernel_chains.user_at >= 0 and self.branch_stacks.has_call_stack(s, record, self.events[s]):
+            self.stop = StopReason.NO_DUMP
+            count = self.branch_stacks.add_call_stack(
+                s, record, self.events[s], self.kernel_chains.sampled_address(), count
+            )
+        elif self.kernel_chains.user_at >= 0:
+            count = self.kernel_chains.add_user_frames(count, stored_stop)
+            self.stop = self.kernel_chains.stop
+            self.stop_image = self.kernel_chains.stop_image
+        elif self.is_unsupported:
             self.stop = StopReason.UNSUPPORTED
-        elif self.deferred_here:
-            if self.came_later(s) >= 0:
-                count = self.later_user_chain(s, count)
+        elif self.kernel_chains.is_deferred:
+            if self.kernel_chains.deferred_count(s) >= 0:
+                count = self.kernel_chains.add_deferred_frames(s, count)
+                self.stop = self.kernel_chains.stop
             else:
                 self.stop = StopReason.DEFERRED
-                self.deferred += 1
-        elif self.stitched:
-            self.stop = self.miscs[s] >> 8 & 31
-        if count == kernel_count and mode == 2 and self.ips[s] and self.stop != StopReason.DEFERRED:
+                self.missing_chains += 1
+        elif self.kernel_chains.is_unwound:
+            self.stop = stored_stop
+        if count == kernel_count and mode == USER_MODE and self.ips[s] and self.stop != StopReason.DEFERRED:
             # Neither registers nor a chain: the sampled address is all there is.
             self.rules.resolve(self.ips[s], self.ips[s], Provenance.USER_CHAIN)
             self.chain[count] = self.rules.found_frame
             count += 1
             if self.stop == StopReason.NONE:
                 self.stop = StopReason.NO_DUMP
-        node = NOTHING
-        if walked:
-            self.traced_first = kernel_count
-            self.traced_end = count
-            node = cython.cast(cython.uint, self.remember(kernel_count, count))
-            count = kernel_count if node != NOTHING else 0
+        if is_walked:
+            self.walked_from = kernel_count
+            self.walked_to = count
+            self.node = cython.cast(cython.uint, self.memo.intern(kernel_count, count, self.stop))
+            # A stack whose node is postponed is in the log, with the kernel's frames.
+            count = kernel_count if self.node != NOTHING else 0
         while count > 0:
             count -= 1
-            node = cython.cast(cython.uint, self.rules.stacks.node(node, self.chain[count]))
-        if self.branch_history and self.branch_kinds.shape[0] and self.branch_at[s]:
-            node = self.with_branches(s, record, node)
-        self.result = node
-        if known >= 0:
-            self.bare[known] = self.ips[s]
-            self.bare[known + 1] = self.rules.space
-            self.bare[known + 2] = node
+            self.node = cython.cast(cython.uint, self.rules.stacks.node(self.node, self.chain[count]))
+        self.node = self.branch_stacks.with_history(s, record, self.events[s], self.kernel_of[s], self.node)
+        if bare >= 0:
+            self.bare[bare] = self.ips[s]
+            self.bare[bare + 1] = self.rules.space
+            self.bare[bare + 2] = self.node
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def has_call_stack(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t) -> cython.bint:
-        """Whether a sample's branch stack is one of calls, and not empty."""
-        if not self.branch_kinds.shape[0] or not self.branch_at[s]:
-            return False
-        if not self.branch_kinds[self.events[s]] & BRANCH_CALL_STACK:
-            return False
-        return self.branch_count(record + self.branch_at[s], self.branch_kinds[self.events[s]]) > 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0xFFFFFFFF, check=True)
-    def with_branches(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, leaf: cython.uint) -> cython.uint:
-        """A stack below which the branches before the sample are: the sampled address, the newest branch's target and
-        source, those of the one before, and so on; then the callers that no branch was a call of."""
-        kind: cython.ulonglong = self.branch_kinds[self.events[s]]
-        at: cython.Py_ssize_t = record + self.branch_at[s]
-        total: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        source: cython.uint
-        sampled: cython.uint
-        caller: cython.uint
-        node: cython.uint
-        address: cython.ulonglong
-        if leaf == NOTHING or kind & BRANCH_CALL_STACK:
-            return leaf
-        total = self.branch_count(at, kind)
-        at += 16 if kind & BRANCH_HW_INDEX else 8
-        sampled = cython.cast(cython.uint, self.rules.stacks.node_key[leaf] & NOTHING)
-        node = cython.cast(cython.uint, self.rules.stacks.node_key[leaf] >> 32)
-        for i in range(total):
-            if node == NOTHING:
-                break
-            source = self.branch_frame(at + 24 * i, self.kernel_of[s])
-            caller = cython.cast(cython.uint, self.rules.stacks.node_key[node] & NOTHING)
-            address = self.rules.stacks.frame_address[source]
-            if (
-                self.rules.stacks.frame_image[source] == self.rules.stacks.frame_image[caller]
-                and 0 <= self.rules.stacks.frame_address[caller] - address < LONGEST_CALL
-            ):
-                node = cython.cast(cython.uint, self.rules.stacks.node_key[node] >> 32)
-        i = total
-        while i > 0:
-            i -= 1
-            source = self.branch_frame(at + 24 * i, self.kernel_of[s])
-            node = cython.cast(cython.uint, self.rules.stacks.node(node, source))
-            source = self.branch_frame(at + 24 * i + 8, self.kernel_of[s])
-            node = cython.cast(cython.uint, self.rules.stacks.node(node, source))
-        return cython.cast(cython.uint, self.rules.stacks.node(node, sampled))
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def is_whole(self) -> cython.bint:
-        """Whether the walk has reached the root of its stack (undwarf.unwind.stop.WHOLE)."""
-        return self.stop in (StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def dumped_part(
+    def _walk_dump(
         self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint, first: cython.Py_ssize_t
     ) -> cython.Py_ssize_t:
-        """Walk the dump, which is open, from entry ``first`` of the chain on; again, in other ways, where that does not
-        lead to the root. Returns the chain's length."""
-        count: cython.Py_ssize_t = self.user_part(first, 0, False)
+        """Walk the dump, which is open, from entry ``first`` of the chain on; where that does not reach the root, again
+        with other assumptions. Returns the chain's length."""
+        count: cython.Py_ssize_t = self.dump_walk.walk(first, 0, False, False)
         if (
-            (self.ended_at_zero or self.stop == StopReason.UNMAPPED or self.stop == StopReason.BAD_CFA)
+            (self.dump_walk.ended_at_zero or self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA))
             and 0 < count - first <= 3
-            and self.open_dump(s, record, mode)
+            and self._open_dump(s, record, mode)
         ):
-            count = self.user_part(first, 0, True)
-            if not self.is_whole() or self.ended_at_zero:
-                self.open_dump(s, record, mode)
-                count = self.user_part(first, 0, False)
+            count = self.dump_walk.walk(first, 0, True, False)
+            if not self.dump_walk.is_whole() or self.dump_walk.ended_at_zero:
+                count = self._walk_again(s, record, mode, first)
         if (
-            self.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA)
+            self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA)
             and 0 < count - first <= 2
-            and self.open_dump(s, record, mode)
+            and self._open_dump(s, record, mode)
         ):
-            self.past_frame = True
-            count = self.user_part(first, 0, False)
-            self.past_frame = False
-            if not self.is_whole():
-                self.open_dump(s, record, mode)
-                count = self.user_part(first, 0, False)
-        if self.ended_at_zero or self.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA, StopReason.UNREADABLE_MEMORY):
-            count = self.to_handler(first, count)
+            count = self.dump_walk.walk(first, 0, False, True)
+            if not self.dump_walk.is_whole():
+                count = self._walk_again(s, record, mode, first)
+        if self.dump_walk.ended_at_zero or self.dump_walk.stop in (
+            StopReason.UNMAPPED,
+            StopReason.BAD_CFA,
+            StopReason.UNREADABLE_MEMORY,
+        ):
+            count = self.dump_walk.walk_from_handler(first, count)
             if count < 0:
-                self.open_dump(s, record, mode)
-                count = self.user_part(first, 0, False)
-        if self.live_state == LiveMemory.OPEN and not self.trial:
-            self.completed += self.is_whole()
-        elif self.live_state != LiveMemory.UNUSED:
-            if self.trial:
-                # Nothing proves yet that these are the sample's own callers; those of later ones they may be.
+                count = self._walk_again(s, record, mode, first)
+        if self.live.state == LiveState.READABLE and not self.live.unproven:
+            self.completed += self.dump_walk.is_whole()
+        elif self.live.state != LiveState.NOT_REQUESTED:
+            if self.live.unproven:
+                # Nothing proves yet that these are the sample's own callers; they may be those of later samples.
                 with cython.gil:
-                    self._end_trial(self.is_whole())
-                self.trial = False
-                if self.alike and self.is_whole() and self.infer_callers(first, count):
-                    self.stop = StopReason.INFERRED_ROOT
-                    self.guessed += 1
+                    self.memory.end_unproven(self.dump_walk.is_whole())
+                if self.live.agrees_with_dump and self.dump_walk.is_whole() and self._infer_callers(first, count):
+                    self.dump_walk.stop = StopReason.INFERRED_ROOT
+                    self.inferred += 1
                     return count
-                self.live_state = LiveMemory.REFUSED
-                self.open_dump(s, record, mode)
-                count = self.user_part(first, 0, False)
-            self.unproven += self.stop == StopReason.TRUNCATED
-        if self.ended_at_zero or not self.is_whole():
-            count = self.cut_at_fiber_root(first, count)
-        if self.stop == StopReason.TRUNCATED and self.ended_early:
-            self.stop = StopReason.ABSENT_PAGE
+                self.live.state = LiveState.REFUSED
+                count = self._walk_again(s, record, mode, first)
+            self.unproven += self.dump_walk.stop == StopReason.TRUNCATED
+        if self.dump_walk.ended_at_zero or not self.dump_walk.is_whole():
+            count = self.dump_walk.cut_at_fiber_root(first, count)
+        if self.dump_walk.stop == StopReason.TRUNCATED and self.ends_at_page:
+            self.dump_walk.stop = StopReason.ABSENT_PAGE
         return count
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def open_dump(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint) -> cython.bint:
+    def _walk_again(
+        self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint, first: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Walk the dump as at first; returns the chain's length."""
+        self._open_dump(s, record, mode)
+        return self.dump_walk.walk(first, 0, False, False)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _infer_callers(self, first: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
+        """Mark the frames of the chain whose return addresses are not in the dump; False where one follows no call."""
+        i: cython.Py_ssize_t
+        frame: cython.uint
+        if self.states.count != count - first:
+            return False
+        for i in range(1, self.states.count):
+            if state_at(self.states.words, i).stack_pointer > self.memory.high:
+                frame = self.rules.inferred_frame(self.chain[first + i])
+                if frame == NOTHING:
+                    return False
+                self.chain[first + i] = frame
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _open_dump(self, s: cython.Py_ssize_t, record: cython.Py_ssize_t, mode: cython.uint) -> cython.bint:
         """Set registers and dump bounds from the sample; False if it has none that can be walked."""
         at: cython.Py_ssize_t
         abi: cython.ulonglong
         size: cython.ulonglong
         valid: cython.ulonglong
-        slot: cython.uint
-        i: cython.int
-        first: cython.Py_ssize_t
-        self.unsupported = False
-        if not self.chain_at[s]:
-            self.user_chain_at = -1
-            self.deferred_here = False
+        word: cython.uint
+        known: cython.uint = 0
+        place: cython.int
+        first_word: cython.Py_ssize_t
+        self.is_unsupported = False
         if not self.regs_at[s]:
             return False
         at = record + self.regs_at[s]
-        abi = self.word(at)
-        if abi != 2 or self.foreign:
-            self.unsupported = abi != 0
+        abi = self.memory.record_word(at)
+        if abi != ABI_64 or not self.is_walked:
+            self.is_unsupported = abi != 0
             return False
         if not self.stack_at[s]:
             return False
-        size = self.word(record + self.stack_at[s])
+        size = self.memory.record_word(record + self.stack_at[s])
         if size == 0:
             return False
-        self.dump = record + self.stack_at[s] + 8
-        if size > cython.cast(cython.ulonglong, self.window.shape[0] - self.dump):
-            self.damaged += 1
+        self.memory.dump = record + self.stack_at[s] + 8
+        if size > cython.cast(cython.ulonglong, self.memory.window.shape[0] - self.memory.dump):
+            self.damaged_samples += 1
             return False
-        valid = self.word(self.dump + cython.cast(cython.Py_ssize_t, size))
-        if valid > size:
-            valid = size
-        self.known = 0
-        first = cython.cast(cython.Py_ssize_t, self.events[s]) * 17
-        for i in range(REGISTERS):
-            slot = self.slots[first + i]
-            if slot != 255:
-                self.regs[i] = self.word(at + 8 + 8 * slot)
-                self.known |= cython.cast(cython.uint, 1) << i
+        valid = min(size, self.memory.record_word(self.memory.dump + cython.cast(cython.Py_ssize_t, size)))
+        first_word = cython.cast(cython.Py_ssize_t, self.events[s]) * REGISTERS
+        for place in range(REGISTERS):
+            word = self.register_words[first_word + place]
+            if word != ABSENT:
+                self.registers.values[place] = self.memory.record_word(at + 8 + 8 * word)
+                known |= cython.cast(cython.uint, 1) << place
             else:
-                self.regs[i] = 0
-        if mode == 1 and self.link < 0:
-            for i in range(RBX, 16):
-                if NMI_UNKNOWN >> i & 1 and self.regs[i] == ALL_ONES:
-                    self.known &= ~(cython.cast(cython.uint, 1) << i)
-        if not self.known >> RIP & 1 or not self.known >> RSP & 1:
+                self.registers.values[place] = 0
+        if mode == KERNEL_MODE and self.registers.link < 0:
+            for place in range(RBX, 16):
+                if NMI_UNKNOWN >> place & 1 and self.registers.values[place] == ALL_ONES:
+                    known &= ~(cython.cast(cython.uint, 1) << place)
+        self.registers.known = known
+        if not known >> RIP & 1 or not known >> RSP & 1:
             return False
-        self.in_kernel = mode == 1
-        self.low = self.regs[RSP]
-        self.high = self.low + valid
-        if self.high < self.low:
-            self.high = self.low
-        self.ended_early = valid < size and self.high & IN_PAGE == 0
+        self.system_calls.in_kernel = mode == KERNEL_MODE
+        self.memory.low = self.registers.values[RSP]
+        self.memory.high = self.memory.low + valid
+        if self.memory.high < self.memory.low:
+            self.memory.high = self.memory.low
+        self.ends_at_page = valid < size and self.memory.high & IN_PAGE == 0
         return True

@@ -31,6 +31,7 @@ from undwarf.perfdata.scan_status import ScanStatus
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
 from undwarf.unwind.jit_entries import Entries
+from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.unwind_tables import Sources
 from undwarf.unwind.walker import Walker
@@ -179,7 +180,7 @@ class LiveUnwinder:
         found = self._entries.found()
         if found != self._known_entries:
             self._known_entries = found
-            walker.see_entries(found)
+            walker.ruleless.set_entries(found)
             for view, position, sample in ended:
                 walker.walk(view, position, sample, sample + 1, stack, stop, stop_image)
 
@@ -200,7 +201,7 @@ class LiveUnwinder:
     @property
     def inferred(self) -> int:
         """Stacks deeper than their dump that were followed to their root in memory as it was later."""
-        return self._walker.guessed if self._walker is not None else 0
+        return self._walker.inferred if self._walker is not None else 0
 
     @property
     def unproven(self) -> int:
@@ -260,24 +261,14 @@ class LiveUnwinder:
         if self._walker is None or total > self._image_room:
             self._image_room = max(FEWEST_IMAGES, 2 * total)
             before = self._walker
-            self._walker = Walker(
-                self.sources,
-                columns,
-                samples,
-                spaces[0],
-                spaces[1],
-                self._slots,
-                selected,
-                self._image_room,
-                self._limits,
-                self._runtime,
-            )
+            rules = RuleCache(self.sources, columns, self._image_room, self._runtime, NONE)
+            self._walker = Walker(rules, self._slots, self._limits)
             if before is not None:
                 self._walker.take_over(before)
-                self._walker.see_entries(self._known_entries)
+                self._walker.ruleless.set_entries(self._known_entries)
             elif self._live:
-                self._walker.see_deep(self.deep)
-        self._walker.see(samples, spaces[0], spaces[1], selected)
+                self._walker.live.continue_with(self.deep)
+        self._walker.set_samples(samples, spaces[0], spaces[1], selected)
         self._walker.rules.see_spaces(columns, self.sources.kernel_image())
         return self._walker
 
@@ -289,7 +280,7 @@ class LiveUnwinder:
             self._walker.rules.reset()
             # They name calls by the frames that are forgotten.
             self._entries, self._known_entries = Entries(self._limits.entry_samples), []
-            self._walker.see_entries([])
+            self._walker.ruleless.set_entries([])
             for tell in self.renewed:
                 tell()
         room = self.replay.mapping_room()

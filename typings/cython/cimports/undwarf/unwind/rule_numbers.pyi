@@ -1,3 +1,0 @@
-"""undwarf/unwind/rule_numbers.pxd"""
-
-from undwarf.unwind.rule_numbers import *

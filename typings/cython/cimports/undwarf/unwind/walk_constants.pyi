@@ -1,0 +1,3 @@
+"""undwarf/unwind/walk_constants.pxd"""
+
+from undwarf.unwind.walk_constants import *

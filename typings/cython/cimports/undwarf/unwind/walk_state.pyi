@@ -1,3 +1,0 @@
-"""undwarf/unwind/walk_state.pxd"""
-
-from undwarf.unwind.walk_state import *
