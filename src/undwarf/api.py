@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from undwarf.images.finder import Mapped
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
+    from undwarf.profile.call_proof import CodeProof
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
     from undwarf.types.access import Access
@@ -297,6 +298,13 @@ class Recording:
         command = self.header.cmdline or [""]
         return command[0].rpartition("/")[2] == "undwarf" and ", of perf" not in (self.header.version or "")
 
+    @cached_property
+    def _code_proof(self) -> "CodeProof":
+        """What the code of the images says of pairs of caller and callee."""
+        from undwarf.profile.call_proof import CodeProof
+
+        return CodeProof(self.images, self._machine.calls, Resolver(self.images, self._options, records=self.records))
+
     def _places(self) -> Places:
         """Images without their unwind tables."""
         return Places(self.images, self.spaces.replay.keys(), self._machine)
@@ -383,8 +391,7 @@ class Recording:
         from undwarf.profile.call_proof import check_calls
         from undwarf.views.verified_calls import verified_calls
 
-        resolver = Resolver(self.images, self._options, records=self.records)
-        return verified_calls(profile, check_calls(profile, self.images, self._machine.calls, resolver))
+        return verified_calls(profile, check_calls(profile, self._code_proof))
 
     def data_types(
         self,

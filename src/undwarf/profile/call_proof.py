@@ -41,6 +41,9 @@ _CHECKED = (ImageKind.FILE, ImageKind.VDSO)
 """Kinds of images whose code is that of a file, which the process does not change."""
 
 
+NO_CALL = "no call before the return address"
+
+
 class Verdict(IntEnum):
     """What the code says of one pair of caller and callee."""
 
@@ -197,42 +200,36 @@ class _Return(NamedTuple):
     indirect: bool
 
 
-class CallProof:
-    """Checks pairs of caller and callee of one profile against the code of their images.
+class CodeProof:
+    """Checks pairs of caller and callee against the code of a recording's images; ``calls`` are the machine's call
+    instructions. What is known of an address is kept: most are in several pairs."""
 
-    ``profile`` is without inlined functions, ``calls`` are the machine's call instructions. What is known of a frame is
-    kept: most frames are in several pairs.
-    """
-
-    def __init__(self, profile: Profile, images: ImageStore, calls: "Calls", resolver: Resolver) -> None:
-        self._image, self._address = profile.frames.image, profile.frames.address
-        self._outermost = {
-            frame for frame, parent in zip(profile.stacks.frame, profile.stacks.parent, strict=True) if parent == NONE
-        }
+    def __init__(self, images: ImageStore, calls: "Calls", resolver: Resolver) -> None:
         self._images = images
         self._calls = calls
         self._resolver = resolver
         self._code: dict[int, _Code] = {}
-        self._returns: dict[int, _Return | None] = {}
-        self._functions: dict[int, tuple[int, int]] = {}
-        self._callees: dict[int, str] = {}
+        self._returns: dict[tuple[int, int], _Return | None] = {}
+        self._functions: dict[tuple[int, int], tuple[int, int]] = {}
+        self._callees: dict[tuple[int, int], str] = {}
 
-    def verdict(self, caller: int, callee: int) -> tuple[Verdict, str]:
-        """The verdict on two frames, and its reason in words. A caller's address is its return address less one."""
+    def verdict(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
+        """The verdict on two frames, (number of the image, address), and its reason in words. A caller's address is its
+        return address less one."""
         if caller not in self._returns:
-            self._returns[caller] = self._return_of(caller)
+            self._returns[caller] = self._return_of(*caller)
         found = self._returns[caller]
         if found is None:
             return Verdict.UNCHECKED, "code that is not at hand, or was made at run time"
         if callee not in self._callees:
-            self._callees[callee] = self._problem_of(callee)
+            self._callees[callee] = self._problem_of(*callee)
         problem = self._callees[callee]
         if problem:
             return Verdict.UNCHECKED, problem
         target, indirect = found
         if target is None:
-            return (Verdict.CONSISTENT, "indirect call") if indirect else self._without_call(caller)
-        image, inner = self._image[caller], self._image[callee]
+            return (Verdict.CONSISTENT, "indirect call") if indirect else self._without_call(*caller)
+        image, inner = caller[0], callee[0]
         code = self._code_of(image)
         start, end = self._function_of(callee)
         name = code.imported_at(target)
@@ -247,9 +244,24 @@ class CallProof:
             return Verdict.PROVEN, "direct call" if name is None else "import by name"
         if start < target < end:
             return Verdict.CONSISTENT, "call into the function"
-        if indirect or code.may_reach(target, start, end) or self._runs_haskell(caller):
+        if indirect or code.may_reach(target, start, end) or self._runs_haskell(*caller):
             return Verdict.CONSISTENT, "jump from what is called"
         return Verdict.CONTRADICTED, "the call is of another function"
+
+    def is_root(self, image: int, address: int) -> bool:
+        """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had
+        been called."""
+        calls, back = self._calls, address + 1
+        found = self._images[image]
+        start, _end, _known = self._code_of(image).function(back)
+        padding = found.read(start, back - start) if back - start <= 4 else None
+        if padding is not None and bytes(padding) in _ROOT_PADDING:
+            return True
+        code = found.read(back, LONGEST_ROOT)
+        if code is not None and calls.is_fiber_root(bytes(code)):
+            return True
+        before = found.read(back - calls.SYSTEM_CALL_REACH, calls.SYSTEM_CALL_REACH)
+        return before is not None and calls.system_call_number(bytes(before)) >= 0
 
     def _code_of(self, image: int) -> _Code:
         found = self._code.get(image)
@@ -257,27 +269,26 @@ class CallProof:
             found = self._code[image] = _Code(self._images[image], self._resolver)
         return found
 
-    def _function_of(self, frame: int) -> tuple[int, int]:
-        """The start and end of a frame's function."""
-        found = self._functions.get(frame)
+    def _function_of(self, callee: tuple[int, int]) -> tuple[int, int]:
+        """The start and end of a callee's function."""
+        found = self._functions.get(callee)
         if found is None:
-            found = self._functions[frame] = self._code_of(self._image[frame]).function(self._address[frame])[:2]
+            found = self._functions[callee] = self._code_of(callee[0]).function(callee[1])[:2]
         return found
 
-    def _return_of(self, caller: int) -> _Return | None:
-        """The call before a caller's return address; None where the code there is not that of a file."""
-        number, back = self._image[caller], self._address[caller] + 1
+    def _return_of(self, number: int, address: int) -> _Return | None:
+        """The call before a return address, less one; None where the code there is not that of a file."""
         if number == NONE or self._images[number].kind not in _CHECKED:
             return None
+        back = address + 1
         code = self._images[number].read(back - self._calls.LONGEST, self._calls.LONGEST)
         if code is None:
             return None
         before = bytes(code)
         return _Return(self._calls.call_target(before, back), self._calls.ends_with_indirect_call(before))
 
-    def _problem_of(self, callee: int) -> str:
+    def _problem_of(self, number: int, address: int) -> str:
         """Why no call need be before the return address of a callee's caller; empty where one must be."""
-        number = self._image[callee]
         if number == NONE:
             return "code in no known image"
         image = self._images[number]
@@ -286,46 +297,39 @@ class CallProof:
         if image.kind not in _CHECKED or image.elf is None:
             return ""
         # As it was, or as a return address less one.
-        code = bytes(image.elf.read(self._address[callee], LONGEST_ROOT + 1) or b"")
+        code = bytes(image.elf.read(address, LONGEST_ROOT + 1) or b"")
         if self._calls.returns_from_signal(code) or self._calls.returns_from_signal(code[1:]):
             return "interrupted by a signal"
         return ""
 
-    def _runs_haskell(self, caller: int) -> bool:
+    def _runs_haskell(self, image: int, address: int) -> bool:
         """Whether a caller calls GHC's `StgRun`, which jumps to Haskell code with a frame of its own."""
-        elf = self._images[self._image[caller]].elf
-        return elf is not None and calls_stg_run(elf, self._address[caller] + 1)
+        elf = self._images[image].elf
+        return elf is not None and calls_stg_run(elf, address + 1)
 
-    def _without_call(self, caller: int) -> tuple[Verdict, str]:
-        """The verdict where no call ends at the return address."""
-        calls = self._calls
-        image, back = self._images[self._image[caller]], self._address[caller] + 1
-        code = image.read(back, LONGEST_ROOT)
-        after = bytes(code) if code is not None else b""
-        if calls.returns_from_signal(after):
+    def _without_call(self, image: int, address: int) -> tuple[Verdict, str]:
+        """The verdict where no call ends at a return address, less one."""
+        code = self._images[image].read(address + 1, LONGEST_ROOT)
+        if code is not None and self._calls.returns_from_signal(bytes(code)):
             return Verdict.CONSISTENT, "return from a signal handler"
-        if caller in self._outermost:
-            # A new thread or fiber starts there as if it had been called.
-            start, _end, _known = self._code_of(image.number).function(back)
-            padding = image.read(start, back - start) if back - start <= 4 else None
-            if (padding is not None and bytes(padding) in _ROOT_PADDING) or calls.is_fiber_root(after):
-                return Verdict.CONSISTENT, "root of a stack"
-            before = image.read(back - calls.SYSTEM_CALL_REACH, calls.SYSTEM_CALL_REACH)
-            if before is not None and calls.system_call_number(bytes(before)) >= 0:
-                return Verdict.CONSISTENT, "root of a new thread"
-        return Verdict.CONTRADICTED, "no call before the return address"
+        return Verdict.CONTRADICTED, NO_CALL
 
 
-def check_calls(profile: Profile, images: ImageStore, calls: "Calls", resolver: Resolver) -> list[CallPair]:
+def check_calls(profile: Profile, proof: CodeProof) -> list[CallPair]:
     """All distinct pairs of caller and callee in a profile without inlined functions, with what their code says."""
     parent, frame = profile.stacks.parent, profile.stacks.frame
     passing = subtree_sums(parent, sums(widen(profile.samples.columns.stack), None, len(frame)))
     pairs = Pairs(len(frame))
     number = pairs.column(look_up(parent, frame), frame)
     weights = sums(number, passing, len(pairs))
-    proof = CallProof(profile, images, calls, resolver)
-    return [
-        CallPair(caller, callee, count, *proof.verdict(caller, callee))
-        for caller, callee, count in zip(pairs.high(), pairs.low(), weights, strict=True)
-        if caller != NONE
-    ]
+    outermost = {one for one, above in zip(frame, parent, strict=True) if above == NONE}
+    sites = list(zip(profile.frames.image, profile.frames.address, strict=True))
+    found = []
+    for caller, callee, count in zip(pairs.high(), pairs.low(), weights, strict=True):
+        if caller == NONE:
+            continue
+        verdict, reason = proof.verdict(sites[caller], sites[callee])
+        if reason == NO_CALL and caller in outermost and proof.is_root(*sites[caller]):
+            verdict, reason = Verdict.CONSISTENT, "root of a stack"
+        found.append(CallPair(caller, callee, count, verdict, reason))
+    return found
