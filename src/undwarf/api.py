@@ -258,7 +258,17 @@ class Recording:
 
         pids = self.spaces.replay.key_pids
         copied = CopiedCode(self.records, self.images, pids, self._limits, self.data.defects, self.code_memory)
-        return Sources(self.images, keys, self._unwind, kept, self._limits, given, self._machine, copies=copied.table)
+        return Sources(
+            self.images,
+            keys,
+            self._unwind,
+            kept,
+            self._limits,
+            given,
+            self._machine,
+            copies=copied.table,
+            prove=lambda *pair: self._code_proof.level(*pair),
+        )
 
     def _unwound_with(self) -> tuple[str, ...]:
         """The kinds of unwind information that stacks are walked with, or were when they were recorded; empty: all."""

@@ -34,6 +34,7 @@ LONGEST_ROOT = 16
 _ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
 """What precedes the return address in the outermost function of a stack, such as Go's `runtime.goexit`: nothing, or a
 no-operation so that debuggers find the function by the address less one."""
+_DYNAMIC_LINKER = ("ld-", "ld.so")
 _JUMPS = frozenset((int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP)))
 _DESCRIBED = ("eh-frame", "debug-frame", "sframe")
 """Sources of rules that state them for each instruction."""
@@ -55,6 +56,9 @@ class Verdict(IntEnum):
     """The call goes elsewhere, or there is none."""
     UNCHECKED = 3
     """The code is not at hand, was made at run time, or the callee was interrupted by a signal."""
+
+
+_LEVELS = {Verdict.PROVEN: 3, Verdict.CONSISTENT: 2, Verdict.UNCHECKED: 1, Verdict.CONTRADICTED: 0}
 
 
 class CallPair(NamedTuple):
@@ -115,7 +119,8 @@ class _Code:
             name: str | None = None
             if self._stubs is not None and any(start <= address < end for start, end in self._stub_ranges):
                 stub = self._stubs.find(address)
-                name = stub[1].removesuffix("@plt") if stub is not None else ""
+                # Without its version, as of symbols of `.symtab`.
+                name = stub[1].partition("@")[0] if stub is not None else ""
             self._imports[address] = name
         return self._imports[address]
 
@@ -235,7 +240,8 @@ class CodeProof:
         name = code.imported_at(target)
         if name is not None and not (image == inner and start <= target < end):
             own = self._code_of(inner).function_named(name)
-            if own is None:
+            if own is None or self._images[inner].path.rpartition("/")[2].startswith(_DYNAMIC_LINKER):
+                # The dynamic linker's resolver stands in for what is called for the first time.
                 return Verdict.CONSISTENT, "import"
             image, code, target = inner, self._code_of(inner), own
         if image != inner:
@@ -247,6 +253,11 @@ class CodeProof:
         if indirect or code.may_reach(target, start, end) or self._runs_haskell(*caller):
             return Verdict.CONSISTENT, "jump from what is called"
         return Verdict.CONTRADICTED, "the call is of another function"
+
+    def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> int:
+        """As :data:`undwarf.unwind.exact_paths.Proof`."""
+        verdict, _reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        return _LEVELS[verdict]
 
     def is_root(self, image: int, address: int) -> bool:
         """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had

@@ -14,6 +14,7 @@ from undwarf.unwind.arch import X86_64, Machine
 if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
+    from undwarf.unwind.exact_paths import CodeEvidence
 
 NO_RULE = 0xFFFFFFFF
 
@@ -49,6 +50,11 @@ class Places:
         self._loaded: dict[int, Loaded] = {}
         self._kernel = 0xFFFFFFFF
         self._searched = 0
+
+    @property
+    def code_evidence(self) -> "CodeEvidence | None":
+        """What code says of precise samples; without, they are walked as others are."""
+        return None
 
     def image(self, number: int) -> Image:
         """The image with this number."""

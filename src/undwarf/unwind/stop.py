@@ -26,6 +26,7 @@ DESCRIPTIONS = {
     StopReason.ENTERED_STACK: "root of a stack of its own; what entered it, on another stack, was not recorded",
     StopReason.HASKELL_STACK: "the C callers of the Haskell code were not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
+    StopReason.UNPROVEN_STATE: "precise sample: its registers are later than its address, and no caller proves itself",
 }
 
 WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK))

@@ -1,5 +1,6 @@
 from undwarf.unwind.branch_stacks cimport BranchStacks
 from undwarf.unwind.dump_walk cimport DumpWalk
+from undwarf.unwind.exact_state cimport ExactState
 from undwarf.unwind.frame_states cimport FrameStates
 from undwarf.unwind.frame_step cimport FrameStepper
 from undwarf.unwind.kernel_chains cimport KernelChains
@@ -23,6 +24,9 @@ cdef class Walker:
     cdef SystemCalls system_calls
     cdef readonly StackMemo memo
     cdef DumpWalk dump_walk
+    cdef readonly ExactState exact_state
+    # Whether precise samples are corrected.
+    cdef bint corrects_exact
     cdef readonly KernelChains kernel_chains
     cdef readonly BranchStacks branch_stacks
     # The sample's frames, from the innermost one on, and which of them are those of the dump that was walked last.

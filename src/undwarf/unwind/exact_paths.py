@@ -1,0 +1,214 @@
+"""What code says of precise samples: positions that control flow reaches from an instruction, and calls of functions.
+
+The kernel states the exact instruction of a precise sample, but registers and stack of up to some instructions later.
+Each position that can be reached within REACH instructions is one hypothesis: in the same function, in a function that
+it jumped or called to, or past its return. Code is decoded for x86-64 alone: precise events of AArch64 have no stack.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from undwarf.disasm import Flow, machine_of
+from undwarf.elf.headers import SHF_EXECINSTR
+from undwarf.images import Image
+from undwarf.unwind.exact_positions import Position
+
+if TYPE_CHECKING:
+    from undwarf.disasm.listing import Listing
+    from undwarf.disasm.references import References
+
+REACH = 12
+"""Instructions that the state may be late, as far as it is looked for."""
+MAX_POSITIONS = 96
+"""Positions that are looked at, those of fewest instructions first."""
+MAX_SITES = 64
+"""Calls of a function that may be the one it returned from."""
+MAX_FUNCTION = 1 << 18
+"""Bytes of a function whose calls are looked for."""
+WINDOW = 96
+"""Bytes of code that are decoded at once."""
+
+Proof = Callable[[Image, int, Image, int], int]
+"""Whether the code lets the call that ends at the first address (a return address less one) lead to the function of the
+second: 3 a direct call of it, 2 it may, 1 that cannot be told, 0 no."""
+
+
+class Entry(NamedTuple):
+    """One hypothesis. Addresses are the file's."""
+
+    position: Position
+    address: int
+    return_address: int
+    levels: int
+    steps: int
+
+
+class ExactPaths:
+    """Positions near instructions of one image, and calls of its functions."""
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        self._elf = image.elf
+        self._machine = machine_of(self._elf.machine) if self._elf is not None else None
+        self._windows: dict[int, dict[int, tuple[int, int, int]]] = {}
+
+    def entries(self, address: int) -> list[Entry]:
+        """The hypotheses for a sample at an address, by steps; the first: the state is the instruction's own."""
+        found: list[Entry] = []
+        waiting: deque[tuple[int, int, tuple[int, ...]]] = deque([(0, address, ())])
+        seen: set[tuple[int, tuple[int, ...]]] = set()
+        others: set[tuple[Position, int]] = set()
+
+        def other(position: Position, back: int, steps: int) -> None:
+            if (position, back) not in others:
+                others.add((position, back))
+                found.append(Entry(position, address, back, 0, steps))
+
+        while waiting and len(seen) < MAX_POSITIONS:
+            steps, at, returns = waiting.popleft()
+            if (at, returns) in seen:
+                continue
+            seen.add((at, returns))
+            if returns:
+                found.append(Entry(Position.IN_CALLEE, at, returns[0], len(returns), steps))
+            else:
+                found.append(Entry(Position.IN_FRAME, at, 0, 0, steps))
+            instruction = self._instruction(at) if steps < REACH else None
+            if instruction is None:
+                continue
+            flow, target, after = instruction
+            if flow in (Flow.JUMP, Flow.BRANCH):
+                waiting.append((steps + 1, target, returns))
+            if flow in (Flow.NEXT, Flow.BRANCH):
+                waiting.append((steps + 1, after, returns))
+            elif flow == Flow.CALL:
+                waiting.append((steps + 1, target, (*returns, after)))
+            elif flow == Flow.INDIRECT_CALL:
+                other(Position.IN_UNKNOWN_CALLEE, returns[0] if returns else after, steps + 1)
+                waiting.append((steps + 2, after, returns))
+            elif flow == Flow.INDIRECT_JUMP and returns:
+                other(Position.IN_UNKNOWN_CALLEE, returns[0], steps + 1)
+                waiting.append((steps + 2, returns[-1], returns[:-1]))
+            elif flow == Flow.RETURN and returns:
+                waiting.append((steps + 1, returns[-1], returns[:-1]))
+            elif flow == Flow.RETURN:
+                other(Position.PAST_RETURN, 0, steps + 1)
+            elif flow == Flow.INDIRECT_JUMP:
+                other(Position.PAST_JUMP, 0, steps + 1)
+                other(Position.PAST_RETURN, 0, steps + 2)
+        return sorted(found, key=lambda one: one.steps)
+
+    def _instruction(self, address: int) -> tuple[int, int, int] | None:
+        """(flow, target, address of the next one) of the instruction at an address; None where there is no code."""
+        for known in self._windows.values():
+            if address in known:
+                return known[address]
+        decoded = self._decode(address)
+        if len(self._windows) >= 8:
+            self._windows.pop(next(iter(self._windows)))
+        self._windows[address] = decoded
+        return decoded.get(address)
+
+    def _decode(self, address: int) -> dict[int, tuple[int, int, int]]:
+        listing = self._listing(address, WINDOW) or self._listing(address, 16) or self._listing(address, 1)
+        if listing is None:
+            return {}
+        return {
+            address + offset: (flow & 15, target, address + offset + length)
+            for offset, length, flow, target in zip(
+                listing.offsets, listing.lengths, listing.flows, listing.targets, strict=True
+            )
+        }
+
+    def _listing(self, address: int, size: int) -> "Listing | None":
+        code = self._elf.read(address, size) if self._elf is not None else None
+        return self._machine.listing(bytes(code), address) if code is not None and self._machine is not None else None
+
+    def calls_within(self, start: int, end: int) -> list[int]:
+        """The return addresses of all calls of code from ``start`` to ``end``."""
+        listing = self._listing(start, min(end - start, MAX_FUNCTION))
+        if listing is None:
+            return []
+        return [
+            start + offset + length
+            for offset, length, flow in zip(listing.offsets, listing.lengths, listing.flows, strict=True)
+            if flow & 15 in (Flow.CALL, Flow.INDIRECT_CALL)
+        ]
+
+    @cached_property
+    def _references(self) -> "tuple[list[int], list[References]]":
+        """All functions' starts, and what refers to them in each section of code."""
+        from undwarf.disasm.references import References
+        from undwarf.tables.function_starts import described_functions
+
+        if self._elf is None:
+            return [], []
+        starts, _ends = described_functions(self._elf)
+        found = []
+        for section in self._elf.sections:
+            data = self._elf.section_data(section) if section.flags & SHF_EXECINSTR else None
+            if data is not None:
+                found.append(References(data, section.address, starts, constants=False))
+        return list(starts), found
+
+    def calls_of(self, address: int) -> list[int]:
+        """The return addresses of the direct calls, in this image, of the function that holds an address."""
+        starts, sections = self._references
+        number = bisect_right(starts, address) - 1
+        if number < 0:
+            return []
+        sites = [site for section in sections for site, _kind in section.of(number)]
+        return [back for site in sites if (back := self._call_end(site, starts[number])) is not None][:MAX_SITES]
+
+    def _call_end(self, site: int, target: int) -> int | None:
+        instruction = self._instruction(site)
+        if instruction is None or instruction[0] != Flow.CALL or instruction[1] != target:
+            return None
+        return instruction[2]
+
+
+class CodeEvidence:
+    """Answers for all images of a recording, by number: ``image_of`` gives an image, ``function_of`` the start and end
+    of the function that an image's unwind table has at an address (None without), ``call_target`` what the direct call
+    before a return address calls (0 for another one), ``prove`` whether a call may lead to a function."""
+
+    def __init__(
+        self,
+        image_of: Callable[[int], Image],
+        function_of: Callable[[int, int], tuple[int, int] | None],
+        call_target: Callable[[int, int], int],
+        prove: Proof,
+    ) -> None:
+        self._image_of = image_of
+        self._function_of = function_of
+        self._call_target = call_target
+        self._prove = prove
+        self._paths: dict[int, ExactPaths] = {}
+
+    def paths(self, number: int) -> ExactPaths:
+        """The positions and calls of an image."""
+        image = self._image_of(number)
+        found = self._paths.get(image.number)
+        if found is None:
+            found = self._paths[image.number] = ExactPaths(image)
+        return found
+
+    def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> int:
+        """As :data:`Proof`, by the images' numbers."""
+        return self._prove(self._image_of(number), address, self._image_of(callee_number), callee_address)
+
+    def sites_between(self, number: int, address: int, callee_number: int, callee_address: int) -> list[int]:
+        """The return addresses of those calls that may lead to a callee, in the function that the direct call before a
+        return address (less one) calls; of calls that do, if there are any, those alone."""
+        target = self._call_target(number, address + 1)
+        function = self._function_of(number, target) if target else None
+        if function is None or function[0] != target:
+            return []
+        image, callee = self._image_of(number), self._image_of(callee_number)
+        found: dict[int, list[int]] = {2: [], 3: []}
+        for site in self.paths(number).calls_within(*function):
+            found.get(self._prove(image, site - 1, callee, callee_address), []).append(site)
+        return (found[3] or found[2])[:MAX_SITES]

@@ -1,0 +1,54 @@
+from undwarf.spaces.int_map cimport IntMap
+from undwarf.unwind.frame_states cimport FrameStates
+from undwarf.unwind.frame_step cimport FrameStepper
+from undwarf.unwind.process_memory cimport ProcessMemory
+from undwarf.unwind.register_file cimport RegisterFile
+from undwarf.unwind.rule_cache cimport RuleCache
+
+
+cdef class ExactState:
+    cdef RuleCache rules
+    cdef ProcessMemory memory
+    cdef RegisterFile registers
+    cdef FrameStates states
+    cdef FrameStepper stepper
+    cdef object evidence
+    cdef unsigned int[::1] chain
+    # The sample's registers, while hypotheses are tried.
+    cdef unsigned long long[17] saved
+    cdef unsigned int saved_known
+    # Tables of hypotheses by frame, and of calls by frame or by caller and callee; proofs by caller and callee.
+    cdef IntMap tables
+    cdef IntMap sites
+    cdef IntMap proofs
+    # Rows of all tables: position, address, return address (both counted from the frame's), levels; in a table's first
+    # row, the number of its rows.
+    cdef long long[::1] entries
+    cdef Py_ssize_t entry_count
+    # The return address to which the function has returned, where it has.
+    cdef unsigned long long caller_site
+    # Samples whose registers fit as they are, that were corrected, of them those past a return, and those without proof.
+    cdef readonly Py_ssize_t as_it_is
+    cdef readonly Py_ssize_t corrected
+    cdef readonly Py_ssize_t returned
+    cdef readonly Py_ssize_t unproven
+
+    cdef Py_ssize_t correct(self, Py_ssize_t count) except? -1 nogil
+    cdef int _save(self) except? -1 nogil
+    cdef int _restore(self) except? -1 nogil
+    cdef int _proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
+    cdef int _ask_proof(self, unsigned int caller, unsigned int callee) except? -1
+    cdef int _step_in_frame(self, unsigned long long pc, unsigned int callee) except? -1 nogil
+    cdef int _step_from_call(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
+    cdef int _try(self, Py_ssize_t entry, unsigned long long pc, unsigned int frame) except? -1 nogil
+    cdef int _find_caller(self, unsigned int frame) except? -1 nogil
+    cdef int _try_sites(
+        self, Py_ssize_t table, unsigned long long base, unsigned long long wanted, unsigned int frame
+    ) except? -1 nogil
+    cdef Py_ssize_t _table(self, unsigned int frame) except? -1 nogil
+    cdef Py_ssize_t _sites_of(self, unsigned int frame) except? -1 nogil
+    cdef Py_ssize_t _sites_between(self, unsigned int caller, unsigned int callee) except? -1 nogil
+    cdef Py_ssize_t _add_table(self, unsigned int frame) except? -1
+    cdef Py_ssize_t _add_sites_of(self, unsigned int frame) except? -1
+    cdef Py_ssize_t _add_sites_between(self, unsigned int caller, unsigned int callee) except? -1
+    cdef Py_ssize_t _add(self, list rows) except? -1

@@ -1,0 +1,3 @@
+"""undwarf/unwind/exact_positions.pxd"""
+
+from undwarf.unwind.exact_positions import Position as Position
