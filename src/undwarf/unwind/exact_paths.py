@@ -30,6 +30,7 @@ MAX_FUNCTION = 1 << 18
 """Bytes of a function whose calls are looked for."""
 WINDOW = 96
 """Bytes of code that are decoded at once."""
+LONGEST_INSTRUCTION = 15
 
 Proof = Callable[[Image, int, Image, int], int]
 """Whether the code lets the call that ends at the first address (a return address less one) lead to the function of the
@@ -113,18 +114,23 @@ class ExactPaths:
         return decoded.get(address)
 
     def _decode(self, address: int) -> dict[int, tuple[int, int, int]]:
-        listing = self._listing(address, WINDOW) or self._listing(address, 16) or self._listing(address, 1)
+        listing = self._listing(address, WINDOW)
         if listing is None:
             return {}
+        rows = zip(listing.offsets, listing.lengths, listing.flows, listing.targets, strict=True)
+        # The window may end inside of its last instruction.
         return {
             address + offset: (flow & 15, target, address + offset + length)
-            for offset, length, flow, target in zip(
-                listing.offsets, listing.lengths, listing.flows, listing.targets, strict=True
-            )
+            for offset, length, flow, target in rows
+            if offset <= WINDOW - LONGEST_INSTRUCTION
         }
 
     def _listing(self, address: int, size: int) -> "Listing | None":
-        code = self._elf.read(address, size) if self._elf is not None else None
+        """The instructions of at most so many bytes from an address on, up to the end of its segment."""
+        if self._elf is None:
+            return None
+        ends = (one.address + one.file_size for one in self._elf.loads if 0 <= address - one.address < one.file_size)
+        code = self._elf.read(address, min(size, max(0, next(ends, address) - address)))
         return self._machine.listing(bytes(code), address) if code is not None and self._machine is not None else None
 
     def calls_within(self, start: int, end: int) -> list[int]:

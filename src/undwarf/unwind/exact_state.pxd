@@ -21,6 +21,8 @@ cdef class ExactState:
     cdef IntMap tables
     cdef IntMap sites
     cdef IntMap proofs
+    # By frame, whether its rule is also that of the next instruction.
+    cdef IntMap steady
     # Rows of all tables: position, address, return address (both counted from the frame's), levels; in a table's first
     # row, the number of its rows.
     cdef long long[::1] entries
@@ -34,6 +36,8 @@ cdef class ExactState:
     cdef readonly Py_ssize_t unproven
 
     cdef Py_ssize_t correct(self, Py_ssize_t count) except? -1 nogil
+    cdef bint _is_steady(self, unsigned int frame) except? -1 nogil
+    cdef bint _is_code(self, unsigned long long address) except? -1 nogil
     cdef int _save(self) except? -1 nogil
     cdef int _restore(self) except? -1 nogil
     cdef int _proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil

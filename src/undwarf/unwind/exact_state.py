@@ -37,6 +37,7 @@ NEAR_SLOTS = cython.declare(cython.int, 16)
 """Words above the stack pointer that may hold a return address which at most REACH instructions are pushed on."""
 CALLER_SLOTS = cython.declare(cython.int, 96)
 """Words above the stack pointer in which the return address of the caller is looked for, after a return."""
+LONGEST_INSTRUCTION = cython.declare(cython.int, 15)
 ENTRY_WORDS = cython.declare(cython.Py_ssize_t, 5)
 
 
@@ -67,6 +68,7 @@ class ExactState:
         self.tables = IntMap()
         self.sites = IntMap()
         self.proofs = IntMap()
+        self.steady = IntMap()
         self.entries = zeros("q", ENTRY_WORDS * 64)
         self.entry_count = 0
         self.as_it_is = self.corrected = self.returned = self.unproven = 0
@@ -85,8 +87,14 @@ class ExactState:
         pc: cython.ulonglong = values[RIP]
         frame: cython.uint
         level: cython.int
-        best: cython.int
+        own: cython.int
+        best: cython.int = 0
         best_entry: cython.Py_ssize_t = -1
+        rule: cython.uint
+        seen_rule: cython.uint = NOTHING
+        fits: cython.bint = False
+        kind: cython.longlong
+        at: cython.ulonglong
         first: cython.Py_ssize_t
         last: cython.Py_ssize_t
         entry: cython.Py_ssize_t
@@ -98,28 +106,39 @@ class ExactState:
             or rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
         ):
             return 0
+        rule = self.rules.found_rule
         self._save()
-        best = self._step_in_frame(pc, frame)
+        own = self._step_in_frame(pc, frame)
         self._restore()
-        if best >= POSSIBLE:
+        if own == PROVEN and self._is_steady(frame):
             self.as_it_is += 1
             return 0
         first = self._table(frame)
         last = first + self.entries[ENTRY_WORDS * first + 4]
-        if last - first <= 1:
-            # No other state is possible.
-            self.as_it_is += 1
-            return 0
         for entry in range(first + 1, last):
-            level = self._try(entry, pc, frame)
+            kind = self.entries[ENTRY_WORDS * entry]
+            if kind == Position.IN_FRAME:
+                at = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 1])
+                self.rules.find(at, at)
+                if self.rules.found_rule == seen_rule:
+                    continue
+                seen_rule = self.rules.found_rule
+                if seen_rule == rule:
+                    fits = True
+                    level = own
+                else:
+                    level = self._try(entry, pc, frame)
+            else:
+                level = self._try(entry, pc, frame)
             self._restore()
             if level > best:
                 best = level
                 best_entry = entry
                 if level == PROVEN:
                     break
-        if best_entry < 0 or best < UNKNOWN_CODE:
-            if best >= UNKNOWN_CODE:
+        if best_entry < 0:
+            if last - first <= 1 or own >= UNKNOWN_CODE:
+                # No later state is possible.
                 self.as_it_is += 1
                 return 0
             self.rules.find(pc, pc)
@@ -128,6 +147,9 @@ class ExactState:
             self.states.keep(0, True)
             self.unproven += 1
             return -1000
+        if fits and best == own and self.entries[ENTRY_WORDS * best_entry] == Position.IN_FRAME:
+            self.as_it_is += 1
+            return 0
         self.states.count = 0
         self.states.keep(0, True)
         self.chain[count] = frame
@@ -141,6 +163,26 @@ class ExactState:
         self.chain[count + 1] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.INFERRED_CALLER)
         self.states.keep(1, False)
         return 2
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _is_steady(self, frame: cython.uint) -> cython.bint:
+        """Whether the rule of a frame's address is also that of the next instruction, whatever its length."""
+        known: cython.longlong = self.steady.get(frame)
+        image: cython.uint = self.rules.stacks.frame_image[frame]
+        address: cython.ulonglong = self.rules.stacks.frame_address[frame]
+        i: cython.int
+        rule: cython.longlong
+        if known < 0:
+            known = 1
+            rule = self.rules.rule(image, address)
+            for i in range(1, LONGEST_INSTRUCTION + 1):
+                if self.rules.rule(image, address + cython.cast(cython.ulonglong, i)) != rule:
+                    known = 0
+                    break
+            self.steady.put(frame, cython.cast(cython.uint, known))
+        return known == 1
 
     @cython.cfunc
     @cython.nogil
@@ -168,12 +210,22 @@ class ExactState:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def _is_code(self, address: cython.ulonglong) -> cython.bint:
+        """Whether an address is in an executable mapping; what is not gets no frame."""
+        entry: cython.Py_ssize_t = self.rules.mapping(self.rules.space, address)
+        return entry >= 0 and self.rules.flags[entry] != 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def _proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
         """Whether a return address proves itself as that of a call of the function of frame ``callee``: as
         :data:`undwarf.unwind.exact_paths.Proof`."""
         frame: cython.uint
         key: cython.ulonglong
         known: cython.longlong
+        if not self._is_code(return_address - 1):
+            return 0
         self.rules.find(return_address - 1, return_address)
         if self.rules.found_rule == RULE_UNMAPPED or self.rules.found_image == NOTHING:
             return 0
@@ -311,7 +363,7 @@ class ExactState:
                 word = self.memory.load(sp + 8 * cython.cast(cython.ulonglong, i))
             if self.memory.fault:
                 break
-            if not self.rules.follows_call(word):
+            if not self._is_code(word - 1) or not self.rules.follows_call(word):
                 continue
             level = self._try_sites(self._sites_between(self.rules.found_frame, frame), word, word, frame)
             if level:
