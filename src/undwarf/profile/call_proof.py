@@ -42,6 +42,7 @@ _CHECKED = (ImageKind.FILE, ImageKind.VDSO)
 """Kinds of images whose code is that of a file, which the process does not change."""
 
 
+IMPORT = "import"
 NO_CALL = "no call before the return address"
 
 
@@ -242,7 +243,7 @@ class CodeProof:
             own = self._code_of(inner).function_named(name)
             if own is None or self._images[inner].path.rpartition("/")[2].startswith(_DYNAMIC_LINKER):
                 # The dynamic linker's resolver stands in for what is called for the first time.
-                return Verdict.CONSISTENT, "import"
+                return Verdict.CONSISTENT, IMPORT
             image, code, target = inner, self._code_of(inner), own
         if image != inner:
             start = end = 0
@@ -256,7 +257,10 @@ class CodeProof:
 
     def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> int:
         """As :data:`undwarf.unwind.exact_paths.Proof`."""
-        verdict, _reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        if reason == IMPORT and image is callee_image:
+            # Another image would have to call back without leaving a frame.
+            return 1
         return _LEVELS[verdict]
 
     def is_root(self, image: int, address: int) -> bool:

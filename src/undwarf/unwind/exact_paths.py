@@ -47,6 +47,13 @@ class Entry(NamedTuple):
     steps: int
 
 
+class Site(NamedTuple):
+    """A call: its return address, and where the function starts that it is in."""
+
+    return_address: int
+    function: int
+
+
 class ExactPaths:
     """Positions near instructions of one image, and calls of its functions."""
 
@@ -160,14 +167,15 @@ class ExactPaths:
                 found.append(References(data, section.address, starts, constants=False))
         return list(starts), found
 
-    def calls_of(self, address: int) -> list[int]:
-        """The return addresses of the direct calls, in this image, of the function that holds an address."""
+    def calls_of(self, address: int) -> list[Site]:
+        """The direct calls, in this image, of the function that holds an address."""
         starts, sections = self._references
         number = bisect_right(starts, address) - 1
         if number < 0:
             return []
-        sites = [site for section in sections for site, _kind in section.of(number)]
-        return [back for site in sites if (back := self._call_end(site, starts[number])) is not None][:MAX_SITES]
+        sites = [site for section in sections for _kind, site in section.of(number)]
+        backs = [back for site in sites if (back := self._call_end(site, starts[number])) is not None]
+        return [Site(back, starts[bisect_right(starts, back - 1) - 1]) for back in backs[:MAX_SITES]]
 
     def _call_end(self, site: int, target: int) -> int | None:
         instruction = self._instruction(site)
@@ -206,9 +214,9 @@ class CodeEvidence:
         """As :data:`Proof`, by the images' numbers."""
         return self._prove(self._image_of(number), address, self._image_of(callee_number), callee_address)
 
-    def sites_between(self, number: int, address: int, callee_number: int, callee_address: int) -> list[int]:
-        """The return addresses of those calls that may lead to a callee, in the function that the direct call before a
-        return address (less one) calls; of calls that do, if there are any, those alone."""
+    def sites_between(self, number: int, address: int, callee_number: int, callee_address: int) -> list[Site]:
+        """The calls that may lead to a callee, in the function that the direct call before a return address (less one)
+        calls; of calls that do, if there are any, those alone."""
         target = self._call_target(number, address + 1)
         function = self._function_of(number, target) if target else None
         if function is None or function[0] != target:
@@ -217,4 +225,4 @@ class CodeEvidence:
         found: dict[int, list[int]] = {2: [], 3: []}
         for site in self.paths(number).calls_within(*function):
             found.get(self._prove(image, site - 1, callee, callee_address), []).append(site)
-        return (found[3] or found[2])[:MAX_SITES]
+        return [Site(site, target) for site in (found[3] or found[2])[:MAX_SITES]]

@@ -23,12 +23,15 @@ cdef class ExactState:
     cdef IntMap proofs
     # By frame, whether its rule is also that of the next instruction.
     cdef IntMap steady
-    # Rows of all tables: position, address, return address (both counted from the frame's), levels; in a table's first
-    # row, the number of its rows.
+    # Rows of all tables, of ENTRY_WORDS words.
     cdef long long[::1] entries
     cdef Py_ssize_t entry_count
     # The return address to which the function has returned, where it has.
     cdef unsigned long long caller_site
+    # Of the caller found so far: its call frame address, its proof, and where its function starts, 0 for several.
+    cdef unsigned long long caller_cfa
+    cdef int caller_level
+    cdef unsigned long long caller_function
     # Samples whose registers fit as they are, that were corrected, of them those past a return, and those without proof.
     cdef readonly Py_ssize_t as_it_is
     cdef readonly Py_ssize_t corrected
@@ -36,6 +39,7 @@ cdef class ExactState:
     cdef readonly Py_ssize_t unproven
 
     cdef Py_ssize_t correct(self, Py_ssize_t count) except? -1 nogil
+    cdef bint _leaves(self, Py_ssize_t table) except? -1 nogil
     cdef bint _is_steady(self, unsigned int frame) except? -1 nogil
     cdef bint _is_code(self, unsigned long long address) except? -1 nogil
     cdef int _save(self) except? -1 nogil
@@ -55,4 +59,5 @@ cdef class ExactState:
     cdef Py_ssize_t _add_table(self, unsigned int frame) except? -1
     cdef Py_ssize_t _add_sites_of(self, unsigned int frame) except? -1
     cdef Py_ssize_t _add_sites_between(self, unsigned int caller, unsigned int callee) except? -1
+    cdef Py_ssize_t _add_sites(self, list sites, unsigned long long base) except? -1
     cdef Py_ssize_t _add(self, list rows) except? -1

@@ -12,7 +12,7 @@ with a call of it whose own rule leads to a return address that proves itself.
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integers import NOTHING
+from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import RBP, REGISTERS, RIP, RSP
 from cython.cimports.undwarf.tables.rule import rule_at
@@ -38,7 +38,9 @@ NEAR_SLOTS = cython.declare(cython.int, 16)
 CALLER_SLOTS = cython.declare(cython.int, 96)
 """Words above the stack pointer in which the return address of the caller is looked for, after a return."""
 LONGEST_INSTRUCTION = cython.declare(cython.int, 15)
-ENTRY_WORDS = cython.declare(cython.Py_ssize_t, 5)
+ENTRY_WORDS = cython.declare(cython.Py_ssize_t, 6)
+"""Words of a hypothesis: position, address, return address (both counted from the sample's), levels, steps; and in the
+first of a table, how many it has."""
 
 
 @cython.final
@@ -95,6 +97,9 @@ class ExactState:
         fits: cython.bint = False
         kind: cython.longlong
         at: cython.ulonglong
+        cfa: cython.ulonglong
+        own_cfa: cython.ulonglong
+        best_cfa: cython.ulonglong = 0
         first: cython.Py_ssize_t
         last: cython.Py_ssize_t
         entry: cython.Py_ssize_t
@@ -109,12 +114,17 @@ class ExactState:
         rule = self.rules.found_rule
         self._save()
         own = self._step_in_frame(pc, frame)
+        own_cfa = self.registers.values[RSP]
         self._restore()
         if own == PROVEN and self._is_steady(frame):
             self.as_it_is += 1
             return 0
         first = self._table(frame)
-        last = first + self.entries[ENTRY_WORDS * first + 4]
+        if own == PROVEN or (own == POSSIBLE and not self._leaves(first)):
+            best = own
+            best_entry = first
+            best_cfa = own_cfa
+        last = first + self.entries[ENTRY_WORDS * first + 5]
         for entry in range(first + 1, last):
             kind = self.entries[ENTRY_WORDS * entry]
             if kind == Position.IN_FRAME:
@@ -125,19 +135,26 @@ class ExactState:
                 seen_rule = self.rules.found_rule
                 if seen_rule == rule:
                     fits = True
-                    level = own
-                else:
-                    level = self._try(entry, pc, frame)
-            else:
-                level = self._try(entry, pc, frame)
+                    continue
+            level = self._try(entry, pc, frame)
+            cfa = self.registers.values[RSP]
             self._restore()
-            if level > best:
+            # Of hypotheses that are proven alike, that of the nearest caller: false ones leave frames out.
+            if kind == Position.IN_FRAME and level and cfa == best_cfa:
+                fits = True
+            if level > best or (
+                level == best
+                and best
+                and (
+                    cfa < best_cfa
+                    or (cfa == best_cfa and kind == Position.PAST_RETURN and best_entry == first and not fits)
+                )
+            ):
                 best = level
                 best_entry = entry
-                if level == PROVEN:
-                    break
+                best_cfa = cfa
         if best_entry < 0:
-            if last - first <= 1 or own >= UNKNOWN_CODE:
+            if last - first <= 1:
                 # No later state is possible.
                 self.as_it_is += 1
                 return 0
@@ -147,7 +164,7 @@ class ExactState:
             self.states.keep(0, True)
             self.unproven += 1
             return -1000
-        if fits and best == own and self.entries[ENTRY_WORDS * best_entry] == Position.IN_FRAME:
+        if best_entry == first:
             self.as_it_is += 1
             return 0
         self.states.count = 0
@@ -163,6 +180,17 @@ class ExactState:
         self.chain[count + 1] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.INFERRED_CALLER)
         self.states.keep(1, False)
         return 2
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _leaves(self, table: cython.Py_ssize_t) -> cython.bint:
+        """Whether the sampled instruction is a call or a return: the state is past it then, as a rule."""
+        entry: cython.Py_ssize_t
+        for entry in range(table, table + self.entries[ENTRY_WORDS * table + 5]):
+            if self.entries[ENTRY_WORDS * entry + 4] == 1 and self.entries[ENTRY_WORDS * entry] != Position.IN_FRAME:
+                return True
+        return False
 
     @cython.cfunc
     @cython.nogil
@@ -324,7 +352,7 @@ class ExactState:
                 return 0
             if kind == Position.PAST_JUMP:
                 level = self._proof(word, frame)
-                if level == PROVEN:
+                if level >= POSSIBLE:
                     self.registers.values[RIP] = word
                     self.registers.values[RSP] = sp + 8 * cython.cast(cython.ulonglong, i + 1)
                     return level
@@ -345,32 +373,36 @@ class ExactState:
     @cython.exceptval(-1)
     def _find_caller(self, frame: cython.uint) -> cython.int:
         """Find the frame to which the function of ``frame`` has returned, whose registers these are, and go to its
-        caller; sets ``caller_site`` to the return address. 0 where there is none, or several."""
+        caller; sets ``caller_site`` to the return address. 0 where there is none, or several functions are alike.
+
+        Callers are those with a direct call of the function, and those that a return address on the stack names as
+        called; of these the one with the nearest return address.
+        """
         i: cython.int
         word: cython.ulonglong
+        slot: cython.ulonglong
         sp: cython.ulonglong = self.registers.values[RSP]
         pc: cython.ulonglong = self.registers.values[RIP]
         level: cython.int
+        self.caller_level = 0
+        self.caller_cfa = ALL_ONES
+        self._try_sites(self._sites_of(frame), pc, 0, frame)
         for i in range(-1, CALLER_SLOTS):
             self.memory.fault = 0
-            if i < 0:
-                # The frame pointer's, if it is one.
-                word = self.saved[RBP] + 8
-                if word <= sp or word & 7 or word >= self.memory.high:
-                    continue
-                word = self.memory.load(word)
-            else:
-                word = self.memory.load(sp + 8 * cython.cast(cython.ulonglong, i))
-            if self.memory.fault:
-                break
-            if not self._is_code(word - 1) or not self.rules.follows_call(word):
+            # First where the frame pointer has it, if it is one.
+            slot = self.saved[RBP] + 8 if i < 0 else sp + 8 * cython.cast(cython.ulonglong, i)
+            if slot <= sp or slot & 7 or slot >= self.caller_cfa:
                 continue
-            level = self._try_sites(self._sites_between(self.rules.found_frame, frame), word, word, frame)
-            if level:
-                return level
-            self._restore()
+            word = self.memory.load(slot)
+            if self.memory.fault:
+                continue
+            if self._is_code(word - 1) and self.rules.follows_call(word):
+                self._try_sites(self._sites_between(self.rules.found_frame, frame), word, word, frame)
         self._restore()
-        level = self._try_sites(self._sites_of(frame), pc, 0, frame)
+        if self.caller_level == 0:
+            return 0
+        level = self.caller_level
+        self._step_from_call(self.caller_site, frame)
         return level
 
     @cython.cfunc
@@ -382,12 +414,12 @@ class ExactState:
         """Try the calls of a table, whose return addresses count from ``base``, as the one that ``frame`` returned to:
         the rule there must lead to the return address ``wanted`` (0: any that proves itself)."""
         entry: cython.Py_ssize_t
-        last: cython.Py_ssize_t = table + self.entries[ENTRY_WORDS * table + 4]
+        last: cython.Py_ssize_t = table + self.entries[ENTRY_WORDS * table + 5]
         site: cython.ulonglong
-        chosen: cython.ulonglong = 0
+        cfa: cython.ulonglong
         level: cython.int
-        best: cython.int = 0
         caller: cython.uint
+        function: cython.ulonglong
         for entry in range(table, last):
             if self.entries[ENTRY_WORDS * entry] < 0:
                 continue
@@ -399,14 +431,24 @@ class ExactState:
             level = self._step_from_call(site, caller)
             if wanted and self.registers.values[RIP] != wanted:
                 level = 0
+            level = min(level, self._proof(site, frame))
+            cfa = self.registers.values[RSP]
             self._restore()
-            if level >= POSSIBLE and level > best:
-                best = level
-                chosen = site
-        if best:
-            self._step_from_call(chosen, frame)
-            self.caller_site = chosen
-        return best
+            if level < POSSIBLE or cfa > self.caller_cfa or (cfa == self.caller_cfa and level < self.caller_level):
+                continue
+            function = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 2])
+            if cfa == self.caller_cfa and level == self.caller_level:
+                if function != self.caller_function:
+                    # Nothing tells which of them it was.
+                    self.caller_function = 0
+                continue
+            self.caller_cfa = cfa
+            self.caller_level = level
+            self.caller_site = site
+            self.caller_function = function
+        if self.caller_function == 0:
+            self.caller_level = 0
+        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -455,7 +497,7 @@ class ExactState:
         paths = self.evidence.paths(stacks.frame_image[frame])
         return self._add(
             [
-                (one.position, one.address - address, one.return_address - address, one.levels)
+                (one.position, one.address - address, one.return_address - address, one.levels, one.steps)
                 for one in (paths.entries(address))
             ]
         )
@@ -466,7 +508,7 @@ class ExactState:
         stacks = self.rules.stacks
         address: int = stacks.frame_address[frame]
         paths = self.evidence.paths(stacks.frame_image[frame])
-        return self._add([(0, site - address, 0, 0) for site in (paths.calls_of(address))])
+        return self._add_sites(paths.calls_of(address), address)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -477,7 +519,14 @@ class ExactState:
             stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
             stacks.frame_address[callee],
         )  # fmt: skip
-        return self._add([(0, site - back, 0, 0) for site in sites])
+        return self._add_sites(sites, back)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _add_sites(self, sites: list, base: cython.ulonglong) -> cython.Py_ssize_t:  # type: ignore[type-arg]  # Cython's own list
+        """Append a table of calls: return address, function."""
+        start: int = base
+        return self._add([(0, one.return_address - start, one.function - start, 0, 0) for one in sites])
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -487,11 +536,12 @@ class ExactState:
         needed: cython.Py_ssize_t = ENTRY_WORDS * (first + max(1, len(rows)))
         while needed > self.entries.shape[0]:
             self.entries = longer(self.entries, ENTRY_WORDS * first, 2 * self.entries.shape[0])
-        for at, (position, offset, back, levels) in enumerate(rows or [(-1, 0, 0, 0)], first):
+        for at, (position, offset, back, levels, steps) in enumerate(rows or [(-1, 0, 0, 0, 0)], first):
             self.entries[ENTRY_WORDS * at] = position
             self.entries[ENTRY_WORDS * at + 1] = offset
             self.entries[ENTRY_WORDS * at + 2] = back
             self.entries[ENTRY_WORDS * at + 3] = levels
-        self.entries[ENTRY_WORDS * first + 4] = max(1, len(rows))
+            self.entries[ENTRY_WORDS * at + 4] = steps
+        self.entries[ENTRY_WORDS * first + 5] = max(1, len(rows))
         self.entry_count = first + max(1, len(rows))
         return first

@@ -365,6 +365,8 @@ class Walker:
         if self.miscs[s] & EXACT_IP and self.corrects_exact and mode == USER_MODE:
             count = self.exact_state.correct(first)
             if count < 0:
+                self.memo.begin_stack()
+                self.memory.unshareable = True
                 self.dump_walk.stop = StopReason.UNPROVEN_STATE
                 return first + 1
             if count > 0:
