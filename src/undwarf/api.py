@@ -267,7 +267,7 @@ class Recording:
             given,
             self._machine,
             copies=copied.table,
-            prove=lambda *pair: self._code_proof.level(*pair),
+            proof=self._code_proof,
         )
 
     def _unwound_with(self) -> tuple[str, ...]:

@@ -9,9 +9,12 @@ changed the code.
 
 from bisect import bisect_right
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.disasm import Flow, machine_of
+from undwarf.disasm.references import ADDRESS, CALL, References
+from undwarf.elf.headers import ET_EXEC, SHF_ALLOC, SHF_EXECINSTR
 from undwarf.images import Image, ImageKind, ImageStore
 from undwarf.profile.grouping import Pairs, look_up, subtree_sums, sums, widen
 from undwarf.profile.model import NONE, Profile
@@ -34,6 +37,7 @@ LONGEST_ROOT = 16
 _ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
 """What precedes the return address in the outermost function of a stack, such as Go's `runtime.goexit`: nothing, or a
 no-operation so that debuggers find the function by the address less one."""
+CALL_OPCODE = 0xE8
 _DYNAMIC_LINKER = ("ld-", "ld.so")
 _JUMPS = frozenset((int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP)))
 _DESCRIBED = ("eh-frame", "debug-frame", "sframe")
@@ -43,6 +47,7 @@ _CHECKED = (ImageKind.FILE, ImageKind.VDSO)
 
 
 IMPORT = "import"
+INDIRECT = "indirect call"
 NO_CALL = "no call before the return address"
 
 
@@ -99,6 +104,7 @@ class _Code:
         self._imports: dict[int, str | None] = {}
         self._symbols = DataSymbols(self.elf) if self.elf is not None else None
         self._exits: dict[int, _Exits] = {}
+        self._pointed: dict[int, bool] = {}
 
     def function(self, address: int) -> tuple[int, int, bool]:
         """The start and end of the function at an address, as the symbols and the unwind information together have it;
@@ -133,6 +139,61 @@ class _Code:
     def may_define(self, name: str) -> bool:
         """Whether the image may define an imported symbol itself, be it several times or chosen at run time."""
         return not name or name.startswith("*ABS*") or (self._symbols is not None and self._symbols.defines(name))
+
+    @cached_property
+    def _starts(self) -> memoryview:
+        """Where the functions start that unwind information describes."""
+        return self._ranges[-1][0]
+
+    @cached_property
+    def _references(self) -> list[References]:
+        """What names these functions, in each section of code."""
+        elf = self.elf
+        if elf is None:
+            return []
+        code = ((one.address, elf.section_data(one)) for one in elf.sections if one.flags & SHF_EXECINSTR)
+        constants = elf.kind == ET_EXEC
+        return [References(data, at, self._starts, constants=constants) for at, data in code if data is not None]
+
+    @cached_property
+    def _words(self) -> set[int]:
+        """All words of data that are the start of a function: pointers, addends of relocations, dynamic symbols."""
+        found: set[int] = set()
+        starts = set(self._starts)
+        for section in self.elf.sections if self.elf is not None else ():
+            if section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC and self.elf is not None:
+                data = self.elf.section_data(section)
+                if data is not None:
+                    found |= starts.intersection(data[: len(data) & ~7].cast("Q"))
+        return found
+
+    def may_be_pointed_to(self, address: int) -> bool:
+        """Whether there may be a pointer to the function at an address, through which it is called: one of code or
+        data, or another image's, which finds it by its dynamic symbol. A function that nothing calls directly may be a
+        part of another one."""
+        number = bisect_right(self._starts, address) - 1
+        if number < 0:
+            return True
+        start = self._starts[number]
+        if start not in self._pointed:
+            kinds = {kind for section in self._references for kind, _site in section.of(number)}
+            self._pointed[start] = CALL not in kinds or ADDRESS in kinds or start in self._words
+        return self._pointed[start]
+
+    def calls_of(self, address: int) -> list[tuple[int, int]]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
+        starts = self._starts
+        number = bisect_right(starts, address) - 1
+        if number < 0 or self.elf is None or self.machine is None:
+            return []
+        found = []
+        for section in self._references:
+            for kind, site in section.of(number):
+                code = self.elf.read(site, 5) if kind == CALL else None
+                if code is not None and code[0] == CALL_OPCODE:
+                    back = site + 5
+                    found.append((back, starts[bisect_right(starts, back - 1) - 1]))
+        return found
 
     def exits(self, start: int, end: int) -> _Exits:
         """Where code from ``start`` to ``end`` goes without a call."""
@@ -234,7 +295,7 @@ class CodeProof:
             return Verdict.UNCHECKED, problem
         target, indirect = found
         if target is None:
-            return (Verdict.CONSISTENT, "indirect call") if indirect else self._without_call(*caller)
+            return (Verdict.CONSISTENT, INDIRECT) if indirect else self._without_call(*caller)
         image, inner = caller[0], callee[0]
         code = self._code_of(image)
         start, end = self._function_of(callee)
@@ -256,12 +317,18 @@ class CodeProof:
         return Verdict.CONTRADICTED, "the call is of another function"
 
     def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> int:
-        """As :data:`undwarf.unwind.exact_paths.Proof`."""
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
         verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
         if reason == IMPORT and image is callee_image:
             # Another image would have to call back without leaving a frame.
             return 1
+        if reason == INDIRECT and not self._code_of(callee_image.number).may_be_pointed_to(callee_address):
+            return 0
         return _LEVELS[verdict]
+
+    def calls_of(self, image: Image, address: int) -> list[tuple[int, int]]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
+        return self._code_of(image.number).calls_of(address)
 
     def is_root(self, image: int, address: int) -> bool:
         """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had

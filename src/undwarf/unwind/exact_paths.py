@@ -5,20 +5,16 @@ Each position that can be reached within REACH instructions is one hypothesis: i
 it jumped or called to, or past its return. Code is decoded for x86-64 alone: precise events of AArch64 have no stack.
 """
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from undwarf.disasm import Flow, machine_of
-from undwarf.elf.headers import SHF_EXECINSTR
 from undwarf.images import Image
 from undwarf.unwind.exact_positions import Position
 
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing
-    from undwarf.disasm.references import References
 
 REACH = 12
 """Instructions that the state may be late, as far as it is looked for."""
@@ -32,9 +28,17 @@ WINDOW = 96
 """Bytes of code that are decoded at once."""
 LONGEST_INSTRUCTION = 15
 
-Proof = Callable[[Image, int, Image, int], int]
-"""Whether the code lets the call that ends at the first address (a return address less one) lead to the function of the
-second: 3 a direct call of it, 2 it may, 1 that cannot be told, 0 no."""
+
+class CodeProof(Protocol):
+    """What the code of all images says of calls."""
+
+    def level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> int:
+        """Whether the call that ends at a return address (less one) may lead to the function that holds an address: 3 a
+        direct call of it, 2 it may, 1 that cannot be told, 0 no."""
+
+    def calls_of(self, image: Image, address: int, /) -> list[tuple[int, int]]:
+        """The direct calls, in its image, of the function that holds an address: their return addresses, and where the
+        functions start that they are in."""
 
 
 class Entry(NamedTuple):
@@ -151,55 +155,23 @@ class ExactPaths:
             if flow & 15 in (Flow.CALL, Flow.INDIRECT_CALL)
         ]
 
-    @cached_property
-    def _references(self) -> "tuple[list[int], list[References]]":
-        """All functions' starts, and what refers to them in each section of code."""
-        from undwarf.disasm.references import References
-        from undwarf.tables.function_starts import described_functions
-
-        if self._elf is None:
-            return [], []
-        starts, _ends = described_functions(self._elf)
-        found = []
-        for section in self._elf.sections:
-            data = self._elf.section_data(section) if section.flags & SHF_EXECINSTR else None
-            if data is not None:
-                found.append(References(data, section.address, starts, constants=False))
-        return list(starts), found
-
-    def calls_of(self, address: int) -> list[Site]:
-        """The direct calls, in this image, of the function that holds an address."""
-        starts, sections = self._references
-        number = bisect_right(starts, address) - 1
-        if number < 0:
-            return []
-        sites = [site for section in sections for _kind, site in section.of(number)]
-        backs = [back for site in sites if (back := self._call_end(site, starts[number])) is not None]
-        return [Site(back, starts[bisect_right(starts, back - 1) - 1]) for back in backs[:MAX_SITES]]
-
-    def _call_end(self, site: int, target: int) -> int | None:
-        instruction = self._instruction(site)
-        if instruction is None or instruction[0] != Flow.CALL or instruction[1] != target:
-            return None
-        return instruction[2]
-
 
 class CodeEvidence:
     """Answers for all images of a recording, by number: ``image_of`` gives an image, ``function_of`` the start and end
     of the function that an image's unwind table has at an address (None without), ``call_target`` what the direct call
-    before a return address calls (0 for another one), ``prove`` whether a call may lead to a function."""
+    before a return address calls (0 for another one)."""
 
     def __init__(
         self,
         image_of: Callable[[int], Image],
         function_of: Callable[[int, int], tuple[int, int] | None],
         call_target: Callable[[int, int], int],
-        prove: Proof,
+        proof: CodeProof,
     ) -> None:
         self._image_of = image_of
         self._function_of = function_of
         self._call_target = call_target
-        self._prove = prove
+        self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
 
     def paths(self, number: int) -> ExactPaths:
@@ -211,8 +183,12 @@ class CodeEvidence:
         return found
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> int:
-        """As :data:`Proof`, by the images' numbers."""
-        return self._prove(self._image_of(number), address, self._image_of(callee_number), callee_address)
+        """As :meth:`CodeProof.level`, by the images' numbers."""
+        return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
+
+    def sites_of(self, number: int, address: int) -> list[Site]:
+        """The direct calls of the function that holds an address."""
+        return [Site(*one) for one in self._proof.calls_of(self._image_of(number), address)[:MAX_SITES]]
 
     def sites_between(self, number: int, address: int, callee_number: int, callee_address: int) -> list[Site]:
         """The calls that may lead to a callee, in the function that the direct call before a return address (less one)
@@ -224,5 +200,5 @@ class CodeEvidence:
         image, callee = self._image_of(number), self._image_of(callee_number)
         found: dict[int, list[int]] = {2: [], 3: []}
         for site in self.paths(number).calls_within(*function):
-            found.get(self._prove(image, site - 1, callee, callee_address), []).append(site)
+            found.get(self._proof.level(image, site - 1, callee, callee_address), []).append(site)
         return [Site(site, target) for site in (found[3] or found[2])[:MAX_SITES]]

@@ -32,7 +32,7 @@ from undwarf.unwind.rule_cache import RuleCache
 PROVEN = cython.declare(cython.int, 3)
 POSSIBLE = cython.declare(cython.int, 2)
 UNKNOWN_CODE = cython.declare(cython.int, 1)
-"""What :data:`undwarf.unwind.exact_paths.Proof` gives."""
+"""What :meth:`undwarf.unwind.exact_paths.CodeProof.level` gives."""
 NEAR_SLOTS = cython.declare(cython.int, 16)
 """Words above the stack pointer that may hold a return address which at most REACH instructions are pushed on."""
 CALLER_SLOTS = cython.declare(cython.int, 96)
@@ -50,6 +50,9 @@ class ExactState:
 
     saved: Any
     evidence: Any
+    entries: Any
+    caller_site: int
+    caller_function: int
 
     def __init__(
         self,
@@ -106,14 +109,14 @@ class ExactState:
         site: cython.ulonglong
         self.rules.find(pc, pc)
         frame = self.rules.found_frame
-        if (
-            self.rules.found_rule >= RULE_LIMIT
-            or rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
-        ):
+        if self.rules.found_rule >= RULE_LIMIT:
             return 0
         rule = self.rules.found_rule
         self._save()
         own = self._step_in_frame(pc, frame)
+        if own == UNKNOWN_CODE and rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL:
+            # In a signal's return trampoline: the rule gives what was interrupted.
+            own = PROVEN
         own_cfa = self.registers.values[RSP]
         self._restore()
         if own == PROVEN and self._is_steady(frame):
@@ -248,7 +251,7 @@ class ExactState:
     @cython.exceptval(-1)
     def _proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
         """Whether a return address proves itself as that of a call of the function of frame ``callee``: as
-        :data:`undwarf.unwind.exact_paths.Proof`."""
+        :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
         frame: cython.uint
         key: cython.ulonglong
         known: cython.longlong
@@ -507,8 +510,7 @@ class ExactState:
     def _add_sites_of(self, frame: cython.uint) -> cython.Py_ssize_t:
         stacks = self.rules.stacks
         address: int = stacks.frame_address[frame]
-        paths = self.evidence.paths(stacks.frame_image[frame])
-        return self._add_sites(paths.calls_of(address), address)
+        return self._add_sites(self.evidence.sites_of(stacks.frame_image[frame], address), address)
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -10,8 +10,9 @@ class StopReason(IntEnum):
     INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`), or from memory of the
     process at another time (:mod:`undwarf.live.sampling.stack_continuation`). ABSENT_PAGE: as TRUNCATED, where the
     kernel stopped at a page boundary before the size that was asked for: it copies the stack without waiting and ends
-    at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used. UNPROVEN_STATE: the registers of a precise sample are later
-    than its instruction, and nothing proves where they are of (:mod:`undwarf.unwind.exact_state`)."""
+    at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used.
+    UNPROVEN_STATE: the registers of a precise sample are later than its instruction, and nothing proves where they are
+    of (:mod:`undwarf.unwind.exact_state`)."""
 
     NONE = 0
     ROOT = 1

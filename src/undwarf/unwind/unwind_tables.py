@@ -17,7 +17,7 @@ from undwarf.unwind.image_table import ANONYMOUS, COPIES, HAS_TABLE, NO_MORE, UN
 
 if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
-    from undwarf.unwind.exact_paths import CodeEvidence, Proof
+    from undwarf.unwind.exact_paths import CodeEvidence, CodeProof
 
 
 class _Kept(NamedTuple):
@@ -37,7 +37,7 @@ class Sources(Places):
     frame pointer where there is no rule. ``disk`` is where rows are kept from run to run. ``given`` has
     what processes gave at run time, by the name of their image. Unless ``patient``, the code of programs that nothing
     describes is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous code, by its
-    number, where the process has copied that code from a file. ``prove`` says which calls may lead to a function. Calls
+    number, where the process has copied that code from a file. ``proof`` says which calls may lead to a function. Calls
     come with the GIL held.
     Raises UsageError for an unknown kind.
     """
@@ -55,7 +55,7 @@ class Sources(Places):
         machine: Machine = X86_64,
         patient: bool = True,
         copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
-        prove: "Proof | None" = None,
+        proof: "CodeProof | None" = None,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -66,7 +66,7 @@ class Sources(Places):
         self._given = given or {}
         self._patient = patient
         self._copies = copies if "code" in self._order else None
-        self._prove = prove
+        self._proof = proof
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
@@ -76,9 +76,9 @@ class Sources(Places):
         """What code says of precise samples; None where nobody can tell which calls lead where."""
         from undwarf.unwind.exact_paths import CodeEvidence  # not at the top: few recordings have such samples
 
-        if self._prove is None:
+        if self._proof is None:
             return None
-        return CodeEvidence(self.image, self._function_of, self.call_target, self._prove)
+        return CodeEvidence(self.image, self._function_of, self.call_target, self._proof)
 
     def _function_of(self, number: int, address: int) -> tuple[int, int] | None:
         """The start and end of the function that an image's table has at an address."""
