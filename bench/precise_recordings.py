@@ -4,8 +4,8 @@ Usage: python bench/precise_recordings.py PROGRAM --out FOLDER [--samples N] [--
 
 A program is stepped instruction by instruction (`precise_stepper.py`). At instructions taken at random, the samples
 have that exact instruction's address, and the registers and the stack that a machine would give for it (`KINDS`); as
-the kernel does, the exact address is put into the registers too. FOLDER gets one perf.data a kind, and `truth.jsonl`:
-a first line about the run, then one for each sample (`Truth`).
+the kernel does, the exact address is put into the registers too. FOLDER gets one perf.data a kind, `truth.jsonl` with a
+line for each sample (`Truth`), and `mappings.json`: what was mapped where.
 """
 
 from __future__ import annotations
@@ -80,8 +80,9 @@ AMD's IBS and of PEBS before Ice Lake. mixed: PEBS's registers, with the stack a
 @dataclass
 class Truth:
     """One sample. ``chain``: the exact instruction's address and those that its callers are looked up by, a return
-    address less one, or what a signal has interrupted. ``complete``: the chain ends where the stack begins; else the
-    thread had begun before it was stepped. ``late``: how late the interrupt is.
+    address less one, or what a signal has interrupted. ``reachable``: how many of them this stack has; the others are
+    on the one that a signal interrupted. ``complete``: the chain ends where the stack begins; else the thread had begun
+    before it was stepped. ``late``: how late the interrupt is.
 
     ``after_one`` and ``after_all``: the state that many instructions later, as (its ip, frames of the chain that are no
     more, frames that are new).
@@ -89,6 +90,7 @@ class Truth:
 
     number: int
     chain: list[int]
+    reachable: int
     complete: bool
     late: int
     after_one: tuple[int, int, int]
@@ -327,6 +329,7 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
         try:
             run.advance(chance.randint(1, 2 * gap))
             entries, ip, stack_end, complete = state.entries(), state.ip, state.high, run.is_complete
+            reachable = 1 + len(entries) - run.stacks[-1][2]
             taken = {0: here()}
             serials = [serial for _slot, _address, serial in entries]
             run.advance(1)
@@ -349,7 +352,7 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
                 stack = mixed
             kinds[name].sample(ip, registers, stack, now)
         chain = [ip, *(address - 1 for _slot, address, _serial in reversed(entries))]
-        yield Truth(number, chain, complete, late, after_one, after_all)
+        yield Truth(number, chain, reachable, complete, late, after_one, after_all)
 
 
 def make(command: list[str], out: Path, count: int, *, gap: int = 4, seed: int = 1, start_at: int | None = None,

@@ -1,14 +1,14 @@
 """Compares the stacks of precise events with the truth: by how late registers and stack are, and where they are of.
 
 Usage: python bench/precise_truth.py bench/precise/*.{c,cpp,rs,go} --out FOLDER [--variants gcc-O0,gcc-O2-fp,...]
-       python bench/precise_truth.py FOLDER ... [--perf PERF] [-v]
+       python bench/precise_truth.py FOLDER ... [--perf PERF] [--show-false KIND]
 
 A source is built by each compiler of its language at each level (`-fp`: with frame pointers), a program is taken as it
 is; both are stepped through (`precise_recordings.py`) into a folder each, which may be given itself later. Each of its
 recordings is unwound by undwarf, and by perf, and each stack is compared with the true one, frame by frame by their
 functions:
 
-  equal   all frames are those of the truth
+  equal   all frames are those of the truth, or all that are on the stack of a signal's handler
   cut     the stack ends early, and does not claim to be whole
   false   a frame is another one, or there is one too many, or the stack ends early and claims to be whole
 
@@ -47,9 +47,8 @@ DEBUG = Path("/usr/lib/debug/.build-id")
 FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
 CLAIMED = WHOLE - {StopReason.SIGNAL_STACK} | {StopReason.INFERRED_ROOT}
-"""Reasons that claim that nothing is missing; a handler's own stack ends honestly where the dump holds no other one."""
-LEFT_OUT = ("__longjmp",)
-"""Functions without one true caller: while glibc prepares its jump, its tables already describe the jump's target."""
+"""Reasons that claim that nothing is missing; at the end of a handler's own stack the others are not in the dump."""
+LANDING = re.compile("_Unwind_(Resume|RaiseException|ForcedUnwind)")
 Chain = list[int]
 
 
@@ -188,7 +187,7 @@ def judge(truth: Truth, chain: Chain, stop: StopReason | None, functions: Functi
         if not functions.same(one, other):
             what = "frame" if functions.at(one)[0] else "no code at frame"
             return "false", f"{what} {depth}: {functions.at(one)[2]} for {functions.at(other)[2]}"
-    if len(chain) < len(truth.chain):
+    if len(chain) < truth.reachable or (len(chain) < len(truth.chain) and stop not in (None, StopReason.SIGNAL_STACK)):
         if stop in CLAIMED:
             return "false", f"{stop.name} at frame {len(chain) - 1}"
         return "cut", stop.name if stop is not None else ""
@@ -197,12 +196,27 @@ def judge(truth: Truth, chain: Chain, stop: StopReason | None, functions: Functi
     return "equal", "" if chain[: len(truth.chain)] == truth.chain else "call site"
 
 
+def is_ambiguous(truth: Truth, functions: Functions) -> bool:
+    """Whether the sample has no one true caller.
+
+    Before it jumps, glibc's `__longjmp` describes the target as its caller. libgcc installs the registers of a landing
+    pad by writing them over those that its own frame saved, its return address among them.
+    """
+    if any(functions.at(one)[2] == "__longjmp" for one in truth.chain):
+        return True
+    images, names = zip(*((image, name) for image, _start, name in map(functions.at, truth.chain[:3])), strict=True)
+    depth = next((k for k, name in enumerate(names) if LANDING.match(name)), 3)
+    # It does so in functions that it calls, which call others only to copy.
+    return depth == 0 or (depth == 1 and images[0] == images[1]) or (depth == 2 and images[0] != images[1] == images[2])
+
+
 @dataclass
 class Score:
     """Samples of one tool by (kind, place), and by (kind, outcome) what it was about."""
 
     results: Counter[tuple[str, str, str]]
     reasons: Counter[tuple[str, str]]
+    ambiguous: int = 0
     missing: int = 0
 
 
@@ -211,8 +225,8 @@ def truths(folder: Path) -> list[Truth]:
     return [Truth(**json.loads(line)) for line in (folder / "truth.jsonl").read_text().splitlines()]
 
 
-def score(folder: Path, perf: str | None = None, verbose: bool = False) -> dict[str, Score]:
-    """The recordings of a folder, by tool; ``verbose``: false stacks of undwarf are printed."""
+def score(folder: Path, perf: str | None = None, show_false: str | None = None) -> dict[str, Score]:
+    """The recordings of a folder, by tool; ``show_false``: the kind whose false stacks of undwarf are printed."""
     functions = Functions(json.loads((folder / "mappings.json").read_text()))
     known = truths(folder)
     scores: dict[str, Score] = {}
@@ -226,16 +240,17 @@ def score(folder: Path, perf: str | None = None, verbose: bool = False) -> dict[
             for number, chain, stop in chains:
                 truth = known[number]
                 seen += 1
-                if any(functions.at(one)[2] in LEFT_OUT for one in truth.chain):
+                if is_ambiguous(truth, functions):
+                    made.ambiguous += 1
                     continue
                 outcome, why = judge(truth, chain, stop, functions)
                 made.results[kind, places[number], outcome] += 1
                 if why:
                     made.reasons[kind, f"{outcome}: {why.split(':')[0] if outcome == 'false' else why}"] += 1
-                if verbose and outcome == "false" and tool == "undwarf":
+                if kind == show_false and outcome == "false" and tool == "undwarf":
                     names = " < ".join(functions.at(one)[2] for one in truth.chain[:4])
                     at = f"{places[number]} at {truth.chain[0]:#x}"
-                    print(f"  {folder.name} {kind} {number} {at}: {why}; true: {names}")
+                    print(f"  {folder.name} {number} {at}: {why}; true: {names}")
             made.missing += len(known) - seen
     return scores
 
@@ -261,8 +276,7 @@ def show(scores: dict[str, Score]) -> None:
             if why:
                 print(f"{'':9}{tool}:", ", ".join(f"{text} {count}" for text, count in why.most_common(6)))
     for tool, made in scores.items():
-        if made.missing:
-            print(f"{tool}: {made.missing} samples are missing")
+        print(f"{tool}: {made.ambiguous} more have no one true caller, {made.missing} are missing")
 
 
 def build(source: Path, variant: str, folder: Path) -> Path | None:
@@ -303,7 +317,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from-exec", action="store_true", help="step through the dynamic linker too")
     parser.add_argument("--perf", help="a perf to compare with")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show each false stack")
+    parser.add_argument("--show-false", metavar="KIND", choices=KINDS, help="show undwarf's false stacks of a kind")
     options = parser.parse_args()
     folders = []
     for path in options.paths:
@@ -330,13 +344,14 @@ def main() -> int:
             folders.append(folder)
     total: dict[str, Score] = {}
     for folder in folders:
-        scores = score(folder, options.perf, options.verbose)
+        scores = score(folder, options.perf, options.show_false)
         print(f"\n{folder.name}")
         show(scores)
         for tool, made in scores.items():
             sums = total.setdefault(tool, Score(Counter(), Counter()))
             sums.results += made.results
             sums.reasons += made.reasons
+            sums.ambiguous += made.ambiguous
             sums.missing += made.missing
     if len(folders) > 1:
         print("\nAll")

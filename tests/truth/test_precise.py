@@ -44,12 +44,14 @@ def test_stacks_of_the_moment_are_the_true_ones_at_every_instruction(tmp_path: P
     assert not score.missing
 
 
-def test_stacks_through_signal_handlers_are_the_true_ones_or_end_with_the_handlers_stack(tmp_path: Path) -> None:
+def test_stacks_through_signal_handlers_and_past_longjmp_are_the_true_ones(tmp_path: Path) -> None:
     score = stepped(tmp_path, "handlers.c", "gcc-O2")
     found = outcomes(score, "on-time")
-    assert found.keys() <= {("same frame", "equal"), ("same frame", "cut")}
-    assert found["same frame", "equal"] > SAMPLES / 2
-    assert {why for (kind, why), _ in score.reasons.items() if kind == "on-time"} <= {"cut: SIGNAL_STACK"}
+    assert found.keys() == {("same frame", "equal")}
+    assert found.total() + score.ambiguous // len(KINDS) == SAMPLES
+    assert found.total() > 0.9 * SAMPLES
+    on_other_stacks = [one for one in precise_truth.truths(tmp_path) if one.reachable < len(one.chain)]
+    assert len(on_other_stacks) > SAMPLES / 20
 
 
 def test_late_registers_are_of_the_frame_its_callees_and_its_callers(tmp_path: Path) -> None:
