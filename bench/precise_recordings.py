@@ -41,7 +41,7 @@ EXACT_IP = 1 << 14
 """PERF_RECORD_MISC_EXACT_IP."""
 REGISTERS = 0xFF0FFF
 """Those that perf asks for with ``--call-graph dwarf``."""
-SP, IP = 7, 8
+BP, SP, IP, FLAGS, CS, SS = range(6, 12)
 """Their places among those."""
 DUMP = 16384
 PERIOD = 10007
@@ -55,6 +55,9 @@ AT_ENTRY = 9
 """The program's first instruction in the auxiliary vector (include/uapi/linux/auxvec.h)."""
 LARGEST_STACK = 8 << 20
 FROM_EXEC = -1
+OTHER_STACK, IN_KERNEL = -1, -2
+KERNEL_SP, KERNEL_BP, KERNEL_OTHER = 0xFFFF_C900_0012_3E58, 0xFFFF_C900_0012_3F48, 0xFFFF_8881_0000_0000
+"""Registers of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ class Truth:
     before it was stepped. ``late``: how late the interrupt is.
 
     ``after_one`` and ``after_all``: the state that many instructions later, as (its ip, frames of the chain that are no
-    more, frames that are new).
+    more, frames that are new); instead of the former OTHER_STACK, or IN_KERNEL where the interrupt comes in a system
+    call.
     """
 
     number: int
@@ -303,6 +307,16 @@ class Recording:
         self.writer.write(record(RecordType.SAMPLE, body, CpuMode.USER | EXACT_IP))
 
 
+def in_kernel(registers: list[int]) -> list[int]:
+    """What registers are where the interrupt comes in the kernel: those of the kernel, but for the segments, which the
+    kernel sets by the exact instruction's address (`set_linear_ip` in arch/x86/events/perf_event.h). It takes them for
+    the program's then, and copies no stack."""
+    made = [KERNEL_OTHER + 64 * k for k in range(len(registers))]
+    made[BP], made[SP] = KERNEL_BP, KERNEL_SP
+    made[FLAGS], made[CS], made[SS] = registers[FLAGS], registers[CS], registers[SS]
+    return made
+
+
 def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: int) -> Iterator[Truth]:
     """Step through a program, write a sample of each kind at about every ``gap`` + 13th instruction, and give what is
     true of it. Ends with the program, or after ``count``."""
@@ -315,7 +329,7 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
     def since(before: list[int], stack: int) -> tuple[int, int, int]:
         after = [serial for _slot, _address, serial in state.entries()]
         if state.high != stack and run.is_go:
-            return state.ip, -1, -1
+            return state.ip, OTHER_STACK, 0
         same = 0
         for one, other in zip(before, after, strict=False):
             if one != other:
@@ -330,27 +344,27 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
             run.advance(chance.randint(1, 2 * gap))
             entries, ip, stack_end, complete = state.entries(), state.ip, state.high, run.is_complete
             reachable = 1 + len(entries) - run.stacks[-1][2]
-            taken = {0: here()}
+            first = here()
             serials = [serial for _slot, _address, serial in entries]
+            system_calls = state.system_calls
             run.advance(1)
-            taken[1] = here()
+            second = here()
             after_one = since(serials, stack_end)
-            if late > 1:
-                run.advance(late - 1)
-                taken[late] = here()
+            run.advance(late - 1)
+            last = here()
             after_all = since(serials, stack_end)
+            if state.system_calls > system_calls:
+                after_all = state.ip, IN_KERNEL, 0
+                last = in_kernel(last[0]), b""
         except Ended:
             return
-        mixed = state.read(taken[1][0][SP], DUMP)
+        mixed = state.read(second[0][SP], DUMP)
         for one in kinds.values():
             one.map(run.new, now - 1)
         run.new.clear()
         for name, kind in KINDS.items():
-            registers = taken[late if kind.registers is None else kind.registers][0]
-            stack = taken[late if kind.stack is None else kind.stack][1]
-            if kind.registers != kind.stack:
-                stack = mixed
-            kinds[name].sample(ip, registers, stack, now)
+            registers, stack = last if kind.registers is None else (first, second)[kind.registers]
+            kinds[name].sample(ip, registers, stack if kind.registers == kind.stack else mixed, now)
         chain = [ip, *(address - 1 for _slot, address, _serial in reversed(entries))]
         yield Truth(number, chain, reachable, complete, late, after_one, after_all)
 

@@ -36,6 +36,8 @@ from cython.cimports.linux_calls import (
     waitpid,
 )
 
+_CALL = cython.declare(cython.int, 1)
+_SYSTEM_CALL = cython.declare(cython.int, 2)
 SIGTRAP = cython.declare(cython.int, 5)
 DEEPEST = cython.declare(cython.Py_ssize_t, 1 << 16)
 """Frames of the deepest stack."""
@@ -110,6 +112,7 @@ class Stepper:
     status = cython.declare(cython.int, visibility="readonly")
     steps = cython.declare(cython.longlong, visibility="readonly")
     depth = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    system_calls = cython.declare(cython.longlong, visibility="readonly")
     last_serial: cython.ulonglong
     slots: cython.ulonglong[::1]
     addresses: cython.ulonglong[::1]
@@ -222,11 +225,11 @@ class Stepper:
     def _step(self, signal: cython.int) -> cython.int:
         before: cython.ulonglong = self.registers.rsp
         address: cython.ulonglong = 0
-        is_call: cython.bint = False
+        kind: cython.int = 0
         if signal == 0:
             if not self._in_text():
                 return _NEW_TEXT
-            is_call = self._at_call()
+            kind = self._kind()
         self.signal = self._resume(PTRACE_SINGLESTEP, signal)
         if self.signal < 0:
             return _ENDED
@@ -234,9 +237,10 @@ class Stepper:
         if self.signal != SIGTRAP:
             return _SIGNAL
         self.steps += 1
+        self.system_calls += kind == _SYSTEM_CALL
         if not self.low <= self.registers.rsp < self.high:
             return _OTHER_STACK
-        if is_call and self.registers.rsp == before - 8:
+        if kind == _CALL and self.registers.rsp == before - 8:
             self._copy(self.registers.rsp, cython.address(address), 8)
             self._push(self.registers.rsp, address)
         elif self.registers.rsp > before:
@@ -311,8 +315,8 @@ class Stepper:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _at_call(self) -> cython.int:
-        """Whether the next instruction is a near call: E8, or FF /2, after prefixes."""
+    def _kind(self) -> cython.int:
+        """What the next instruction is: a near call (E8, or FF /2) after prefixes, ``syscall`` (0F 05), or another."""
         at: cython.Py_ssize_t = cython.cast(
             cython.Py_ssize_t, self.bounds[self.current + 2] + (self.registers.rip - self.bounds[self.current])
         )
@@ -321,6 +325,8 @@ class Stepper:
         while byte in (0x66, 0x67, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65, 0xF2, 0xF3) or 0x40 <= byte < 0x50:
             at += 1
             if at >= self.text.shape[0] - 1:
-                return False
+                return 0
             byte = self.text[at]
-        return byte == 0xE8 or (byte == 0xFF and self.text[at + 1] >> 3 & 7 == 2)
+        if byte == 0x0F and self.text[at + 1] == 0x05:
+            return _SYSTEM_CALL
+        return _CALL if byte == 0xE8 or (byte == 0xFF and self.text[at + 1] >> 3 & 7 == 2) else 0

@@ -13,7 +13,7 @@ functions:
   false   a frame is another one, or there is one too many, or the stack ends early and claims to be whole
 
 by where the thread was when the registers were taken: still in the sampled frame, in another function that took it over
-(a tail call), in a callee, past a return, or on another stack.
+(a tail call), in a callee, past a return, on another stack, or in a system call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from precise_recordings import FROM_EXEC, KINDS, START, STEP, Truth, make
+from precise_recordings import FROM_EXEC, IN_KERNEL, KINDS, OTHER_STACK, START, STEP, Truth, make
 
 import undwarf
 from undwarf import StopReason
@@ -42,7 +42,7 @@ COMPILERS = {".c": ("gcc", "clang"), ".cpp": ("gcc", "clang"), ".rs": ("rustc",)
 VARIANTS = (
     *(f"{name}-{level}" for name in ("gcc", "clang", "rustc") for level in ("O0", "O2", "O2-fp", "O3")), "go"
 )  # fmt: skip
-PLACES = ("same frame", "tail call", "callee", "past return", "other stack")
+PLACES = ("same frame", "tail call", "callee", "past return", "other stack", "kernel")
 DEBUG = Path("/usr/lib/debug/.build-id")
 FUNCTIONS = (2, 10)
 """STT_FUNC and STT_GNU_IFUNC."""
@@ -172,7 +172,9 @@ def place(truth: Truth, kind: str, functions: Functions) -> str:
     """Where the registers of a sample were taken."""
     taken = KINDS[kind].registers
     ip, gone, new = (truth.chain[0], 0, 0) if taken == 0 else truth.after_one if taken else truth.after_all
-    if gone < 0:
+    if gone == IN_KERNEL:
+        return "kernel"
+    if gone == OTHER_STACK:
         return "other stack"
     if gone:
         return "past return"
@@ -193,7 +195,8 @@ def judge(truth: Truth, chain: Chain, stop: StopReason | None, functions: Functi
         return "cut", stop.name if stop is not None else ""
     if len(chain) > len(truth.chain) and truth.complete:
         return "false", f"too many frames: {functions.at(chain[len(truth.chain)])[2]}"
-    return "equal", "" if chain[: len(truth.chain)] == truth.chain else "call site"
+    sites = any(abs(one - other) > 1 for one, other in zip(chain, truth.chain, strict=False))
+    return "equal", "call site" if sites else ""
 
 
 def is_ambiguous(truth: Truth, functions: Functions) -> bool:
