@@ -18,12 +18,13 @@ import struct
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from compiled import compiled
+from iced_x86 import Decoder, FlowControl
 
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
@@ -54,6 +55,8 @@ START, STEP = 1_000_000_000, 1000
 AT_ENTRY = 9
 """The program's first instruction in the auxiliary vector (include/uapi/linux/auxvec.h)."""
 LARGEST_STACK = 8 << 20
+LONGEST_BLOCK = 256
+DIRECT = (FlowControl.CONDITIONAL_BRANCH, FlowControl.UNCONDITIONAL_BRANCH, FlowControl.CALL)
 FROM_EXEC = -1
 OTHER_STACK, IN_KERNEL = -1, -2
 KERNEL_SP, KERNEL_BP, KERNEL_OTHER = 0xFFFF_C900_0012_3E58, 0xFFFF_C900_0012_3F48, 0xFFFF_8881_0000_0000
@@ -110,6 +113,14 @@ class Mapping(NamedTuple):
     name: str
 
 
+class Block(NamedTuple):
+    """Instructions that run one after another: how many, where they may go on, and whether the last is a call."""
+
+    stops: tuple[int, ...]
+    length: int
+    calls: bool
+
+
 class Ended(Exception):
     """The program is over."""
 
@@ -124,6 +135,7 @@ class Run:
         os.close(null)
         self.memory = os.open(f"/proc/{self.pid}/mem", os.O_RDWR | os.O_CLOEXEC)
         self.stepper = stepper.Stepper(self.pid)
+        self.blocks: dict[int, Block] = {}
         self.mapped: list[Mapping] = []
         self.new: list[Mapping] = []
         self.is_go = "GODEBUG" in environment
@@ -131,7 +143,8 @@ class Run:
         self.is_complete = start_at is None or start_at == FROM_EXEC
         """Whether the shadow stack goes down to where the thread began."""
         if start_at != FROM_EXEC:
-            self._run_to(start_at or self._entry())
+            with self._breakpoints((start_at or self._entry(),)):
+                self._handle(self.stepper.go(0, False))
         high = next(end for _start, end, _offset, name in self._maps("rw") if name == "[stack]")
         self.stepper.low, self.stepper.high = high - LARGEST_STACK, high
         # (its bounds, depth of the shadow stack when it was entered), outermost first.
@@ -146,14 +159,61 @@ class Run:
         """Do this many steps. Raises Ended."""
         last = self.stepper.steps + count
         while (status := self.stepper.run_to(last)) != stepper.DONE:
-            if status == stepper.NEW_TEXT:
-                self.read_text()
-            elif status == stepper.SIGNAL:
-                self._deliver()
-            elif status == stepper.OTHER_STACK:
-                self._change_stack()
-            else:
-                raise Ended(f"status {self.stepper.status:#x}")
+            self._handle(status)
+
+    def skip(self, count: int) -> None:
+        """Do this many steps, more or less where signals come, without stops between branches. Raises Ended."""
+        last = self.stepper.steps + count
+        while (left := last - self.stepper.steps) > 0:
+            block = self.blocks.get(self.stepper.ip) or self._block(self.stepper.ip)
+            # Other threads, which nobody traces, would meet the breakpoints.
+            if self.is_go or not 0 < block.length <= left:
+                self.advance(1)
+                continue
+            with self._breakpoints(block.stops):
+                status = self.stepper.go(block.length, block.calls)
+            self._handle(status)
+
+    def _block(self, address: int) -> Block:
+        """What runs from an address on until it cannot be said where it goes on, or could be here again."""
+        at, length, stops, calls = address, 0, (address,), False
+        for one in Decoder(64, os.pread(self.memory, LONGEST_BLOCK, address), ip=address):
+            flow = one.flow_control
+            # `syscall` counts as a call, without a target.
+            if flow in DIRECT and one.near_branch_target:
+                stops = (one.near_branch_target, *([one.next_ip] if flow == FlowControl.CONDITIONAL_BRANCH else []))
+                calls = flow == FlowControl.CALL
+                length += 1
+                if any(address <= stop <= at for stop in stops):
+                    stops, length, calls = (at,), length - 1, False
+                break
+            if flow != FlowControl.NEXT or one.next_ip > address + LONGEST_BLOCK - 15:
+                break
+            at, length = one.next_ip, length + 1
+            stops = (at,)
+        self.blocks[address] = Block(stops, length, calls)
+        return self.blocks[address]
+
+    def _handle(self, status: int) -> None:
+        """Do what is to be done before the next step."""
+        if status == stepper.NEW_TEXT:
+            self.read_text()
+        elif status == stepper.SIGNAL:
+            self._deliver()
+        elif status == stepper.OTHER_STACK:
+            self._change_stack()
+        elif status == stepper.ENDED:
+            raise Ended(f"status {self.stepper.status:#x}")
+
+    @contextmanager
+    def _breakpoints(self, addresses: tuple[int, ...]) -> Iterator[None]:
+        was = [os.pread(self.memory, 1, address) for address in addresses]
+        for address in addresses:
+            os.pwrite(self.memory, b"\xcc", address)
+        yield
+        with suppress(OSError):
+            for address, byte in zip(addresses, was, strict=True):
+                os.pwrite(self.memory, byte, address)
 
     def read_text(self) -> None:
         """Read all executable memory. Raises Ended if the next instruction is in none of it."""
@@ -185,12 +245,6 @@ class Run:
     def _entry(self) -> int:
         words = Path(f"/proc/{self.pid}/auxv").read_bytes()
         return dict(struct.iter_unpack("=QQ", words))[AT_ENTRY]
-
-    def _run_to(self, address: int) -> None:
-        was = os.pread(self.memory, 1, address)
-        os.pwrite(self.memory, b"\xcc", address)
-        self.stepper.go()
-        os.pwrite(self.memory, was, address)
 
     def _deliver(self) -> None:
         """Deliver a signal. A handler's frame is called by the restorer, and that by what was interrupted."""
@@ -318,7 +372,7 @@ def in_kernel(registers: list[int]) -> list[int]:
 
 
 def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: int) -> Iterator[Truth]:
-    """Step through a program, write a sample of each kind at about every ``gap`` + 13th instruction, and give what is
+    """Step through a program, write a sample of each kind at about every ``gap`` + 7th instruction, and give what is
     true of it. Ends with the program, or after ``count``."""
     chance = random.Random(seed)
     state = run.stepper
@@ -341,7 +395,7 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
         now = START + STEP * number
         late = chance.randint(1, MOST_LATE)
         try:
-            run.advance(chance.randint(1, 2 * gap))
+            run.skip(chance.randint(1, 2 * gap))
             entries, ip, stack_end, complete = state.entries(), state.ip, state.high, run.is_complete
             reachable = 1 + len(entries) - run.stacks[-1][2]
             first = here()
@@ -369,7 +423,7 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
         yield Truth(number, chain, reachable, complete, late, after_one, after_all)
 
 
-def make(command: list[str], out: Path, count: int, *, gap: int = 4, seed: int = 1, start_at: int | None = None,
+def make(command: list[str], out: Path, count: int, *, gap: int = 100, seed: int = 1, start_at: int | None = None,
          environment: dict[str, str] | None = None) -> str:  # fmt: skip
     """Step through a program and write its recordings and their truth to a folder; a line about what was done.
 
@@ -407,7 +461,7 @@ def main() -> int:
     parser.add_argument("arguments", nargs="*")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--samples", type=int, default=20000)
-    parser.add_argument("--gap", type=int, default=4, help="steps between samples, besides the lateness of the last")
+    parser.add_argument("--gap", type=int, default=100, help="steps between samples, besides the lateness of the last")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from-exec", action="store_true", help="step through the dynamic linker too")
     options = parser.parse_args()

@@ -162,13 +162,22 @@ class Stepper:
             return b""
         return bytes(buffer[: self._copy(address, cython.address(view[0]), size)])
 
-    def go(self) -> None:
-        """Run to the next breakpoint and go back to its start. Raises OSError if the program stops otherwise."""
-        if self._resume(PTRACE_CONT, 0) != SIGTRAP:
-            raise OSError(0, f"the program stopped with status {self.status:#x}")
+    def go(self, count: int, calls: bool) -> int:
+        """Run to the next breakpoint, ``count`` steps ahead, and go back to its start; whether the last is a call."""
+        address: cython.ulonglong = 0
+        self.signal = self._resume(PTRACE_CONT, 0)
+        if self.signal < 0:
+            return _ENDED
         self._fetch()
+        if self.signal != SIGTRAP:
+            return _SIGNAL
+        self.steps += count
         self.registers.rip -= 1
         ptrace(PTRACE_SETREGS, self.pid, 0, cython.address(self.registers))
+        if calls:
+            self._copy(self.registers.rsp, cython.address(address), 8)
+            self._push(self.registers.rsp, address)
+        return self._settle()
 
     def deliver(self) -> int:
         """Deliver ``signal``: DONE at the first instruction of its handler, or after the next one if it has none."""
@@ -238,13 +247,19 @@ class Stepper:
             return _SIGNAL
         self.steps += 1
         self.system_calls += kind == _SYSTEM_CALL
-        if not self.low <= self.registers.rsp < self.high:
-            return _OTHER_STACK
         if kind == _CALL and self.registers.rsp == before - 8:
             self._copy(self.registers.rsp, cython.address(address), 8)
             self._push(self.registers.rsp, address)
-        elif self.registers.rsp > before:
-            self._pop()
+        return self._settle()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _settle(self) -> cython.int:
+        """Pop what the stack pointer is above of, if it is on the same stack."""
+        if not self.low <= self.registers.rsp < self.high:
+            return _OTHER_STACK
+        self._pop()
         return _DONE
 
     @cython.cfunc

@@ -279,7 +279,8 @@ def show(scores: dict[str, Score]) -> None:
             if why:
                 print(f"{'':9}{tool}:", ", ".join(f"{text} {count}" for text, count in why.most_common(6)))
     for tool, made in scores.items():
-        print(f"{tool}: {made.ambiguous} more have no one true caller, {made.missing} are missing")
+        left_out, missing = made.ambiguous // len(KINDS), made.missing // len(KINDS)
+        print(f"{tool}: {left_out} more have no one true caller, {missing} are missing")
 
 
 def build(source: Path, variant: str, folder: Path) -> Path | None:
@@ -316,7 +317,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where to put recordings")
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--samples", type=int, default=5000, help="samples of a program")
-    parser.add_argument("--gap", type=int, default=4)
+    parser.add_argument("--gap", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from-exec", action="store_true", help="step through the dynamic linker too")
     parser.add_argument("--perf", help="a perf to compare with")

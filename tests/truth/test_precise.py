@@ -26,7 +26,7 @@ def stepped(folder: Path, source: str, variant: str) -> precise_truth.Score:
     program = precise_truth.build(precise_truth.HERE / source, variant, folder)
     assert program is not None
     try:
-        precise_truth.make([str(program)], folder, SAMPLES, gap=20)
+        precise_truth.make([str(program)], folder, SAMPLES, gap=50)
     except PermissionError as error:
         pytest.skip(f"may not trace programs here: {error}")
     return precise_truth.score(folder, None)["undwarf"]
