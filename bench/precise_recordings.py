@@ -152,6 +152,8 @@ class Run:
         # Of Go, the shadow stacks that are left, by the end of their stack.
         self.left: dict[int, list[tuple[int, int, int]]] = {}
         self.signals = 0
+        self.ended = ""
+        """Why it ended before all samples were taken."""
         if not self.stepper.low <= self.stepper.sp < high:
             self._change_stack()
 
@@ -216,10 +218,11 @@ class Run:
                 os.pwrite(self.memory, byte, address)
 
     def read_text(self) -> None:
-        """Read all executable memory. Raises Ended if the next instruction is in none of it."""
-        ranges = [one for one in self._maps("x") if one[1] < 1 << 63]
+        """Read all executable memory of files, which is taken to stay as it is, and the vDSO. Raises Ended if the next
+        instruction is in none of it: in code that the program has made."""
+        ranges = [one for one in self._maps("x") if one.end < 1 << 63 and one.name != "//anon"]
         if not any(start <= self.stepper.ip < end for start, end, _offset, _name in ranges):
-            raise Ended(f"nothing executable at {self.stepper.ip:#x}")
+            raise Ended(f"no known code at {self.stepper.ip:#x}")
         self.new += [one for one in ranges if one not in self.mapped]
         self.mapped = ranges
         self.stepper.set_text([(start, os.pread(self.memory, end - start, start)) for start, end, *_ in ranges])
@@ -410,7 +413,8 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
             if state.system_calls > system_calls:
                 after_all = state.ip, IN_KERNEL, 0
                 last = in_kernel(last[0]), b""
-        except Ended:
+        except Ended as end:
+            run.ended = str(end)
             return
         mixed = state.read(second[0][SP], DUMP)
         for one in kinds.values():
@@ -451,7 +455,8 @@ def make(command: list[str], out: Path, count: int, *, gap: int = 100, seed: int
         run.end()
     took = time.monotonic() - began
     steps = run.stepper.steps - before
-    return f"{written} samples, {run.signals} signals, {steps} steps, {steps / took:,.0f} a second"
+    ended = f"; ended: {run.ended}" if run.ended else ""
+    return f"{written} samples, {run.signals} signals, {steps} steps, {steps / took:,.0f} a second{ended}"
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ import argparse
 import bisect
 import json
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -315,6 +316,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", type=Path, nargs="+", help="sources, programs, or folders of recordings")
     parser.add_argument("--out", type=Path, help="where to put recordings")
+    parser.add_argument("--arguments", type=shlex.split, default=[], help="the programs' arguments, as one word")
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--samples", type=int, default=5000, help="samples of a program")
     parser.add_argument("--gap", type=int, default=100)
@@ -342,7 +344,7 @@ def main() -> int:
             if variant == "go":
                 # What comes before is the runtime's, and takes minutes.
                 start_at = next(value for value, *_, name in symbols(program.read_bytes()) if name == "main.main")
-            done = make([str(program)], folder, options.samples, gap=options.gap, seed=options.seed,
+            done = make([str(program), *options.arguments], folder, options.samples, gap=options.gap, seed=options.seed,
                         start_at=start_at, environment=environment)  # fmt: skip
             print(f"{folder.name:24}{done}", flush=True)
             folders.append(folder)

@@ -54,6 +54,14 @@ def test_stacks_through_signal_handlers_and_past_longjmp_are_the_true_ones(tmp_p
     assert len(on_other_stacks) > SAMPLES / 20
 
 
+def test_an_interrupt_in_a_system_call_leaves_no_stack(tmp_path: Path) -> None:
+    score = stepped(tmp_path, "linked.c", "gcc-O2")
+    assert outcomes(score, "on-time") == {("same frame", "equal"): SAMPLES}
+    in_kernel = {outcome: n for (place, outcome), n in outcomes(score, "skid").items() if place == "kernel"}
+    assert in_kernel.keys() == {"cut"}
+    assert not any(place == "kernel" for place, _outcome in outcomes(score, "late"))
+
+
 def test_late_registers_are_of_the_frame_its_callees_and_its_callers(tmp_path: Path) -> None:
     score = stepped(tmp_path, "tiny.c", "gcc-O2")
     for kind, most in (("late", 0.99), ("skid", 0.9)):
