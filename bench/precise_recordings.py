@@ -152,6 +152,8 @@ class Run:
         # Of Go, the shadow stacks that are left, by the end of their stack.
         self.left: dict[int, list[tuple[int, int, int]]] = {}
         self.signals = 0
+        self.system_calls = -1
+        self.is_alone = True
         self.ended = ""
         """Why it ended before all samples were taken."""
         if not self.stepper.low <= self.stepper.sp < high:
@@ -168,8 +170,11 @@ class Run:
         last = self.stepper.steps + count
         while (left := last - self.stepper.steps) > 0:
             block = self.blocks.get(self.stepper.ip) or self._block(self.stepper.ip)
-            # Other threads, which nobody traces, would meet the breakpoints.
-            if self.is_go or not 0 < block.length <= left:
+            if self.system_calls != self.stepper.system_calls:
+                # Other threads, which nobody traces, would meet the breakpoints.
+                self.system_calls = self.stepper.system_calls
+                self.is_alone = len(os.listdir(f"/proc/{self.pid}/task")) == 1
+            if not self.is_alone or not 0 < block.length <= left:
                 self.advance(1)
                 continue
             with self._breakpoints(block.stops):
