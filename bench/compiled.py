@@ -1,4 +1,6 @@
-"""Modules of this folder that are Cython in pure-Python form, compiled when they are first needed."""
+"""Modules of this folder that are Cython in pure-Python form, compiled when they are first needed.
+
+They share what Cython needs for typed buffers with the kernels of undwarf (see setup.py)."""
 
 import fcntl
 import importlib.machinery
@@ -40,6 +42,7 @@ def _compile(name: str, made: Path) -> None:
         compiler_directives={"show_performance_hints": False},
         quiet=True,
         show_all_warnings=False,
+        shared_utility_qualified_name="undwarf._shared",
     )
     command = build_ext(Distribution({"ext_modules": modules}))
     command.build_lib = command.build_temp = str(OUT)
