@@ -104,7 +104,7 @@ class _Code:
         self._imports: dict[int, str | None] = {}
         self._symbols = DataSymbols(self.elf) if self.elf is not None else None
         self._exits: dict[int, _Exits] = {}
-        self._pointed: dict[int, bool] = {}
+        self._pointed: dict[int, bool | None] = {}
 
     def function(self, address: int) -> tuple[int, int, bool]:
         """The start and end of the function at an address, as the symbols and the unwind information together have it;
@@ -138,7 +138,7 @@ class _Code:
 
     def may_define(self, name: str) -> bool:
         """Whether the image may define an imported symbol itself, be it several times or chosen at run time."""
-        return not name or name.startswith("*ABS*") or (self._symbols is not None and self._symbols.defines(name))
+        return name.startswith("*ABS*") or (self._symbols is not None and self._symbols.defines(name))
 
     @cached_property
     def _starts(self) -> memoryview:
@@ -167,17 +167,18 @@ class _Code:
                     found |= starts.intersection(data[: len(data) & ~7].cast("Q"))
         return found
 
-    def may_be_pointed_to(self, address: int) -> bool:
-        """Whether there may be a pointer to the function at an address, through which it is called: one of code or
-        data, or another image's, which finds it by its dynamic symbol. A function that nothing calls directly may be a
-        part of another one."""
+    def pointed_to(self, address: int) -> bool | None:
+        """Whether there is a pointer to the function at an address, through which it may be called: in code, in data,
+        or by its dynamic symbol. None where nothing refers to it, as to a part of another function."""
         number = bisect_right(self._starts, address) - 1
         if number < 0:
-            return True
+            return None
         start = self._starts[number]
         if start not in self._pointed:
             kinds = {kind for section in self._references for kind, _site in section.of(number)}
-            self._pointed[start] = CALL not in kinds or ADDRESS in kinds or start in self._words
+            self._pointed[start] = (
+                True if ADDRESS in kinds or start in self._words else (False if CALL in kinds else None)
+            )
         return self._pointed[start]
 
     def calls_of(self, address: int) -> list[tuple[int, int]]:
@@ -238,11 +239,14 @@ class _Code:
             if start <= address < end:
                 return True
             name = self.imported_at(address)
+            if name == "":
+                return True
             if name is not None:
                 own = self.function_named(name)
                 if own is not None:
                     waiting.append(own)
-                elif end == 0 or self.may_define(name):
+                elif (end == 0) != self.may_define(name):
+                    # It leaves the image, or is one of its functions that are chosen at run time.
                     return True
                 continue
             first, last, known = self.function(address)
@@ -322,9 +326,13 @@ class CodeProof:
         if reason == IMPORT and image is callee_image:
             # Another image would have to call back without leaving a frame.
             return 1
-        if reason == INDIRECT and not self._code_of(callee_image.number).may_be_pointed_to(callee_address):
-            return 0
+        if reason == INDIRECT:
+            return {True: 2, None: 1, False: 0}[self._code_of(callee_image.number).pointed_to(callee_address)]
         return _LEVELS[verdict]
+
+    def function_of(self, image: Image, address: int) -> tuple[int, int]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_of`."""
+        return self._function_of((image.number, address))
 
     def calls_of(self, image: Image, address: int) -> list[tuple[int, int]]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""

@@ -36,6 +36,9 @@ class CodeProof(Protocol):
         """Whether the call that ends at a return address (less one) may lead to the function that holds an address: 3 a
         direct call of it, 2 it may, 1 that cannot be told, 0 no."""
 
+    def function_of(self, image: Image, address: int, /) -> tuple[int, int]:
+        """The start and end of the function that holds an address."""
+
     def calls_of(self, image: Image, address: int, /) -> list[tuple[int, int]]:
         """The direct calls, in its image, of the function that holds an address: their return addresses, and where the
         functions start that they are in."""
@@ -157,19 +160,16 @@ class ExactPaths:
 
 
 class CodeEvidence:
-    """Answers for all images of a recording, by number: ``image_of`` gives an image, ``function_of`` the start and end
-    of the function that an image's unwind table has at an address (None without), ``call_target`` what the direct call
-    before a return address calls (0 for another one)."""
+    """Answers for all images of a recording, by number: ``image_of`` gives an image, ``call_target`` what the direct
+    call before a return address calls (0 for another one)."""
 
     def __init__(
         self,
         image_of: Callable[[int], Image],
-        function_of: Callable[[int, int], tuple[int, int] | None],
         call_target: Callable[[int, int], int],
         proof: CodeProof,
     ) -> None:
         self._image_of = image_of
-        self._function_of = function_of
         self._call_target = call_target
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
@@ -194,10 +194,10 @@ class CodeEvidence:
         """The calls that may lead to a callee, in the function that the direct call before a return address (less one)
         calls; of calls that do, if there are any, those alone."""
         target = self._call_target(number, address + 1)
-        function = self._function_of(number, target) if target else None
-        if function is None or function[0] != target:
-            return []
         image, callee = self._image_of(number), self._image_of(callee_number)
+        function = self._proof.function_of(image, target)
+        if function[0] != target:
+            return []
         found: dict[int, list[int]] = {2: [], 3: []}
         for site in self.paths(number).calls_within(*function):
             found.get(self._proof.level(image, site - 1, callee, callee_address), []).append(site)

@@ -123,7 +123,7 @@ class ExactState:
             self.as_it_is += 1
             return 0
         first = self._table(frame)
-        if own == PROVEN or (own == POSSIBLE and not self._leaves(first)):
+        if own == PROVEN or (own and not self._leaves(first)):
             best = own
             best_entry = first
             best_cfa = own_cfa

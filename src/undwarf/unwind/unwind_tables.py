@@ -78,14 +78,7 @@ class Sources(Places):
 
         if self._proof is None:
             return None
-        return CodeEvidence(self.image, self._function_of, self.call_target, self._proof)
-
-    def _function_of(self, number: int, address: int) -> tuple[int, int] | None:
-        """The start and end of the function that an image's table has at an address."""
-        table = self.load(number)[2]
-        with self.lock:
-            function = table.function_at(address) if table is not None and table.more(address) else None
-        return (table.starts[function], table.ends[function]) if table is not None and function is not None else None
+        return CodeEvidence(self.image, self.call_target, self._proof)
 
     def load(self, number: int) -> Loaded:
         """As :meth:`Places.load`, with the table of code that a process has copied."""
