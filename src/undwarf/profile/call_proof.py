@@ -22,6 +22,7 @@ from undwarf.symbols.resolver import Resolver
 from undwarf.tables.haskell_stacks import calls_stg_run
 from undwarf.tables.model import UnwindTable
 from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.unwind.exact_positions import CallLevel
 
 if TYPE_CHECKING:
     from undwarf.unwind.arch import Calls
@@ -64,7 +65,14 @@ class Verdict(IntEnum):
     """The code is not at hand, was made at run time, or the callee was interrupted by a signal."""
 
 
-_LEVELS = {Verdict.PROVEN: 3, Verdict.CONSISTENT: 2, Verdict.UNCHECKED: 1, Verdict.CONTRADICTED: 0}
+_LEVELS = {
+    Verdict.PROVEN: CallLevel.PROVEN,
+    Verdict.CONSISTENT: CallLevel.POSSIBLE,
+    Verdict.UNCHECKED: CallLevel.UNKNOWN,
+    Verdict.CONTRADICTED: CallLevel.IMPOSSIBLE,
+}
+_BY_POINTER = {True: CallLevel.POSSIBLE, None: CallLevel.UNKNOWN, False: CallLevel.IMPOSSIBLE}
+"""Of an indirect call, by whether there is a pointer to the function."""
 
 
 class CallPair(NamedTuple):
@@ -320,14 +328,14 @@ class CodeProof:
             return Verdict.CONSISTENT, "jump from what is called"
         return Verdict.CONTRADICTED, "the call is of another function"
 
-    def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> int:
+    def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
         verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
         if reason == IMPORT and image is callee_image:
             # Another image would have to call back without leaving a frame.
-            return 1
+            return CallLevel.UNKNOWN
         if reason == INDIRECT:
-            return {True: 2, None: 1, False: 0}[self._code_of(callee_image.number).pointed_to(callee_address)]
+            return _BY_POINTER[self._code_of(callee_image.number).pointed_to(callee_address)]
         return _LEVELS[verdict]
 
     def function_of(self, image: Image, address: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from undwarf.disasm import Flow, machine_of
 from undwarf.images import Image
-from undwarf.unwind.exact_positions import Position
+from undwarf.unwind.exact_positions import CallLevel, Position
 
 if TYPE_CHECKING:
     from undwarf.disasm.listing import Listing
@@ -32,9 +32,8 @@ LONGEST_INSTRUCTION = 15
 class CodeProof(Protocol):
     """What the code of all images says of calls."""
 
-    def level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> int:
-        """Whether the call that ends at a return address (less one) may lead to the function that holds an address: 3 a
-        direct call of it, 2 it may, 1 that cannot be told, 0 no."""
+    def level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> CallLevel:
+        """Whether the call that ends at a return address (less one) may lead to the function that holds an address."""
 
     def function_of(self, image: Image, address: int, /) -> tuple[int, int]:
         """The start and end of the function that holds an address."""
@@ -182,7 +181,7 @@ class CodeEvidence:
             found = self._paths[image.number] = ExactPaths(image)
         return found
 
-    def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> int:
+    def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers."""
         return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
 
@@ -198,7 +197,7 @@ class CodeEvidence:
         function = self._proof.function_of(image, target)
         if function[0] != target:
             return []
-        found: dict[int, list[int]] = {2: [], 3: []}
+        found: dict[CallLevel, list[int]] = {CallLevel.POSSIBLE: [], CallLevel.PROVEN: []}
         for site in self.paths(number).calls_within(*function):
             found.get(self._proof.level(image, site - 1, callee, callee_address), []).append(site)
-        return [Site(site, target) for site in (found[3] or found[2])[:MAX_SITES]]
+        return [Site(site, target) for site in (found[CallLevel.PROVEN] or found[CallLevel.POSSIBLE])[:MAX_SITES]]

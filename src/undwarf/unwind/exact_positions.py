@@ -1,5 +1,5 @@
 # constants of kernels: the build writes the .pxd beside this file
-"""Where the registers of a precise sample may be of."""
+"""Where the registers of a precise sample may be of, and how well that is proven."""
 
 from enum import IntEnum
 
@@ -17,3 +17,16 @@ class Position(IntEnum):
     """In a function it jumped to that code does not name."""
     PAST_RETURN = 4
     """In the caller, to which the function has returned."""
+
+
+class CallLevel(IntEnum):
+    """What the code says of a return address, as that of a call of a function."""
+
+    IMPOSSIBLE = 0
+    """The call is of another function, or there is none."""
+    UNKNOWN = 1
+    """The code is not at hand, or does not say."""
+    POSSIBLE = 2
+    """An indirect call or jumps may have led there."""
+    PROVEN = 3
+    """A direct call of the function."""

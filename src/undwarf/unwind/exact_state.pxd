@@ -32,13 +32,23 @@ cdef class ExactState:
     cdef unsigned long long caller_cfa
     cdef int caller_level
     cdef unsigned long long caller_function
-    # Samples whose registers fit as they are, that were corrected, of them those past a return, and those without proof.
-    cdef readonly Py_ssize_t as_it_is
+    # The call frame address if the sample's state is that of its instruction.
+    cdef unsigned long long own_cfa
+    # Whether nothing proved the state of the last sample.
+    cdef bint is_unproven
+    # Precise samples, those whose registers fit as they are, that were corrected, of them those past a return, and
+    # those without proof; the others have no rule.
+    cdef readonly Py_ssize_t samples
+    cdef readonly Py_ssize_t fitting
     cdef readonly Py_ssize_t corrected
     cdef readonly Py_ssize_t returned
     cdef readonly Py_ssize_t unproven
 
     cdef Py_ssize_t correct(self, Py_ssize_t count) except? -1 nogil
+    cdef int _try_as_it_is(self, unsigned long long pc, unsigned int frame) except? -1 nogil
+    cdef Py_ssize_t _best_of(
+        self, Py_ssize_t first, unsigned long long pc, unsigned int frame, int own
+    ) except? -2 nogil
     cdef bint _leaves(self, Py_ssize_t table) except? -1 nogil
     cdef bint _is_steady(self, unsigned int frame) except? -1 nogil
     cdef bint _is_code(self, unsigned long long address) except? -1 nogil
@@ -46,9 +56,14 @@ cdef class ExactState:
     cdef int _restore(self) except? -1 nogil
     cdef int _proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
     cdef int _ask_proof(self, unsigned int caller, unsigned int callee) except? -1
-    cdef int _step_in_frame(self, unsigned long long pc, unsigned int callee) except? -1 nogil
-    cdef int _step_from_call(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
+    cdef int _step(self, unsigned long long pc, bint is_innermost, unsigned int callee) except? -1 nogil
     cdef int _try(self, Py_ssize_t entry, unsigned long long pc, unsigned int frame) except? -1 nogil
+    cdef int _try_callee(
+        self, unsigned long long at, unsigned long long back, long long levels, unsigned int frame
+    ) except? -1 nogil
+    cdef int _try_unknown_callee(self, unsigned long long back, unsigned int frame) except? -1 nogil
+    cdef bint _holds(self, unsigned long long slot, unsigned long long word) except? -1 nogil
+    cdef int _try_past_jump(self, unsigned int frame) except? -1 nogil
     cdef int _find_caller(self, unsigned int frame) except? -1 nogil
     cdef int _try_sites(
         self, Py_ssize_t table, unsigned long long base, unsigned long long wanted, unsigned int frame

@@ -16,7 +16,7 @@ from cython.cimports.undwarf.integers import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers_x86_64 import RBP, REGISTERS, RIP, RSP
 from cython.cimports.undwarf.tables.rule import rule_at
-from cython.cimports.undwarf.unwind.exact_positions import Position
+from cython.cimports.undwarf.unwind.exact_positions import CallLevel, Position
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_UNMAPPED
@@ -29,30 +29,35 @@ from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
-PROVEN = cython.declare(cython.int, 3)
-POSSIBLE = cython.declare(cython.int, 2)
-UNKNOWN_CODE = cython.declare(cython.int, 1)
-"""What :meth:`undwarf.unwind.exact_paths.CodeProof.level` gives."""
 NEAR_SLOTS = cython.declare(cython.int, 16)
 """Words above the stack pointer that may hold a return address which at most REACH instructions are pushed on."""
 CALLER_SLOTS = cython.declare(cython.int, 96)
 """Words above the stack pointer in which the return address of the caller is looked for, after a return."""
 LONGEST_INSTRUCTION = cython.declare(cython.int, 15)
 ENTRY_WORDS = cython.declare(cython.Py_ssize_t, 6)
-"""Words of a hypothesis: position, address, return address (both counted from the sample's), levels, steps; and in the
-first of a table, how many it has."""
+"""Words of an entry: those that follow."""
+POSITION = cython.declare(cython.int, 0)
+ADDRESS = cython.declare(cython.int, 1)
+"""Counted from the sample's address; of a call, that of its return address, counted from the table's base."""
+BACK = cython.declare(cython.int, 2)
+"""The return address of a hypothesis, counted alike; of a call, the start of its function."""
+LEVELS = cython.declare(cython.int, 3)
+STEPS = cython.declare(cython.int, 4)
+ENTRIES = cython.declare(cython.int, 5)
+"""In the first entry of a table, how many it has."""
 
 
 @cython.final
 @cython.cclass
 class ExactState:
-    """Corrects the registers of one sample at a time; ``outcome`` counts what was done."""
+    """Corrects the registers of one sample at a time, and counts what was done."""
 
     saved: Any
     evidence: Any
     entries: Any
     caller_site: int
     caller_function: int
+    caller_level: int
 
     def __init__(
         self,
@@ -76,7 +81,12 @@ class ExactState:
         self.steady = IntMap()
         self.entries = zeros("q", ENTRY_WORDS * 64)
         self.entry_count = 0
-        self.as_it_is = self.corrected = self.returned = self.unproven = 0
+        self.samples = self.fitting = self.corrected = self.returned = self.unproven = 0
+
+    def take_over(self, other: ExactState) -> None:  # noqa: F821 - the class itself, which Cython knows here
+        """Continue with the counts of another one."""
+        self.samples, self.fitting, self.corrected = other.samples, other.fitting, other.corrected
+        self.returned, self.unproven = other.returned, other.unproven
 
     @cython.cfunc
     @cython.nogil
@@ -85,101 +95,44 @@ class ExactState:
         """Correct the registers of the sample at hand, whose frames come after ``count`` frames of the chain.
 
         Returns how many frames were added to the chain: 0 where the registers fit as they are, and are unchanged; else
-        they are those of the caller of the last frame added. -1000 where nothing proves a caller: the first frame is in
-        the chain then.
+        they are those of the caller of the last frame added. Where nothing proves a caller, ``is_unproven`` is set, and
+        the first frame is in the chain.
         """
-        values: cython.p_ulonglong = self.registers.values
-        pc: cython.ulonglong = values[RIP]
+        pc: cython.ulonglong = self.registers.values[RIP]
         frame: cython.uint
-        level: cython.int
-        own: cython.int
-        best: cython.int = 0
-        best_entry: cython.Py_ssize_t = -1
-        rule: cython.uint
-        seen_rule: cython.uint = NOTHING
-        fits: cython.bint = False
-        kind: cython.longlong
-        at: cython.ulonglong
-        cfa: cython.ulonglong
-        own_cfa: cython.ulonglong
-        best_cfa: cython.ulonglong = 0
         first: cython.Py_ssize_t
-        last: cython.Py_ssize_t
-        entry: cython.Py_ssize_t
-        site: cython.ulonglong
+        best: cython.Py_ssize_t
+        own: cython.int
+        self.is_unproven = False
+        self.samples += 1
         self.rules.find(pc, pc)
-        frame = self.rules.found_frame
         if self.rules.found_rule >= RULE_LIMIT:
             return 0
-        rule = self.rules.found_rule
+        frame = self.rules.found_frame
         self._save()
-        own = self._step_in_frame(pc, frame)
-        if own == UNKNOWN_CODE and rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL:
-            # In a signal's return trampoline: the rule gives what was interrupted.
-            own = PROVEN
-        own_cfa = self.registers.values[RSP]
-        self._restore()
-        if own == PROVEN and self._is_steady(frame):
-            self.as_it_is += 1
+        own = self._try_as_it_is(pc, frame)
+        if own == CallLevel.PROVEN and self._is_steady(frame):
+            self.fitting += 1
             return 0
         first = self._table(frame)
-        if own == PROVEN or (own and not self._leaves(first)):
-            best = own
-            best_entry = first
-            best_cfa = own_cfa
-        last = first + self.entries[ENTRY_WORDS * first + 5]
-        for entry in range(first + 1, last):
-            kind = self.entries[ENTRY_WORDS * entry]
-            if kind == Position.IN_FRAME:
-                at = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 1])
-                self.rules.find(at, at)
-                if self.rules.found_rule == seen_rule:
-                    continue
-                seen_rule = self.rules.found_rule
-                if seen_rule == rule:
-                    fits = True
-                    continue
-            level = self._try(entry, pc, frame)
-            cfa = self.registers.values[RSP]
-            self._restore()
-            # Of hypotheses that are proven alike, that of the nearest caller: false ones leave frames out.
-            if kind == Position.IN_FRAME and level and cfa == best_cfa:
-                fits = True
-            if level > best or (
-                level == best
-                and best
-                and (
-                    cfa < best_cfa
-                    or (cfa == best_cfa and kind == Position.PAST_RETURN and best_entry == first and not fits)
-                )
-            ):
-                best = level
-                best_entry = entry
-                best_cfa = cfa
-        if best_entry < 0:
-            if last - first <= 1:
-                # No later state is possible.
-                self.as_it_is += 1
-                return 0
-            self.rules.find(pc, pc)
-            self.chain[count] = self.rules.found_frame
-            self.states.count = 0
-            self.states.keep(0, True)
-            self.unproven += 1
-            return -1000
-        if best_entry == first:
-            self.as_it_is += 1
+        best = self._best_of(first, pc, frame, own)
+        if best == first or (best < 0 and self.entries[ENTRY_WORDS * first + ENTRIES] == 1):
+            # Proven, or no other state is possible.
+            self.fitting += 1
             return 0
+        self.chain[count] = frame
         self.states.count = 0
         self.states.keep(0, True)
-        self.chain[count] = frame
-        self._try(best_entry, pc, frame)
+        if best < 0:
+            self.is_unproven = True
+            self.unproven += 1
+            return 1
+        self._try(best, pc, frame)
         self.corrected += 1
-        if self.entries[ENTRY_WORDS * best_entry] != Position.PAST_RETURN:
+        if self.entries[ENTRY_WORDS * best + POSITION] != Position.PAST_RETURN:
             return 1
         self.returned += 1
-        site = self.caller_site
-        self.rules.find(site - 1, site)
+        self.rules.find(self.caller_site - 1, self.caller_site)
         self.chain[count + 1] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.INFERRED_CALLER)
         self.states.keep(1, False)
         return 2
@@ -187,11 +140,77 @@ class ExactState:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def _try_as_it_is(self, pc: cython.ulonglong, frame: cython.uint) -> cython.int:
+        """How well the sample's state is proven as that of its instruction; sets ``own_cfa``."""
+        level: cython.int = self._step(pc, True, frame)
+        self.own_cfa = self.registers.values[RSP]
+        self._restore()
+        if level == CallLevel.UNKNOWN:
+            self.rules.find(pc, pc)
+            if rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL:
+                # In a signal's return trampoline: the rule gives what was interrupted.
+                return CallLevel.PROVEN
+        return level
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def _best_of(
+        self, first: cython.Py_ssize_t, pc: cython.ulonglong, frame: cython.uint, own: cython.int
+    ) -> cython.Py_ssize_t:
+        """The best proven hypothesis of a table; -1 for none. ``own``: how well the first one is proven, the state as
+        it is. Of those that are proven alike, that with the nearest caller: false ones leave frames out."""
+        entry: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        level: cython.int
+        best_level: cython.int = CallLevel.IMPOSSIBLE
+        cfa: cython.ulonglong
+        best_cfa: cython.ulonglong = 0
+        at: cython.ulonglong
+        rule: cython.uint
+        last_rule: cython.uint = NOTHING
+        fits: cython.bint = False
+        kind: cython.longlong
+        self.rules.find(pc, pc)
+        rule = self.rules.found_rule
+        if own == CallLevel.PROVEN or (own and not self._leaves(first)):
+            best, best_level, best_cfa = first, own, self.own_cfa
+        for entry in range(first + 1, first + self.entries[ENTRY_WORDS * first + ENTRIES]):
+            kind = self.entries[ENTRY_WORDS * entry + POSITION]
+            if kind == Position.IN_FRAME:
+                at = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + ADDRESS])
+                self.rules.find(at, at)
+                if self.rules.found_rule == last_rule:
+                    continue
+                last_rule = self.rules.found_rule
+                if last_rule == rule:
+                    fits = True
+                    continue
+            level = self._try(entry, pc, frame)
+            cfa = self.registers.values[RSP]
+            self._restore()
+            if level == CallLevel.IMPOSSIBLE:
+                continue
+            if kind == Position.IN_FRAME and cfa == best_cfa:
+                fits = True
+            if level < best_level or (level == best_level and cfa > best_cfa):
+                continue
+            if level == best_level and cfa == best_cfa and (kind != Position.PAST_RETURN or best != first or fits):
+                continue
+            best, best_level, best_cfa = entry, level, cfa
+        return best
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def _leaves(self, table: cython.Py_ssize_t) -> cython.bint:
         """Whether the sampled instruction is a call or a return: the state is past it then, as a rule."""
         entry: cython.Py_ssize_t
-        for entry in range(table, table + self.entries[ENTRY_WORDS * table + 5]):
-            if self.entries[ENTRY_WORDS * entry + 4] == 1 and self.entries[ENTRY_WORDS * entry] != Position.IN_FRAME:
+        for entry in range(table, table + self.entries[ENTRY_WORDS * table + ENTRIES]):
+            if (
+                self.entries[ENTRY_WORDS * entry + STEPS] == 1
+                and self.entries[ENTRY_WORDS * entry + POSITION] != Position.IN_FRAME
+            ):
                 return True
         return False
 
@@ -250,22 +269,22 @@ class ExactState:
     @cython.nogil
     @cython.exceptval(-1)
     def _proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
-        """Whether a return address proves itself as that of a call of the function of frame ``callee``: as
-        :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
+        """Whether a return address proves itself as that of a call of the function of frame ``callee``, as a
+        CallLevel."""
         frame: cython.uint
         key: cython.ulonglong
         known: cython.longlong
         if not self._is_code(return_address - 1):
-            return 0
+            return CallLevel.IMPOSSIBLE
         self.rules.find(return_address - 1, return_address)
         if self.rules.found_rule == RULE_UNMAPPED or self.rules.found_image == NOTHING:
-            return 0
+            return CallLevel.IMPOSSIBLE
         if (
             self.rules.found_rule < RULE_LIMIT
             and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
         ):
             # A signal handler returns there.
-            return POSSIBLE
+            return CallLevel.POSSIBLE
         frame = self.rules.found_frame
         key = cython.cast(cython.ulonglong, frame) << 32 | callee
         known = self.proofs.get(key)
@@ -289,87 +308,112 @@ class ExactState:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _step_in_frame(self, pc: cython.ulonglong, callee: cython.uint) -> cython.int:
-        """Go to the caller by the rule at an address; the proof of what is found, for the function of ``callee``."""
+    def _step(self, pc: cython.ulonglong, is_innermost: cython.bint, callee: cython.uint) -> cython.int:
+        """Go to the caller by the rule at an address, a return address unless it ``is_innermost``; the CallLevel of the
+        caller's return address, as a call of the function of frame ``callee``."""
         reason: cython.int
-        self.rules.find(pc, pc)
+        self.rules.find(pc if is_innermost else pc - 1, pc)
         if self.rules.found_rule >= RULE_LIMIT:
-            return 0
+            return CallLevel.IMPOSSIBLE
         self.registers.values[RIP] = pc
-        self.stepper.is_innermost = True
+        self.stepper.is_innermost = is_innermost
         reason = self.stepper.step(self.rules.found_rule)
         if reason == StopReason.ROOT:
-            return POSSIBLE
-        return 0 if reason else self._proof(self.registers.values[RIP], callee)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _step_from_call(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
-        """Go to the caller of the frame that has called, by the rule at its return address; the proof."""
-        reason: cython.int
-        self.rules.find(return_address - 1, return_address)
-        if self.rules.found_rule >= RULE_LIMIT:
-            return 0
-        self.registers.values[RIP] = return_address
-        self.stepper.is_innermost = False
-        reason = self.stepper.step(self.rules.found_rule)
-        if reason == StopReason.ROOT:
-            return POSSIBLE
-        return 0 if reason else self._proof(self.registers.values[RIP], callee)
+            return CallLevel.POSSIBLE
+        return CallLevel.IMPOSSIBLE if reason else self._proof(self.registers.values[RIP], callee)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def _try(self, entry: cython.Py_ssize_t, pc: cython.ulonglong, frame: cython.uint) -> cython.int:
-        """Go to the caller of the sample's frame under one hypothesis; its proof, 0 where it is not possible."""
-        kind: cython.longlong = self.entries[ENTRY_WORDS * entry]
-        at: cython.ulonglong = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 1])
-        back: cython.ulonglong = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 2])
-        levels: cython.longlong = self.entries[ENTRY_WORDS * entry + 3]
-        i: cython.int
-        word: cython.ulonglong
-        sp: cython.ulonglong = self.registers.values[RSP]
-        level: cython.int
+        """Go to the caller of the sample's frame under one hypothesis; its CallLevel."""
+        kind: cython.longlong = self.entries[ENTRY_WORDS * entry + POSITION]
+        at: cython.ulonglong = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + ADDRESS])
+        back: cython.ulonglong = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
         if kind == Position.IN_FRAME:
-            return self._step_in_frame(at, frame)
+            return self._step(at, True, frame)
         if kind == Position.IN_CALLEE:
-            self.registers.values[RIP] = at
-            for i in range(cython.cast(cython.int, levels)):
-                word = self.registers.values[RIP]
-                self.rules.find(word if i == 0 else word - 1, word)
-                if self.rules.found_rule >= RULE_LIMIT:
-                    return 0
-                self.stepper.is_innermost = i == 0
-                if self.stepper.step(self.rules.found_rule):
-                    return 0
-            if self.registers.values[RIP] != back:
-                return 0
-            return self._step_from_call(back, frame)
-        if kind == Position.PAST_RETURN:
-            return self._find_caller(frame)
+            return self._try_callee(at, back, self.entries[ENTRY_WORDS * entry + LEVELS], frame)
+        if kind == Position.IN_UNKNOWN_CALLEE:
+            return self._try_unknown_callee(back, frame)
+        if kind == Position.PAST_JUMP:
+            return self._try_past_jump(frame)
+        return self._find_caller(frame)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _try_callee(
+        self, at: cython.ulonglong, back: cython.ulonglong, levels: cython.longlong, frame: cython.uint
+    ) -> cython.int:
+        """The state is that of an address ``levels`` calls further in, the outermost of which returns to ``back``."""
+        i: cython.longlong
+        word: cython.ulonglong = at
+        for i in range(levels):
+            self.rules.find(word if i == 0 else word - 1, word)
+            if self.rules.found_rule >= RULE_LIMIT:
+                return CallLevel.IMPOSSIBLE
+            self.registers.values[RIP] = word
+            self.stepper.is_innermost = i == 0
+            if self.stepper.step(self.rules.found_rule):
+                return CallLevel.IMPOSSIBLE
+            word = self.registers.values[RIP]
+        return self._step(back, False, frame) if word == back else CallLevel.IMPOSSIBLE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _try_unknown_callee(self, back: cython.ulonglong, frame: cython.uint) -> cython.int:
+        """The state is that of a function without a known rule, whose return address ``back`` is near."""
+        i: cython.int
+        sp: cython.ulonglong = self.registers.values[RSP]
+        above: cython.ulonglong
+        level: cython.int
         for i in range(NEAR_SLOTS):
+            above = sp + 8 * cython.cast(cython.ulonglong, i + 1)
+            if not self._holds(above - 8, back):
+                continue
+            self.registers.values[RSP] = above
+            level = self._step(back, False, frame)
+            if level < CallLevel.POSSIBLE and i > 0:
+                # The callee may have set up its own frame pointer.
+                self._restore()
+                self.registers.values[RBP] = self.memory.load(above - 16)
+                self.registers.values[RSP] = above
+                level = self._step(back, False, frame)
+            return level
+        return CallLevel.IMPOSSIBLE
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _holds(self, slot: cython.ulonglong, word: cython.ulonglong) -> cython.bint:
+        """Whether the stack has a word at an address."""
+        self.memory.fault = 0
+        return self.memory.load(slot) == word and not self.memory.fault
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _try_past_jump(self, frame: cython.uint) -> cython.int:
+        """The state is that of a function without a known rule that the frame's jumped to: its return address is near,
+        and that of a call of the frame's function."""
+        _i: cython.int
+        slot: cython.ulonglong = self.registers.values[RSP]
+        word: cython.ulonglong
+        level: cython.int
+        for _i in range(NEAR_SLOTS):
             self.memory.fault = 0
-            word = self.memory.load(sp + 8 * cython.cast(cython.ulonglong, i))
+            word = self.memory.load(slot)
             if self.memory.fault:
-                return 0
-            if kind == Position.PAST_JUMP:
-                level = self._proof(word, frame)
-                if level >= POSSIBLE:
-                    self.registers.values[RIP] = word
-                    self.registers.values[RSP] = sp + 8 * cython.cast(cython.ulonglong, i + 1)
-                    return level
-            elif word == back:
-                self.registers.values[RSP] = sp + 8 * cython.cast(cython.ulonglong, i + 1)
-                level = self._step_from_call(back, frame)
-                if level < POSSIBLE and i > 0:
-                    # The callee may have set up its own frame pointer.
-                    self._restore()
-                    self.registers.values[RBP] = self.memory.load(sp + 8 * cython.cast(cython.ulonglong, i - 1))
-                    self.registers.values[RSP] = sp + 8 * cython.cast(cython.ulonglong, i + 1)
-                    level = self._step_from_call(back, frame)
+                break
+            slot += 8
+            level = self._proof(word, frame)
+            if level >= CallLevel.POSSIBLE:
+                self.registers.values[RIP] = word
+                self.registers.values[RSP] = slot
                 return level
-        return 0
+        return CallLevel.IMPOSSIBLE
 
     @cython.cfunc
     @cython.nogil
@@ -387,7 +431,7 @@ class ExactState:
         sp: cython.ulonglong = self.registers.values[RSP]
         pc: cython.ulonglong = self.registers.values[RIP]
         level: cython.int
-        self.caller_level = 0
+        self.caller_level = CallLevel.IMPOSSIBLE
         self.caller_cfa = ALL_ONES
         self._try_sites(self._sites_of(frame), pc, 0, frame)
         for i in range(-1, CALLER_SLOTS):
@@ -402,10 +446,10 @@ class ExactState:
             if self._is_code(word - 1) and self.rules.follows_call(word):
                 self._try_sites(self._sites_between(self.rules.found_frame, frame), word, word, frame)
         self._restore()
-        if self.caller_level == 0:
-            return 0
+        if self.caller_level == CallLevel.IMPOSSIBLE:
+            return CallLevel.IMPOSSIBLE
         level = self.caller_level
-        self._step_from_call(self.caller_site, frame)
+        self._step(self.caller_site, False, frame)
         return level
 
     @cython.cfunc
@@ -415,31 +459,35 @@ class ExactState:
         self, table: cython.Py_ssize_t, base: cython.ulonglong, wanted: cython.ulonglong, frame: cython.uint
     ) -> cython.int:
         """Try the calls of a table, whose return addresses count from ``base``, as the one that ``frame`` returned to:
-        the rule there must lead to the return address ``wanted`` (0: any that proves itself)."""
+        the rule there must give the return address ``wanted`` (0: any that proves itself)."""
         entry: cython.Py_ssize_t
-        last: cython.Py_ssize_t = table + self.entries[ENTRY_WORDS * table + 5]
+        last: cython.Py_ssize_t = table + self.entries[ENTRY_WORDS * table + ENTRIES]
         site: cython.ulonglong
         cfa: cython.ulonglong
         level: cython.int
         caller: cython.uint
         function: cython.ulonglong
         for entry in range(table, last):
-            if self.entries[ENTRY_WORDS * entry] < 0:
+            if self.entries[ENTRY_WORDS * entry + POSITION] < 0:
                 continue
-            site = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 1])
+            site = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + ADDRESS])
             self.rules.find(site - 1, site)
             if self.rules.found_rule >= RULE_LIMIT:
                 continue
             caller = self.rules.found_frame
-            level = self._step_from_call(site, caller)
+            level = self._step(site, False, caller)
             if wanted and self.registers.values[RIP] != wanted:
-                level = 0
+                level = CallLevel.IMPOSSIBLE
             level = min(level, self._proof(site, frame))
             cfa = self.registers.values[RSP]
             self._restore()
-            if level < POSSIBLE or cfa > self.caller_cfa or (cfa == self.caller_cfa and level < self.caller_level):
+            if (
+                level < CallLevel.POSSIBLE
+                or cfa > self.caller_cfa
+                or (cfa == self.caller_cfa and level < self.caller_level)
+            ):
                 continue
-            function = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + 2])
+            function = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
             if cfa == self.caller_cfa and level == self.caller_level:
                 if function != self.caller_function:
                     # Nothing tells which of them it was.
@@ -450,7 +498,7 @@ class ExactState:
             self.caller_site = site
             self.caller_function = function
         if self.caller_function == 0:
-            self.caller_level = 0
+            self.caller_level = CallLevel.IMPOSSIBLE
         return 0
 
     @cython.cfunc
@@ -501,7 +549,7 @@ class ExactState:
         return self._add(
             [
                 (one.position, one.address - address, one.return_address - address, one.levels, one.steps)
-                for one in (paths.entries(address))
+                for one in paths.entries(address)
             ]
         )
 
@@ -539,11 +587,11 @@ class ExactState:
         while needed > self.entries.shape[0]:
             self.entries = longer(self.entries, ENTRY_WORDS * first, 2 * self.entries.shape[0])
         for at, (position, offset, back, levels, steps) in enumerate(rows or [(-1, 0, 0, 0, 0)], first):
-            self.entries[ENTRY_WORDS * at] = position
-            self.entries[ENTRY_WORDS * at + 1] = offset
-            self.entries[ENTRY_WORDS * at + 2] = back
-            self.entries[ENTRY_WORDS * at + 3] = levels
-            self.entries[ENTRY_WORDS * at + 4] = steps
-        self.entries[ENTRY_WORDS * first + 5] = max(1, len(rows))
+            self.entries[ENTRY_WORDS * at + POSITION] = position
+            self.entries[ENTRY_WORDS * at + ADDRESS] = offset
+            self.entries[ENTRY_WORDS * at + BACK] = back
+            self.entries[ENTRY_WORDS * at + LEVELS] = levels
+            self.entries[ENTRY_WORDS * at + STEPS] = steps
+        self.entries[ENTRY_WORDS * first + ENTRIES] = max(1, len(rows))
         self.entry_count = first + max(1, len(rows))
         return first

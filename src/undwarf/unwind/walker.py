@@ -133,6 +133,7 @@ class Walker:
         """Continue with the stacks, the process memory and the counts of a walker for fewer images."""
         self.rules.stacks = other.rules.stacks
         self.live.take_over(other.live)
+        self.exact_state.take_over(other.exact_state)
         self.completed = other.completed
         self.inferred = other.inferred
         self.unproven = other.unproven
@@ -364,11 +365,11 @@ class Walker:
         count: cython.Py_ssize_t
         if self.miscs[s] & EXACT_IP and self.corrects_exact and mode == USER_MODE:
             count = self.exact_state.correct(first)
-            if count < 0:
+            if self.exact_state.is_unproven:
                 self.memo.begin_stack()
                 self.memory.unshareable = True
                 self.dump_walk.stop = StopReason.UNPROVEN_STATE
-                return first + 1
+                return first + count
             if count > 0:
                 return self.dump_walk.walk(first + count, count, False, False)
         count = self.dump_walk.walk(first, 0, False, False)
