@@ -232,3 +232,16 @@ def test_samples_that_are_not_precise_are_unwound_as_they_are(
 ) -> None:
     names, _stop, _provenances = walked(program, at["leaf"], stack, 0, misc=2)
     assert names != WHOLE
+
+
+def test_a_rewritten_recording_keeps_the_mark_of_the_inferred_caller(
+    program: Path, at: dict[str, int], stack: list[int]
+) -> None:
+    before = walked(program, at["at_ret"], stack, 2)
+    path = program.parent / "stitched.data"
+    with undwarf.open(program.parent / "perf.data") as recording, path.open("wb") as sink:
+        recording.shrink(sink)
+    with undwarf.open(path) as recording:
+        (found,) = recording.profile(by_time=True).samples
+    assert ([frame.name for frame in found.stack], found.stop) == before[:2]
+    assert [frame.provenance == Provenance.INFERRED_CALLER for frame in found.stack] == [False, True, False, False]

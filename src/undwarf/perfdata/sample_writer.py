@@ -20,6 +20,7 @@ from undwarf.column import zeros
 
 KERNEL_CHAIN = cython.declare(cython.uint, 16)
 OTHER_DUMP = cython.declare(cython.uint, 24)
+INFERRED_CALLER = cython.declare(cython.uint, 27)
 """Provenance of kernel frames, and of inferred ones (undwarf.unwind.provenance.Provenance)."""
 ROOM = cython.declare(cython.Py_ssize_t, 1 << 17)
 """Bytes that must be free before one record is made; no record is larger."""
@@ -128,7 +129,7 @@ class Emitter:
         count: cython.ulonglong = 0
         left: cython.Py_ssize_t = most
         frame: cython.uint
-        context: cython.int = 0
+        context: cython.int = -1
         kind: cython.int
         self.put(0)
         while node != NOTHING:
@@ -136,10 +137,11 @@ class Emitter:
                 self.shortened += 1
                 break
             frame = self.frames[node]
-            # Inferred frames have a marker of their own, the second one of user frames.
-            kind = 1 if self.provenances[frame] == KERNEL_CHAIN else 3 if self.provenances[frame] == OTHER_DUMP else 2
+            # Inferred frames have markers of their own, further ones of user frames.
+            kind = self.provenances[frame]
+            kind = kind if kind in (KERNEL_CHAIN, OTHER_DUMP, INFERRED_CALLER) else 0
             if kind != context:
-                self.put(CONTEXT_KERNEL if kind == 1 else CONTEXT_USER)
+                self.put(CONTEXT_KERNEL if kind == KERNEL_CHAIN else CONTEXT_USER)
                 context = kind
                 count += 1
                 left -= 1

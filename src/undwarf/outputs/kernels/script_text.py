@@ -435,7 +435,9 @@ class ScriptText:
             left -= 1
             frame = self.frames[node]
             self.line(frame, mode, 0)
-            if mode & WHY and self.provenances[frame] in (Provenance.OTHER_DUMP, Provenance.MOVED_CODE):
+            if mode & WHY and self.provenances[frame] in (
+                Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER, Provenance.MOVED_CODE
+            ):  # fmt: skip
                 text = self.text
                 text.room(LINE_BYTES)
                 # In place of the line's end.
