@@ -71,6 +71,7 @@ class Profile(model.Profile):
             files=made.files,
             deferred=made.deferred,
             later=made.later,
+            precise=made.precise,
             line_size=made.line_size,
             unwind_order=made.unwind_order,
             stitched=made.stitched,
@@ -352,7 +353,8 @@ class Recording:
         frame and its callers.
         ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as perf prints them.
         ``other_dumps``: stacks that end with their dump are continued from other dumps of their thread, where these
-        agree; such frames have ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``.
+        agree; such frames have ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``. Where a precise
+        sample's function has returned before its stack was copied, its caller has ``Provenance.INFERRED_CALLER``.
         """
         if not callers:
             max_stack = 1

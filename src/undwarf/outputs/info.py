@@ -27,6 +27,7 @@ def write(found: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
         _header(found, paint),
         _events(found, paint),
         _stacks(found, paint, options.entries),
+        _precise(found, paint),
         _calls(found, paint, options.entries),
         _missing(found, paint, options.entries),
         _processes(found, paint, options.entries),
@@ -128,6 +129,27 @@ def _stacks(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
             yield paint.dim(f"{'':21}→ {printable(gap['advice'])}")
     if len(gaps) > entries:
         yield _more("places", len(gaps) - entries, paint)
+
+
+_PRECISE = {
+    "fitting": "fit as they are",
+    "corrected": "were corrected to the sampled instruction",
+    "returned": "of these after the function had returned: its caller is inferred",
+    "unproven": "stay open: nothing proves a caller, and the stack has its first frame alone",
+}
+
+
+def _precise(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    counts = found["precise"]
+    if not counts:
+        return
+    yield ""
+    title = f"{counts['samples']:,} samples; registers and stack are later than the exact address"
+    yield f"{paint.bold('Precise events')}  {paint.dim(title)}"
+    for kind, text in _PRECISE.items():
+        if counts[kind]:
+            share = f"{100 * counts[kind] / counts['samples']:6.2f} %"
+            yield f"{counts[kind]:>10,}  {share}  {text}"
 
 
 _VERDICTS = {

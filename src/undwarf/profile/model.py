@@ -219,6 +219,7 @@ class Profile:
         files: list[str] | None = None,
         deferred: int = 0,
         later: dict[str, int] | None = None,
+        precise: dict[str, int] | None = None,
         line_size: int = LINE,
         unwind_order: tuple[str, ...] = (),
         stitched: bool = False,
@@ -238,6 +239,10 @@ class Profile:
         self.later = later or {}
         """What became of deferred chains and of the samples that wait for them
         (undwarf.unwind.deferred_chains.match)."""
+        self.precise = precise or {}
+        """Precise samples that were unwound (``samples``): whose registers were those of the sampled instruction
+        (``fitting``), were brought to it (``corrected``), of these with a caller inferred after a return
+        (``returned``), and with nothing that proves a caller (``unproven``)."""
 
         self.line_size = line_size
         """Bytes of a cache line of the machine."""
