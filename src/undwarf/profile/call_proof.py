@@ -176,18 +176,25 @@ class _Code:
         return found
 
     def pointed_to(self, address: int) -> bool | None:
-        """Whether there is a pointer to the function at an address, through which it may be called: in code, in data,
-        or by its dynamic symbol. None where nothing refers to it, as to a part of another function."""
+        """Whether the function at an address may be called through a pointer: one in code, in data, in a dynamic
+        symbol, or to another function that jumps to it. None where nothing refers to it, as to a part of another."""
         number = bisect_right(self._starts, address) - 1
         if number < 0:
             return None
         start = self._starts[number]
         if start not in self._pointed:
-            kinds = {kind for section in self._references for kind, _site in section.of(number)}
-            self._pointed[start] = (
-                True if ADDRESS in kinds or start in self._words else (False if CALL in kinds else None)
-            )
+            sites = [one for section in self._references for one in section.of(number)]
+            if start in self._words or any(kind == ADDRESS or self._is_tail_call(start, at) for kind, at in sites):
+                self._pointed[start] = True
+            else:
+                self._pointed[start] = False if sites else None
         return self._pointed[start]
+
+    def _is_tail_call(self, start: int, site: int) -> bool:
+        """Whether a branch to a function, found by :class:`References`, is a jump from another one."""
+        code = self.elf.read(site, 1) if self.elf is not None else None
+        at = bisect_right(self._starts, site) - 1
+        return code is not None and code[0] != CALL_OPCODE and at >= 0 and self._starts[at] != start
 
     def calls_of(self, address: int) -> list[tuple[int, int]]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
@@ -314,7 +321,8 @@ class CodeProof:
         name = code.imported_at(target)
         if name is not None and not (image == inner and start <= target < end):
             own = self._code_of(inner).function_named(name)
-            if own is None or self._images[inner].path.rpartition("/")[2].startswith(_DYNAMIC_LINKER):
+            is_linker = self._images[inner].path.rpartition("/")[2].startswith(_DYNAMIC_LINKER)
+            if own is None or (own != start and is_linker):
                 # The dynamic linker's resolver stands in for what is called for the first time.
                 return Verdict.CONSISTENT, IMPORT
             image, code, target = inner, self._code_of(inner), own

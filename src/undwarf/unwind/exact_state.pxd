@@ -32,8 +32,9 @@ cdef class ExactState:
     cdef unsigned long long caller_cfa
     cdef int caller_level
     cdef unsigned long long caller_function
-    # The call frame address if the sample's state is that of its instruction.
+    # The call frame address and the return address, if the sample's state is that of its instruction.
     cdef unsigned long long own_cfa
+    cdef unsigned long long own_caller
     # Whether nothing proved the state of the last sample.
     cdef bint is_unproven
     # Precise samples, those whose registers fit as they are, that were corrected, of them those past a return, and

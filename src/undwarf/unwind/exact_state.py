@@ -111,7 +111,8 @@ class ExactState:
         frame = self.rules.found_frame
         self._save()
         own = self._try_as_it_is(pc, frame)
-        if own == CallLevel.PROVEN and self._is_steady(frame):
+        # A return address right after the sampled instruction may be that of its own call.
+        if own == CallLevel.PROVEN and self.own_caller - pc > LONGEST_INSTRUCTION and self._is_steady(frame):
             self.fitting += 1
             return 0
         first = self._table(frame)
@@ -144,6 +145,7 @@ class ExactState:
         """How well the sample's state is proven as that of its instruction; sets ``own_cfa``."""
         level: cython.int = self._step(pc, True, frame)
         self.own_cfa = self.registers.values[RSP]
+        self.own_caller = self.registers.values[RIP]
         self._restore()
         if level == CallLevel.UNKNOWN:
             self.rules.find(pc, pc)
@@ -171,6 +173,11 @@ class ExactState:
         last_rule: cython.uint = NOTHING
         fits: cython.bint = False
         kind: cython.longlong
+        is_callee: cython.bint
+        back: cython.ulonglong
+        called: cython.ulonglong = 0
+        caller: cython.ulonglong
+        best_caller: cython.ulonglong = self.own_caller
         self.rules.find(pc, pc)
         rule = self.rules.found_rule
         if own == CallLevel.PROVEN or (own and not self._leaves(first)):
@@ -186,10 +193,25 @@ class ExactState:
                 if last_rule == rule:
                     fits = True
                     continue
+            is_callee = kind == Position.IN_CALLEE or kind == Position.IN_UNKNOWN_CALLEE
+            back = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
+            if is_callee and self.entries[ENTRY_WORDS * entry + STEPS] == 1:
+                called = back
             level = self._try(entry, pc, frame)
             cfa = self.registers.values[RSP]
+            caller = self.registers.values[RIP]
             self._restore()
             if level == CallLevel.IMPOSSIBLE:
+                continue
+            if (
+                is_callee
+                and best >= 0
+                and best_caller == back
+                and self.entries[ENTRY_WORDS * best + POSITION] == Position.IN_FRAME
+            ):
+                # A function that calls itself: the state is that of a callee if the sampled instruction is the call.
+                if called == back:
+                    best, best_level, best_cfa, best_caller = entry, level, cfa, caller
                 continue
             if kind == Position.IN_FRAME and cfa == best_cfa:
                 fits = True
@@ -197,7 +219,7 @@ class ExactState:
                 continue
             if level == best_level and cfa == best_cfa and (kind != Position.PAST_RETURN or best != first or fits):
                 continue
-            best, best_level, best_cfa = entry, level, cfa
+            best, best_level, best_cfa, best_caller = entry, level, cfa, caller
         return best
 
     @cython.cfunc
