@@ -31,6 +31,8 @@ cdef class ExactState:
     # Of the caller found so far: its call frame address, its proof, and where its function starts, 0 for several.
     cdef unsigned long long caller_cfa
     cdef int caller_level
+    # The least proof of a call of the function, for its caller to be taken.
+    cdef int least_level
     cdef unsigned long long caller_function
     # The call frame address and the return address, if the sample's state is that of its instruction.
     cdef unsigned long long own_cfa

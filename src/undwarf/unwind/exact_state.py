@@ -58,6 +58,7 @@ class ExactState:
     caller_site: int
     caller_function: int
     caller_level: int
+    least_level: int
 
     def __init__(
         self,
@@ -453,9 +454,15 @@ class ExactState:
         sp: cython.ulonglong = self.registers.values[RSP]
         pc: cython.ulonglong = self.registers.values[RIP]
         level: cython.int
+        direct: cython.Py_ssize_t
         self.caller_level = CallLevel.IMPOSSIBLE
         self.caller_cfa = ALL_ONES
-        self._try_sites(self._sites_of(frame), pc, 0, frame)
+        direct = self._sites_of(frame)
+        # An indirect call of a function with direct callers may be that of such a caller, which has returned as well.
+        self.least_level = CallLevel.POSSIBLE
+        if self.entries[ENTRY_WORDS * direct + POSITION] >= 0:
+            self.least_level = CallLevel.PROVEN
+        self._try_sites(direct, pc, 0, frame)
         for i in range(-1, CALLER_SLOTS):
             self.memory.fault = 0
             # First where the frame pointer has it, if it is one.
@@ -487,6 +494,7 @@ class ExactState:
         site: cython.ulonglong
         cfa: cython.ulonglong
         level: cython.int
+        called: cython.int
         caller: cython.uint
         function: cython.ulonglong
         for entry in range(table, last):
@@ -500,7 +508,8 @@ class ExactState:
             level = self._step(site, False, caller)
             if wanted and self.registers.values[RIP] != wanted:
                 level = CallLevel.IMPOSSIBLE
-            level = min(level, self._proof(site, frame))
+            called = self._proof(site, frame)
+            level = min(level, called) if called >= self.least_level else CallLevel.IMPOSSIBLE
             cfa = self.registers.values[RSP]
             self._restore()
             if (
