@@ -5,6 +5,7 @@ Each position that can be reached within REACH instructions is one hypothesis: i
 it jumped or called to, or past its return. Code is decoded for x86-64 alone: precise events of AArch64 have no stack.
 """
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -172,8 +173,10 @@ class CodeEvidence:
         self._call_target = call_target
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
+        # Walkers of several threads ask.
+        self._lock = threading.RLock()
 
-    def paths(self, number: int) -> ExactPaths:
+    def _paths_of(self, number: int) -> ExactPaths:
         """The positions and calls of an image."""
         image = self._image_of(number)
         found = self._paths.get(image.number)
@@ -181,23 +184,34 @@ class CodeEvidence:
             found = self._paths[image.number] = ExactPaths(image)
         return found
 
+    def entries(self, number: int, address: int) -> list[Entry]:
+        """As :meth:`ExactPaths.entries`."""
+        with self._lock:
+            return self._paths_of(number).entries(address)
+
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers."""
-        return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
+        with self._lock:
+            return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
 
     def sites_of(self, number: int, address: int) -> list[Site]:
         """The direct calls of the function that holds an address."""
-        return [Site(*one) for one in self._proof.calls_of(self._image_of(number), address)[:MAX_SITES]]
+        with self._lock:
+            return [Site(*one) for one in self._proof.calls_of(self._image_of(number), address)[:MAX_SITES]]
 
     def sites_between(self, number: int, address: int, callee_number: int, callee_address: int) -> list[Site]:
         """The calls that may lead to a callee, in the function that the direct call before a return address (less one)
         calls; of calls that do, if there are any, those alone."""
+        with self._lock:
+            return self._sites_between(number, address, callee_number, callee_address)
+
+    def _sites_between(self, number: int, address: int, callee_number: int, callee_address: int) -> list[Site]:
         target = self._call_target(number, address + 1)
         image, callee = self._image_of(number), self._image_of(callee_number)
         function = self._proof.function_of(image, target)
         if function[0] != target:
             return []
         found: dict[CallLevel, list[int]] = {CallLevel.POSSIBLE: [], CallLevel.PROVEN: []}
-        for site in self.paths(number).calls_within(*function):
+        for site in self._paths_of(number).calls_within(*function):
             found.get(self._proof.level(image, site - 1, callee, callee_address), []).append(site)
         return [Site(site, target) for site in (found[CallLevel.PROVEN] or found[CallLevel.POSSIBLE])[:MAX_SITES]]

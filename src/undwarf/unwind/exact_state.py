@@ -576,11 +576,11 @@ class ExactState:
     def _add_table(self, frame: cython.uint) -> cython.Py_ssize_t:
         stacks = self.rules.stacks
         address: int = stacks.frame_address[frame]
-        paths = self.evidence.paths(stacks.frame_image[frame])
+        entries = self.evidence.entries(stacks.frame_image[frame], address)
         return self._add(
             [
                 (one.position, one.address - address, one.return_address - address, one.levels, one.steps)
-                for one in paths.entries(address)
+                for one in entries
             ]
         )
 
