@@ -28,10 +28,10 @@ from iced_x86 import Decoder, FlowControl
 
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
-from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.record_writer import RecordEncoder, record
+from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 
 stepper = compiled("precise_stepper")
@@ -79,8 +79,9 @@ KINDS = {
     "skid": Kind("AuthenticAMD,25,17,1", None, None),
     "mixed": Kind("GenuineIntel,6,143,8", 1, None),
 }
-"""on-time: no machine, but a control. late: PEBS whose interrupt comes at once. skid: the interrupt's registers, as of
-AMD's IBS and of PEBS before Ice Lake. mixed: PEBS's registers, with the stack at the interrupt."""
+"""on-time: a control, as of an event that is not precise. late: PEBS whose interrupt comes at once. skid: the
+interrupt's registers, as of AMD's IBS and of PEBS before Ice Lake. mixed: PEBS's registers, with the stack at the
+interrupt."""
 
 
 @dataclass
@@ -335,6 +336,7 @@ class Recording:
     """One perf.data being written."""
 
     def __init__(self, sink: BinaryIO, kind: Kind, pid: int, name: str) -> None:
+        self.marks = 0 if kind.registers == 0 else EXACT_IP
         self.event = event()
         self.pid = pid
         host = os.uname()
@@ -366,7 +368,7 @@ class Recording:
         stack = stack[: len(stack) & ~7]
         body = struct.pack("=QIIQQQQ20QQ", ip, self.pid, self.pid, now, PERIOD, 0, 2, *registers, len(stack))
         body += stack + (struct.pack("=Q", len(stack)) if stack else b"")
-        self.writer.write(record(RecordType.SAMPLE, body, CpuMode.USER | EXACT_IP))
+        self.writer.write(record(RecordType.SAMPLE, body, CpuMode.USER | self.marks))
 
 
 def in_kernel(registers: list[int]) -> list[int]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from undwarf.perfdata.event_precision import EventStops
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
+    from undwarf.profile.call_proof import CodeProof
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
     from undwarf.types.access import Access
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from undwarf.views.data.addresses import DataAddresses
     from undwarf.views.data.types import DataTypes
     from undwarf.views.sample_selection import Weight
+    from undwarf.views.verified_calls import VerifiedCalls
 
 
 DEFAULT_DUMP = 8192
@@ -242,7 +244,15 @@ class Recording:
         pids = self.spaces.replay.key_pids
         copied = CopiedCode(self.records, self.images, pids, self._limits, self.data.defects, self.code_memory)
         return UnwindTables(
-            self.images, keys, self._unwind, cache, self._limits, added, self._machine, copies=copied.table
+            self.images,
+            keys,
+            self._unwind,
+            cache,
+            self._limits,
+            added,
+            self._machine,
+            copies=copied.table,
+            proof=self._code_proof,
         )
 
     def _unwound_with(self) -> tuple[str, ...]:
@@ -283,6 +293,13 @@ class Recording:
         command = self.header.cmdline or [""]
         return command[0].rpartition("/")[2] == "undwarf" and ", of perf" not in (self.header.version or "")
 
+    @cached_property
+    def _code_proof(self) -> "CodeProof":
+        """Checks calls against the code of the images."""
+        from undwarf.profile.call_proof import CodeProof
+
+        return CodeProof(self.images, self._machine.calls, Resolver(self.images, self._options, records=self.records))
+
     def _places(self) -> ImageTable:
         """The images without unwind tables."""
         return ImageTable(self.images, self.spaces.replay.keys(), self._machine)
@@ -318,7 +335,8 @@ class Recording:
         the branches before each sample, target and source alternating, are between its innermost frame and its
         callers. ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as in perf. ``other_dumps``: stacks
         larger than their dump are continued from other dumps of their thread that match; such frames have
-        ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``.
+        ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``. If a precise sample's function has
+        returned before its stack was copied, its caller has ``Provenance.INFERRED_CALLER``.
         """
         if not callers:
             max_stack = 1
@@ -358,6 +376,17 @@ class Recording:
         """A profile that was built without names, with the functions of some frames (by number) named. JIT-compiled
         code stays unnamed."""
         return name_frames(profile, frames, Resolver(self.images, self._options, records=self.records))
+
+    def verify_calls(self, profile: model.Profile) -> "VerifiedCalls":
+        """Check the callers in a profile's stacks against the code: ``calls.proven``, ``consistent``, ``contradicted``
+        and ``unchecked`` count them, ``contradictions`` name the pairs that the code rules out.
+
+        ``profile`` must be one without inlined functions (``profile(inline=False)``).
+        """
+        from undwarf.profile.call_proof import check_calls
+        from undwarf.views.verified_calls import verified_calls
+
+        return verified_calls(profile, check_calls(profile, self._code_proof))
 
     def data_types(
         self,

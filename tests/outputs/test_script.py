@@ -165,6 +165,13 @@ def test_why_marks_frames_of_another_dump() -> None:
     assert shown[3].startswith("\t# the stack dump ended; outer callers are inferred")
 
 
+def test_why_marks_the_inferred_caller_of_a_precise_sample() -> None:
+    profile = make_profile([S("main@app f@app")])
+    profile.frames.provenance = memoryview(bytes([Provenance.INFERRED_CALLER, Provenance.EH_FRAME]))
+    shown = script(profile, "ip,sym", why=True).splitlines()
+    assert shown[1:3] == ["\t    7f0000002010 f", "\t    7f0000001010 main # inferred"]
+
+
 def test_why_marks_frames_in_copied_code() -> None:
     profile = make_profile([S("main@app f@app")])
     profile.frames.provenance = memoryview(bytes([Provenance.MOVED_CODE, Provenance.EH_FRAME]))

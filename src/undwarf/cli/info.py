@@ -13,13 +13,17 @@ from undwarf.cli.common import Job, recording_command
 Examples:
   undwarf info perf.data
   undwarf info --json perf.data | jq .wholeness.share
+  undwarf info --verify perf.data              # false or missing frames, found without knowing the truth
   undwarf info --comm postgres --symfs /mnt/image perf.data
   undwarf info --missing perf.data             # files to get, with the commands that fetch them
   undwarf info --missing --debuginfod perf.data""",
 )
 @click.option("--missing", "only_missing", is_flag=True, help="Only list missing files, and how to get them.")
+@click.option(
+    "--verify", is_flag=True, help="Check each caller against the code: does the call there enter the callee?"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(job: Job, only_missing: bool, as_json: bool) -> None:
+def command(job: Job, only_missing: bool, verify: bool, as_json: bool) -> None:
     """Show what a recording contains, and how many of its stacks are whole."""
     from undwarf.outputs.info import InfoOptions, write
     from undwarf.outputs.terminal.style import wants_colour
@@ -38,4 +42,7 @@ def command(job: Job, only_missing: bool, as_json: bool) -> None:
         missing_output.write(files, sys.stdout, options)
         return
     job.note_downloads()
-    write(overview(job.recording, profile), sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))
+    found = overview(job.recording, profile)
+    if verify:
+        found["calls"] = job.recording.verify_calls(profile).as_dict()
+    write(found, sys.stdout, InfoOptions(json=as_json, colour=wants_colour(sys.stdout)))

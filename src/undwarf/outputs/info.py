@@ -27,6 +27,8 @@ def write(overview: dict[str, Any], sink: TextIO, options: InfoOptions) -> None:
         _header(overview, paint),
         _events(overview, paint),
         _stacks(overview, paint, options.entries),
+        _precise(overview, paint),
+        _calls(overview, paint, options.entries),
         _missing(overview, paint, options.entries),
         _processes(overview, paint, options.entries),
         _records(overview, paint),
@@ -132,8 +134,63 @@ def _stacks(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[st
         yield _more("places", len(gaps) - entries, paint)
 
 
-def _missing(overview: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
-    files = overview["missing"]
+_PRECISE = {
+    "fitting": "fit as they are",
+    "corrected": "were corrected to the sampled instruction",
+    "returned": "of these after the function had returned: its caller is inferred",
+    "unproven": "stay open: nothing proves a caller, and the stack has its first frame alone",
+}
+
+
+def _precise(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    counts = found["precise"]
+    if not counts:
+        return
+    yield ""
+    title = f"{counts['samples']:,} samples; registers and stack are later than the exact address"
+    yield f"{paint.bold('Precise events')}  {paint.dim(title)}"
+    for kind, text in _PRECISE.items():
+        if counts[kind]:
+            share = f"{100 * counts[kind] / counts['samples']:6.2f} %"
+            yield f"{counts[kind]:>10,}  {share}  {text}"
+
+
+_VERDICTS = {
+    "proven": "proven: the call before the return address is one of the callee",
+    "consistent": "possible: an indirect call, an import or a jump may lead to the callee",
+    "contradicted": "contradicted: the call is of another function, or there is none",
+}
+
+
+def _calls(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    verified = found.get("calls")
+    if verified is None:
+        return
+    calls, pairs = verified["calls"], verified["pairs"]
+    checked = sum(calls[verdict] for verdict in _VERDICTS)
+    yield ""
+    title = f"{sum(pairs.values()):,} pairs of caller and callee, each by the calls in sampled stacks"
+    yield f"{paint.bold('Callers, checked against the code')}  {paint.dim(title)}"
+    for verdict, text in _VERDICTS.items():
+        share = f"{100 * calls[verdict] / max(1, checked):7.3f} %"
+        bad = verdict == "contradicted" and calls[verdict]
+        yield f"{calls[verdict]:>10,}  {paint.bad(share) if bad else share}  {text}"
+    if calls["unchecked"]:
+        yield f"{calls['unchecked']:>10,}  not checked: the kernel, code made at run time, missing files"
+    shown = verified["contradictions"][:entries]
+    for one in shown:
+        caller, callee = (
+            f"{printable(one[side])} {paint.dim('in ' + printable(one[side + '_image']))}"
+            for side in ("caller", "callee")
+        )
+        where = f"before {one['caller_address'] + 1:#x}"
+        yield f"{one['calls']:>10,}  {caller}: {one['reason']} {paint.dim(where)}, not {callee}"
+    if len(verified["contradictions"]) > len(shown):
+        yield _more("pairs", len(verified["contradictions"]) - len(shown), paint)
+
+
+def _missing(found: dict[str, Any], paint: Paint, entries: int) -> Iterator[str]:
+    files = found["missing"]
     if not files:
         return
     yield ""

@@ -137,6 +137,7 @@ def build_profile(
         files=files,
         deferred=walked.deferred,
         later=walked.later,
+        precise=walked.precise,
         line_size=data.features.line_size,
     )
 

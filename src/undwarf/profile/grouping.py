@@ -190,6 +190,19 @@ def sums(groups: Any, weights: Any, count: int) -> Any:
     return result
 
 
+@cython.locals(out="unsigned long long[::1]", parents="const unsigned int[::1]", index=cython.Py_ssize_t)
+def subtree_sums(parents: Any, own: Any) -> Any:
+    """By node of a tree, the sum of ``own`` (typecode Q) over itself and all nodes below; parents come before their
+    children in ``parents`` (typecode I, NOTHING for roots)."""
+    result = zeros("Q", len(own))
+    result[:] = own
+    out = result
+    for index in range(parents.shape[0] - 1, -1, -1):
+        if parents[index] != NOTHING:
+            out[parents[index]] += out[index]
+    return result
+
+
 @cython.locals(column="const unsigned short[::1]", flags="const unsigned char[::1]", out="unsigned int[::1]")
 def rows_among(column: Any, flags: Any) -> Any:
     """The indexes, ascending, of a column of typecode H whose value has its flag (typecode B) set."""

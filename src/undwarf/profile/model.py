@@ -226,6 +226,7 @@ class Profile:
         files: list[str] | None = None,
         deferred: int = 0,
         later: dict[str, int] | None = None,
+        precise: dict[str, int] | None = None,
         line_size: int = LINE,
         unwind_order: tuple[str, ...] = (),
         stitched: bool = False,
@@ -243,8 +244,13 @@ class Profile:
         self.deferred = deferred
         """Samples whose deferred user chain is missing."""
         self.later = later or {}
-        """Counts of deferred chains and of the samples that refer to them, by result
-        (:func:`undwarf.unwind.deferred_chains.match`)."""
+        """What became of deferred chains and of the samples that wait for them
+        (undwarf.unwind.deferred_chains.match)."""
+        self.precise = precise or {}
+        """Precise samples that were unwound (``samples``): whose registers were those of the sampled instruction
+        (``fitting``), were brought to it (``corrected``), of these with a caller inferred after a return
+        (``returned``), and with nothing that proves a caller (``unproven``)."""
+
         self.line_size = line_size
         """Bytes of a cache line of the machine."""
         self.unwind_order = unwind_order

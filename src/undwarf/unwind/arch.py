@@ -31,6 +31,9 @@ if TYPE_CHECKING:
         def ends_with_call(self, code: bytes) -> bool:
             """Whether a call instruction ends where these bytes do."""
 
+        def ends_with_indirect_call(self, code: bytes) -> bool:
+            """Whether a call through a register or memory ends where these bytes do."""
+
         def call_target(self, code: bytes, address: int) -> int | None:
             """The target of the direct call that these bytes, before ``address``, end with; None without one."""
 

@@ -15,6 +15,7 @@ from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
 if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
+    from undwarf.unwind.exact_paths import CodeEvidence
 
 WITHOUT_FILE = (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF)
 """Kinds of images whose code is in no file."""
@@ -51,6 +52,11 @@ class ImageTable:
         self._loaded: dict[int, LoadedImage] = {}
         self._kernel = NOTHING
         self._searched = 0
+
+    @property
+    def code_evidence(self) -> "CodeEvidence | None":
+        """What code says of precise samples; without, they are walked as others are."""
+        return None
 
     def image(self, number: int) -> Image:
         """The image with this number."""

@@ -114,10 +114,9 @@ class KernelChains:
         self.stop = stored_stop if stored_stop else StopReason.NO_DUMP
         for i in range(min(self.user_count, self.max_chain)):
             ip = self.memory.record_word(self.user_at + 8 * i)
-            if ip == CONTEXT_USER and stored_stop == StopReason.INFERRED_ROOT:
-                # After a second marker are frames that were not in the sample's own dump
-                # (undwarf.unwind.sample_writer).
-                provenance = Provenance.OTHER_DUMP
+            if ip == CONTEXT_USER and stored_stop:
+                # Inferred frames have markers of their own (undwarf.unwind.sample_writer).
+                provenance = self._provenance_after(i, provenance, stored_stop)
                 continue
             if ip >= MARKERS:
                 break
@@ -133,6 +132,24 @@ class KernelChains:
                 self.stop_image = self.rules.found_image
         return count
 
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _provenance_after(self, i: cython.Py_ssize_t, provenance: cython.int, stored_stop: cython.int) -> cython.int:
+        """The provenance of the frames after a marker, entry ``i`` of the chain: a single inferred caller is the second
+        frame, and has a marker after it; frames from other dumps are the last ones."""
+        if provenance == Provenance.INFERRED_CALLER:
+            return Provenance.USER_CHAIN
+        is_single: cython.bint = i + 2 < self.user_count and self.memory.record_word(self.user_at + 8 * i + 16) == (
+            CONTEXT_USER
+        )
+        if i == 1 and (is_single or stored_stop != StopReason.INFERRED_ROOT):
+            return Provenance.INFERRED_CALLER
+        return Provenance.OTHER_DUMP
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
     def deferred_count(self, sample: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """How many addresses were recorded after the sample; -1 if it has no deferred chain, or that never arrived."""
         if self.is_deferred and sample < self.deferred_counts.shape[0] and self.deferred_counts[sample] != NOTHING:

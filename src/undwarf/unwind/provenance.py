@@ -28,4 +28,7 @@ class Provenance(IntEnum):
     """A caller outside of the sample's own dump, inferred from another dump of its thread."""
     MOVED_CODE = 26
     """A frame in memory without a file, found by the file that was mapped there before: the program has copied its code
-    to large pages (:mod:`undwarf.profile.moved_code`)."""
+    there, as is done to have it on large pages (:mod:`undwarf.profile.moved_code`)."""
+    INFERRED_CALLER = 27
+    """A caller whose return address the dump does not hold, inferred from code: the function had returned before the
+    stack of a precise sample was taken (:mod:`undwarf.unwind.exact_state`)."""

@@ -133,7 +133,7 @@ class Emitter:
         count: cython.ulonglong = 0
         left: cython.Py_ssize_t = most
         frame: cython.uint
-        context: cython.int = 0
+        context: cython.int = -1
         kind: cython.int
         self.put(0)
         while node != NOTHING:
@@ -141,14 +141,12 @@ class Emitter:
                 self.shortened += 1
                 break
             frame = self.frames[node]
-            # A second marker of user frames starts the inferred ones.
-            kind = 2
-            if self.provenances[frame] == Provenance.KERNEL_CHAIN:
-                kind = 1
-            elif self.provenances[frame] == Provenance.OTHER_DUMP:
-                kind = 3
+            # Inferred frames have markers of their own, further ones of user frames.
+            kind = self.provenances[frame]
+            if kind not in (Provenance.KERNEL_CHAIN, Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER):
+                kind = 0
             if kind != context:
-                self.put(CONTEXT_KERNEL if kind == 1 else CONTEXT_USER)
+                self.put(CONTEXT_KERNEL if kind == Provenance.KERNEL_CHAIN else CONTEXT_USER)
                 context = kind
                 count += 1
                 left -= 1

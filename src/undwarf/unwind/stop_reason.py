@@ -10,7 +10,9 @@ class StopReason(IntEnum):
     INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`), or from memory of the
     process at another time (:mod:`undwarf.live.sampling.stack_continuation`). ABSENT_PAGE: as TRUNCATED, where the
     kernel stopped at a page boundary before the size that was asked for: it copies the stack without waiting and ends
-    at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used."""
+    at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used.
+    UNPROVEN_STATE: the registers of a precise sample are later than its instruction, and nothing proves where they are
+    of (:mod:`undwarf.unwind.exact_state`)."""
 
     NONE = 0
     ROOT = 1
@@ -35,6 +37,7 @@ class StopReason(IntEnum):
     INFERRED_ROOT = 20
     ABSENT_PAGE = 21
     HASKELL_STACK = 22
+    UNPROVEN_STATE = 23
 
 
 DESCRIPTIONS = {
@@ -61,6 +64,7 @@ DESCRIPTIONS = {
     StopReason.ENTERED_STACK: "root of a stack of its own; what entered it, on another stack, was not recorded",
     StopReason.HASKELL_STACK: "the C callers of the Haskell code were not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
+    StopReason.UNPROVEN_STATE: "precise sample: its registers are later than its address, and no caller proves itself",
 }
 
 WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK))

@@ -1,7 +1,7 @@
 """Images with their unwind tables, shared by all walking threads."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.elf import ElfFile
@@ -18,6 +18,7 @@ from undwarf.unwind.walk_constants import ImageState
 
 if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
+    from undwarf.unwind.exact_paths import CodeEvidence, CodeProof
 
 
 class _Kept(NamedTuple):
@@ -38,7 +39,8 @@ class UnwindTables(ImageTable):
     pointers where there is no rule. ``disk`` is the cache of rows of earlier runs. ``given`` has the tables that
     processes registered at run time, by the name of their image. Unless ``patient``, the code of programs without
     unwind information is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous
-    code, by its number, if the process has copied that code from a file. Called with the GIL held. Raises UsageError
+    code, by its number, if the process has copied that code from a file. ``proof`` tells which calls may enter a
+    function. Called with the GIL held. Raises UsageError
     for an unknown kind.
     """
 
@@ -55,6 +57,7 @@ class UnwindTables(ImageTable):
         machine: Machine = X86_64,
         patient: bool = True,
         copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
+        proof: "CodeProof | None" = None,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -65,9 +68,19 @@ class UnwindTables(ImageTable):
         self._given = given or {}
         self._patient = patient
         self._copies = copies if "code" in self._order else None
+        self._proof = proof
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
+
+    @cached_property
+    def code_evidence(self) -> "CodeEvidence | None":
+        """The code's evidence for precise samples; None without a ``proof``."""
+        from undwarf.unwind.exact_paths import CodeEvidence  # not at the top: few recordings have such samples
+
+        if self._proof is None:
+            return None
+        return CodeEvidence(self.image, self.call_target, self._proof)
 
     def load(self, number: int) -> LoadedImage:
         """As :meth:`ImageTable.load`, with the table of code that a process has copied."""

@@ -30,7 +30,9 @@ FEW = 2000
 """Samples up to which one thread walks."""
 
 CUT = frozenset((StopReason.TRUNCATED, StopReason.ABSENT_PAGE))
-"""Reasons of stacks that are larger than their dump."""
+"""Reasons of stacks that go on outside of their dump."""
+PRECISE = ("samples", "fitting", "corrected", "returned", "unproven")
+"""What is counted of precise samples (undwarf.unwind.exact_state.ExactState)."""
 NO_RULE = int(StopReason.NO_RULE)
 HASKELL_STACK = int(StopReason.HASKELL_STACK)
 
@@ -51,7 +53,9 @@ class Walked:
     deferred: int
     damaged: int
     later: dict[str, int] = field(default_factory=dict)
-    """Counts of deferred chains (undwarf.unwind.deferred_chains.match); empty if the recording has none."""
+    """What became of deferred chains (undwarf.unwind.deferred_chains.match); empty where the recording has none."""
+    precise: dict[str, int] = field(default_factory=dict)
+    """What was done with precise samples (PRECISE); empty where the recording has none."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -322,6 +326,7 @@ class _Walk:
         """The stacks of all walkers, which are dropped; ``later`` are counts of deferred chains."""
         without_chain = sum(walker.missing_chains for walker in self._walkers)
         damaged = sum(walker.damaged for walker in self._walkers)
+        precise = {name: sum(getattr(walker.exact_state, name) for walker in self._walkers) for name in PRECISE}
         first = self._walkers[0]
         stacks, *others = [walker.rules.stacks for walker in self._walkers]
         log, *other_logs = [walker.memo.log for walker in self._walkers]
@@ -341,4 +346,7 @@ class _Walk:
             from undwarf.unwind.other_dumps import continue_truncated
 
             continue_truncated(self._records, first.rules, log, self._logged, self._stack, self._stop, limits)
-        return Walked(self._stack, self._stop, self._stop_image, stacks.columns(), without_chain, damaged, later)
+        if not precise["samples"]:
+            precise.clear()
+        columns = stacks.columns()
+        return Walked(self._stack, self._stop, self._stop_image, columns, without_chain, damaged, later, precise)

@@ -1,5 +1,6 @@
 from undwarf.unwind.branch_stacks cimport BranchStacks
 from undwarf.unwind.dump_walk cimport DumpWalk
+from undwarf.unwind.exact_state cimport ExactState
 from undwarf.unwind.kernel_chains cimport KernelChains
 from undwarf.unwind.process_memory cimport LiveMemory, ProcessMemory
 from undwarf.unwind.register_file cimport FrameStates, RegisterFile
@@ -17,6 +18,9 @@ cdef class Walker:
     cdef readonly RulelessStepper ruleless
     cdef readonly StackMemo memo
     cdef DumpWalk dump_walk
+    cdef readonly ExactState exact_state
+    # Whether precise samples are corrected.
+    cdef bint corrects_exact
     cdef readonly KernelChains kernel_chains
     cdef readonly BranchStacks branch_stacks
     # The sample's frames, from the innermost one on, and which of them are those of the dump that was walked last.

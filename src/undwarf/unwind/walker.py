@@ -26,14 +26,18 @@ from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import LiveState
 
 from undwarf.column import zeros
+from undwarf.unwind.arch import X86_64
 from undwarf.unwind.branch_stacks import BranchStacks
 from undwarf.unwind.dump_walk import DumpWalk
+from undwarf.unwind.exact_state import ExactState
 from undwarf.unwind.kernel_chains import KernelChains
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
 
 KERNEL_MODE = cython.declare(cython.uint, 1)
+EXACT_IP = cython.declare(cython.uint, 0x4000)
+"""PERF_RECORD_MISC_EXACT_IP."""
 USER_MODE = cython.declare(cython.uint, 2)
 CPU_MODE = cython.declare(cython.uint, 7)
 """`PERF_RECORD_MISC_KERNEL`, `_USER` and `_CPUMODE_MASK` (include/uapi/linux/perf_event.h)."""
@@ -68,6 +72,8 @@ class Walker:
         self.dump_walk = DumpWalk(rules, self.memory, self.registers, self.states, chain, limits, innermost_only)
         self.memo = self.dump_walk.memo
         self.ruleless = self.dump_walk.ruleless
+        self.exact_state = ExactState(rules, self.memory, self.registers, self.states, self.dump_walk.stepper, chain)
+        self.corrects_exact = machine is X86_64 and not innermost_only and rules.source.code_evidence is not None
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
         self.chain = chain
@@ -94,6 +100,7 @@ class Walker:
         """Continue with the stacks, the process memory and the counts of a walker for fewer images."""
         self.rules.stacks = other.rules.stacks
         self.live.take_over(other.live)
+        self.exact_state.take_over(other.exact_state)
         self.completed = other.completed
         self.inferred = other.inferred
         self.unproven = other.unproven
@@ -312,7 +319,17 @@ class Walker:
     ) -> cython.Py_ssize_t:
         """Walk the dump, which is open, from entry ``first`` of the chain on; where that does not reach the root, again
         with other assumptions. Returns the chain's length."""
-        count: cython.Py_ssize_t = self.dump_walk.walk(first, 0, False, False)
+        count: cython.Py_ssize_t
+        if self.miscs[s] & EXACT_IP and self.corrects_exact and mode == USER_MODE:
+            count = self.exact_state.correct(first)
+            if self.exact_state.is_unproven:
+                self.memo.begin_stack()
+                self.memory.unshareable = True
+                self.dump_walk.stop = StopReason.UNPROVEN_STATE
+                return first + count
+            if count > 0:
+                return self.dump_walk.walk(first + count, count, False, False)
+        count = self.dump_walk.walk(first, 0, False, False)
         if (
             (self.dump_walk.ended_at_zero or self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA))
             and 0 < count - first <= 3

@@ -53,6 +53,7 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "lost": records.lost,
         "deferred_not_merged": profile.deferred,
         "deferred": dict(profile.later),
+        "precise": dict(profile.precise),
         "processes": _processes(profile, _process_names(recording)),
         "wholeness": quality.as_dict(),
         "missing": [image._asdict() for image in missing(profile)],

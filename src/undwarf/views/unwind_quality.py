@@ -137,6 +137,7 @@ def advice(
         else "no dump has untouched stack: undwarf record reads on in the process",
         StopReason.UNSUPPORTED: "only x86-64 and AArch64 processes of 64 bits are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
+        StopReason.UNPROVEN_STATE: "other events need no proof: perf record -e cycles, without :P",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
     }.get(reason, "")
 

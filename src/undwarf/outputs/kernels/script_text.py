@@ -427,7 +427,9 @@ class ScriptText:
             left -= 1
             frame = self.frames[node]
             self.line(frame, mode, 0)
-            if mode & WHY and self.provenances[frame] in (Provenance.OTHER_DUMP, Provenance.MOVED_CODE):
+            if mode & WHY and self.provenances[frame] in (
+                Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER, Provenance.MOVED_CODE
+            ):  # fmt: skip
                 text = self.text
                 text.reserve(LINE_BYTES)
                 # Before the newline.

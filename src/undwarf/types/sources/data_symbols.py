@@ -115,12 +115,18 @@ class DataSymbols:
             if what == _FUNC:
                 # Those of two files are two functions.
                 found[name] = value if found.setdefault(name, value) == value else -1
+            elif what == _IFUNC:
+                found[name] = -1
         return found
 
     def function_named(self, name: str) -> int | None:
-        """The address of the only function of a name; None for none, or for several."""
+        """The address of the only function of a name; None for none, for several, and for one chosen at run time."""
         found = self._places.get(name, -1)
         return found if found >= 0 else None
+
+    def defines(self, name: str) -> bool:
+        """Whether a function has the name, be it one of several, or one chosen at run time."""
+        return name in self._places
 
     @cached_property
     def _ranges(self) -> list[tuple[int, int]]:

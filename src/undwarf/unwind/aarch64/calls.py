@@ -32,6 +32,11 @@ BRANCH_WITH_LINK = 0b100101
 
 def ends_with_call(code: bytes) -> bool:
     """Whether the bytes before a return address are a call instruction."""
+    return len(code) >= 4 and (code[-1] >> 2 == BRANCH_WITH_LINK or ends_with_indirect_call(code))
+
+
+def ends_with_indirect_call(code: bytes) -> bool:
+    """Whether the bytes before a return address are a call through a register."""
     if len(code) < 4:
         return False
     word = int.from_bytes(code[-4:], "little")

@@ -31,8 +31,11 @@ def ends_with_call(code: bytes) -> bool:
     calls only where it never returns (in glibc, of `abort`, which libcoro uses as the return address of its
     coroutines).
     """
-    if len(code) >= 5 and code[-5] == 0xE8 and any(code[-4:]):
-        return True
+    return (len(code) >= 5 and code[-5] == 0xE8 and any(code[-4:])) or ends_with_indirect_call(code)
+
+
+def ends_with_indirect_call(code: bytes) -> bool:
+    """Whether the bytes before a return address can be a call through a register or memory that ends there."""
     for length in (2, 3, 4, 6, 7):
         if len(code) < length or code[-length] != 0xFF:
             continue

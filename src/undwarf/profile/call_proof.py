@@ -1,0 +1,442 @@
+"""Verification of call stacks by code alone: can the call before each return address enter the callee?
+
+Each distinct pair of caller and callee is checked once. A direct call of the callee's start proves the pair, and so
+does an import of its name. Other pairs are possible: an indirect call, an import that another image may define, jumps
+from what is called (tail calls, parts of a function that the compiler moved away). Where the call enters another
+function, or no call precedes the return address, the pair is contradicted: a frame is false or missing, or the process
+changed the code.
+"""
+
+from bisect import bisect_right
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from undwarf.disasm import Flow, machine_of
+from undwarf.disasm.x86_encoding import CALLED, TAKEN
+from undwarf.disasm.x86_references import References
+from undwarf.elf.headers import ET_EXEC, SHF_ALLOC, SHF_EXECINSTR
+from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.profile.grouping import Pairs, look_up, subtree_sums, sums, widen
+from undwarf.profile.model import NONE, Profile
+from undwarf.symbols.resolver import Resolver
+from undwarf.tables.haskell_stacks import calls_stg_run
+from undwarf.tables.model import UnwindTable
+from undwarf.types.sources.data_symbols import DataSymbols
+from undwarf.unwind.exact_positions import CallLevel
+
+if TYPE_CHECKING:
+    from undwarf.unwind.arch import Calls
+
+MAX_FUNCTIONS = 64
+"""Functions that tail calls are followed through from one target."""
+MAX_CODE = 1 << 20
+"""Bytes of a function that are decoded; a larger one may go anywhere."""
+MAX_STUB = 64
+"""Bytes of code that are decoded where no function is known."""
+LONGEST_ROOT = 16
+"""Bytes of code by which the root of a fiber, or a return from a signal handler, is known."""
+_ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
+"""What precedes the return address in the outermost function of a stack, such as Go's `runtime.goexit`: nothing, or a
+no-operation so that debuggers find the function by the address less one."""
+CALL_OPCODE = 0xE8
+_DYNAMIC_LINKER = ("ld-", "ld.so")
+_JUMPS = frozenset((int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP)))
+_DESCRIBED = ("eh-frame", "debug-frame", "sframe")
+"""Sources of rules that state them for each instruction."""
+_CHECKED = (ImageKind.FILE, ImageKind.VDSO)
+"""Kinds of images whose code is that of a file, which the process does not change."""
+
+
+IMPORT = "import"
+INDIRECT = "indirect call"
+NO_CALL = "no call before the return address"
+
+
+class Verdict(IntEnum):
+    """What the code says of one pair of caller and callee."""
+
+    PROVEN = 0
+    """The call before the return address is a direct one of this function."""
+    CONSISTENT = 1
+    """An indirect call, an import, or tail calls may have led there."""
+    CONTRADICTED = 2
+    """The call goes elsewhere, or there is none."""
+    UNCHECKED = 3
+    """The code is not at hand, was made at run time, or the callee was interrupted by a signal."""
+
+
+_LEVELS = {
+    Verdict.PROVEN: CallLevel.PROVEN,
+    Verdict.CONSISTENT: CallLevel.POSSIBLE,
+    Verdict.UNCHECKED: CallLevel.UNKNOWN,
+    Verdict.CONTRADICTED: CallLevel.IMPOSSIBLE,
+}
+_BY_POINTER = {True: CallLevel.POSSIBLE, None: CallLevel.UNKNOWN, False: CallLevel.IMPOSSIBLE}
+"""Of an indirect call, by whether there is a pointer to the function."""
+
+
+class CallPair(NamedTuple):
+    """A caller and a callee (frame numbers of the profile), the number of calls in sampled stacks, and the verdict."""
+
+    caller: int
+    callee: int
+    calls: int
+    verdict: Verdict
+    reason: str
+
+
+class _Exits(NamedTuple):
+    """Where a function's code goes without a call: ``targets`` outside of it, and whether it may go ``anywhere``: by an
+    indirect jump that is no switch's."""
+
+    targets: tuple[int, ...]
+    anywhere: bool
+
+
+class _Code:
+    """The functions of one image, and where control goes from them."""
+
+    def __init__(self, image: Image, resolver: Resolver) -> None:
+        self.image = image
+        self.elf = image.elf
+        self.machine = machine_of(self.elf.machine) if self.elf is not None else None
+        table = resolver.table(image)
+        empty = memoryview(b"").cast("B")
+        self._ranges = [table.ranges() if table is not None else (empty, empty)]
+        self._rules: UnwindTable | None = None
+        if self.elf is not None:
+            self._ranges.append(resolver.described(image, self.elf))
+            self._rules = UnwindTable.from_elf(self.elf, _DESCRIBED, limits=resolver.options.limits)
+        self._stubs = resolver.stubs(image)
+        self._stub_ranges = self._stubs.ranges() if self._stubs is not None else []
+        self._imports: dict[int, str | None] = {}
+        self._symbols = DataSymbols(self.elf) if self.elf is not None else None
+        self._exits: dict[int, _Exits] = {}
+        self._pointed: dict[int, bool | None] = {}
+
+    def function(self, address: int) -> tuple[int, int, bool]:
+        """The start and end of the function at an address, as the symbols and the unwind information together have it;
+        where neither has one, the gap between its neighbours, and False."""
+        start, end, known = 0, 1 << 64, False
+        for starts, ends in self._ranges:
+            at = bisect_right(starts, address)
+            if at < len(starts):
+                end = min(end, starts[at])
+            if at and ends[at - 1] > address:
+                start, end, known = max(start, starts[at - 1]), min(end, ends[at - 1]), True
+            elif at:
+                start = max(start, ends[at - 1])
+        return start, end, known
+
+    def imported_at(self, address: int) -> str | None:
+        """The symbol that the stub at an address jumps to; empty where that is not known, None where no stub is."""
+        if address not in self._imports:
+            name: str | None = None
+            if self._stubs is not None and any(start <= address < end for start, end in self._stub_ranges):
+                stub = self._stubs.find(address)
+                # Without its version, as of symbols of `.symtab`.
+                name = stub[1].partition("@")[0] if stub is not None else ""
+            self._imports[address] = name
+        return self._imports[address]
+
+    def function_named(self, name: str) -> int | None:
+        """The address of the function that the image defines under a name; None without one, for several, and where it
+        is chosen at run time (ifunc)."""
+        return self._symbols.function_named(name) if self._symbols is not None else None
+
+    def may_define(self, name: str) -> bool:
+        """Whether the image may define an imported symbol itself, be it several times or chosen at run time."""
+        return name.startswith("*ABS*") or (self._symbols is not None and self._symbols.defines(name))
+
+    @cached_property
+    def _starts(self) -> memoryview:
+        """Where the functions start that unwind information describes."""
+        return self._ranges[-1][0]
+
+    @cached_property
+    def _references(self) -> list[References]:
+        """What names these functions, in each section of code."""
+        elf = self.elf
+        if elf is None:
+            return []
+        code = ((one.address, elf.section_data(one)) for one in elf.sections if one.flags & SHF_EXECINSTR)
+        constants = elf.kind == ET_EXEC
+        return [References(data, at, self._starts, constants=constants) for at, data in code if data is not None]
+
+    @cached_property
+    def _words(self) -> set[int]:
+        """All words of data that are the start of a function: pointers, addends of relocations, dynamic symbols."""
+        found: set[int] = set()
+        starts = set(self._starts)
+        for section in self.elf.sections if self.elf is not None else ():
+            if section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC and self.elf is not None:
+                data = self.elf.section_data(section)
+                if data is not None:
+                    found |= starts.intersection(data[: len(data) & ~7].cast("Q"))
+        return found
+
+    def pointed_to(self, address: int) -> bool | None:
+        """Whether the function at an address may be called through a pointer: one in code, in data, in a dynamic
+        symbol, or to another function that jumps to it. None where nothing refers to it, as to a part of another."""
+        number = bisect_right(self._starts, address) - 1
+        if number < 0:
+            return None
+        start = self._starts[number]
+        if start not in self._pointed:
+            sites = [one for section in self._references for one in section.of(number)]
+            if start in self._words or any(kind == TAKEN or self._is_tail_call(start, at) for kind, at in sites):
+                self._pointed[start] = True
+            else:
+                self._pointed[start] = False if sites else None
+        return self._pointed[start]
+
+    def _is_tail_call(self, start: int, site: int) -> bool:
+        """Whether a branch to a function, found by :class:`References`, is a jump from another one."""
+        code = self.elf.read(site, 1) if self.elf is not None else None
+        at = bisect_right(self._starts, site) - 1
+        return code is not None and code[0] != CALL_OPCODE and at >= 0 and self._starts[at] != start
+
+    def calls_of(self, address: int) -> list[tuple[int, int]]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
+        starts = self._starts
+        number = bisect_right(starts, address) - 1
+        if number < 0 or self.elf is None or self.machine is None:
+            return []
+        found = []
+        for section in self._references:
+            for kind, site in section.of(number):
+                code = self.elf.read(site, 5) if kind == CALLED else None
+                if code is not None and code[0] == CALL_OPCODE:
+                    back = site + 5
+                    found.append((back, starts[bisect_right(starts, back - 1) - 1]))
+        return found
+
+    def exits(self, start: int, end: int) -> _Exits:
+        """Where code from ``start`` to ``end`` goes without a call."""
+        found = self._exits.get(start)
+        if found is None:
+            found = self._exits[start] = self._find_exits(start, end)
+        return found
+
+    def _find_exits(self, start: int, end: int) -> _Exits:
+        if end - start > MAX_CODE:
+            return _Exits((), True)
+        code = self.elf.read(start, end - start) if self.elf is not None and end > start else None
+        if code is None or self.machine is None:
+            return _Exits((), False)
+        listing = self.machine.listing(bytes(code), start)
+        jumps = [(k, flow & 15) for k, flow in enumerate(listing.flows) if flow & 15 in _JUMPS]
+        targets = {listing.targets[k] for k, flow in jumps if flow != Flow.INDIRECT_JUMP}
+        if len(listing) and listing.flows[len(listing) - 1] & 15 in (Flow.NEXT, Flow.BRANCH):
+            targets.add(end)
+        anywhere = any(
+            flow == Flow.INDIRECT_JUMP and not self._has_frame(start + listing.offsets[k]) for k, flow in jumps
+        )
+        return _Exits(tuple(sorted(target for target in targets if not start <= target < end)), anywhere)
+
+    def _has_frame(self, address: int) -> bool:
+        """Whether the stack pointer is not where the function was entered with it: a tail call gives the frame up
+        before it jumps, a switch does not."""
+        rule = self._rules.rule_at(address) if self._rules is not None else None
+        machine = self.machine
+        return (
+            rule is not None
+            and machine is not None
+            and rule.cfa != f"{machine.names[machine.stack_pointer]}{-machine.entry_offset:+d}"
+        )
+
+    def may_reach(self, address: int, start: int, end: int) -> bool:
+        """Whether jumps may lead from ``address`` to code from ``start`` to ``end``; to another image with an empty
+        range. Follows at most MAX_FUNCTIONS functions, and says yes where there are more."""
+        waiting, seen = [address], set[int]()
+        while waiting:
+            address = waiting.pop()
+            if start <= address < end:
+                return True
+            name = self.imported_at(address)
+            if name == "":
+                return True
+            if name is not None:
+                own = self.function_named(name)
+                if own is not None:
+                    waiting.append(own)
+                elif (end == 0) != self.may_define(name):
+                    # It leaves the image, or is one of its functions that are chosen at run time.
+                    return True
+                continue
+            first, last, known = self.function(address)
+            if not known:
+                first, last = address, min(last, address + MAX_STUB)
+            if first in seen:
+                continue
+            if len(seen) == MAX_FUNCTIONS:
+                return True
+            seen.add(first)
+            exits = self.exits(first, last)
+            if exits.anywhere:
+                return True
+            waiting += exits.targets
+        return False
+
+
+class _Return(NamedTuple):
+    """The call that ends at a return address: what it calls, if it is a direct one; whether it may be another one."""
+
+    target: int | None
+    indirect: bool
+
+
+class CodeProof:
+    """Checks pairs of caller and callee against the code of a recording's images; ``calls`` are the machine's call
+    instructions. What is known of an address is kept: most are in several pairs."""
+
+    def __init__(self, images: ImageStore, calls: "Calls", resolver: Resolver) -> None:
+        self._images = images
+        self._calls = calls
+        self._resolver = resolver
+        self._code: dict[int, _Code] = {}
+        self._returns: dict[tuple[int, int], _Return | None] = {}
+        self._functions: dict[tuple[int, int], tuple[int, int]] = {}
+        self._callees: dict[tuple[int, int], str] = {}
+
+    def verdict(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
+        """The verdict on two frames, (number of the image, address), and its reason in words. A caller's address is its
+        return address less one."""
+        if caller not in self._returns:
+            self._returns[caller] = self._return_of(*caller)
+        found = self._returns[caller]
+        if found is None:
+            return Verdict.UNCHECKED, "code that is not at hand, or was made at run time"
+        if callee not in self._callees:
+            self._callees[callee] = self._problem_of(*callee)
+        problem = self._callees[callee]
+        if problem:
+            return Verdict.UNCHECKED, problem
+        target, indirect = found
+        if target is None:
+            return (Verdict.CONSISTENT, INDIRECT) if indirect else self._without_call(*caller)
+        image, inner = caller[0], callee[0]
+        code = self._code_of(image)
+        start, end = self._function_of(callee)
+        name = code.imported_at(target)
+        if name is not None and not (image == inner and start <= target < end):
+            own = self._code_of(inner).function_named(name)
+            is_linker = self._images[inner].path.rpartition("/")[2].startswith(_DYNAMIC_LINKER)
+            if own is None or (own != start and is_linker):
+                # The dynamic linker's resolver stands in for what is called for the first time.
+                return Verdict.CONSISTENT, IMPORT
+            image, code, target = inner, self._code_of(inner), own
+        if image != inner:
+            start = end = 0
+        if target == start:
+            return Verdict.PROVEN, "direct call" if name is None else "import by name"
+        if start < target < end:
+            return Verdict.CONSISTENT, "call into the function"
+        if indirect or code.may_reach(target, start, end) or self._runs_haskell(*caller):
+            return Verdict.CONSISTENT, "jump from what is called"
+        return Verdict.CONTRADICTED, "the call is of another function"
+
+    def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
+        verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        if reason == IMPORT and image is callee_image:
+            # Another image would have to call back without leaving a frame.
+            return CallLevel.UNKNOWN
+        if reason == INDIRECT:
+            return _BY_POINTER[self._code_of(callee_image.number).pointed_to(callee_address)]
+        return _LEVELS[verdict]
+
+    def function_of(self, image: Image, address: int) -> tuple[int, int]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_of`."""
+        return self._function_of((image.number, address))
+
+    def calls_of(self, image: Image, address: int) -> list[tuple[int, int]]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
+        return self._code_of(image.number).calls_of(address)
+
+    def is_root(self, image: int, address: int) -> bool:
+        """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had
+        been called."""
+        calls, back = self._calls, address + 1
+        found = self._images[image]
+        start, _end, _known = self._code_of(image).function(back)
+        padding = found.read(start, back - start) if back - start <= 4 else None
+        if padding is not None and bytes(padding) in _ROOT_PADDING:
+            return True
+        code = found.read(back, LONGEST_ROOT)
+        if code is not None and calls.is_fiber_root(bytes(code)):
+            return True
+        before = found.read(back - calls.SYSTEM_CALL_REACH, calls.SYSTEM_CALL_REACH)
+        return before is not None and calls.system_call_number(bytes(before)) >= 0
+
+    def _code_of(self, image: int) -> _Code:
+        found = self._code.get(image)
+        if found is None:
+            found = self._code[image] = _Code(self._images[image], self._resolver)
+        return found
+
+    def _function_of(self, callee: tuple[int, int]) -> tuple[int, int]:
+        """The start and end of a callee's function."""
+        found = self._functions.get(callee)
+        if found is None:
+            found = self._functions[callee] = self._code_of(callee[0]).function(callee[1])[:2]
+        return found
+
+    def _return_of(self, number: int, address: int) -> _Return | None:
+        """The call before a return address, less one; None where the code there is not that of a file."""
+        if number == NONE or self._images[number].kind not in _CHECKED:
+            return None
+        back = address + 1
+        code = self._images[number].read(back - self._calls.LONGEST, self._calls.LONGEST)
+        if code is None:
+            return None
+        before = bytes(code)
+        return _Return(self._calls.call_target(before, back), self._calls.ends_with_indirect_call(before))
+
+    def _problem_of(self, number: int, address: int) -> str:
+        """Why no call need be before the return address of a callee's caller; empty where one must be."""
+        if number == NONE:
+            return "code in no known image"
+        image = self._images[number]
+        if image.kind in (ImageKind.KERNEL, ImageKind.MODULE):
+            return "entered the kernel"
+        if image.kind not in _CHECKED or image.elf is None:
+            return ""
+        # As it was, or as a return address less one.
+        code = bytes(image.elf.read(address, LONGEST_ROOT + 1) or b"")
+        if self._calls.returns_from_signal(code) or self._calls.returns_from_signal(code[1:]):
+            return "interrupted by a signal"
+        return ""
+
+    def _runs_haskell(self, image: int, address: int) -> bool:
+        """Whether a caller calls GHC's `StgRun`, which jumps to Haskell code with a frame of its own."""
+        elf = self._images[image].elf
+        return elf is not None and calls_stg_run(elf, address + 1)
+
+    def _without_call(self, image: int, address: int) -> tuple[Verdict, str]:
+        """The verdict where no call ends at a return address, less one."""
+        code = self._images[image].read(address + 1, LONGEST_ROOT)
+        if code is not None and self._calls.returns_from_signal(bytes(code)):
+            return Verdict.CONSISTENT, "return from a signal handler"
+        return Verdict.CONTRADICTED, NO_CALL
+
+
+def check_calls(profile: Profile, proof: CodeProof) -> list[CallPair]:
+    """All distinct pairs of caller and callee in a profile without inlined functions, with what their code says."""
+    parent, frame = profile.stacks.parent, profile.stacks.frame
+    passing = subtree_sums(parent, sums(widen(profile.samples.columns.stack), None, len(frame)))
+    pairs = Pairs(len(frame))
+    number = pairs.column(look_up(parent, frame), frame)
+    weights = sums(number, passing, len(pairs))
+    outermost = {one for one, above in zip(frame, parent, strict=True) if above == NONE}
+    sites = list(zip(profile.frames.image, profile.frames.address, strict=True))
+    found = []
+    for caller, callee, count in zip(pairs.high(), pairs.low(), weights, strict=True):
+        if caller == NONE:
+            continue
+        verdict, reason = proof.verdict(sites[caller], sites[callee])
+        if reason == NO_CALL and caller in outermost and proof.is_root(*sites[caller]):
+            verdict, reason = Verdict.CONSISTENT, "root of a stack"
+        found.append(CallPair(caller, callee, count, verdict, reason))
+    return found
