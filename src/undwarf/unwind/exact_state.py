@@ -129,6 +129,7 @@ class ExactState:
             self.is_unproven = True
             self.unproven += 1
             return 1
+        self.caller_limit = ALL_ONES
         self._try(best, pc, frame)
         self.corrected += 1
         if self.entries[ENTRY_WORDS * best + POSITION] != Position.PAST_RETURN:
@@ -198,6 +199,8 @@ class ExactState:
             back = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
             if is_callee and self.entries[ENTRY_WORDS * entry + STEPS] == 1:
                 called = back
+            # No caller further out would be taken.
+            self.caller_limit = best_cfa if best_level == CallLevel.PROVEN else ALL_ONES
             level = self._try(entry, pc, frame)
             cfa = self.registers.values[RSP]
             caller = self.registers.values[RIP]
@@ -455,8 +458,9 @@ class ExactState:
         pc: cython.ulonglong = self.registers.values[RIP]
         level: cython.int
         direct: cython.Py_ssize_t
+        self.caller_function = 0
         self.caller_level = CallLevel.IMPOSSIBLE
-        self.caller_cfa = ALL_ONES
+        self.caller_cfa = self.caller_limit
         direct = self._sites_of(frame)
         # An indirect call of a function with direct callers may be that of such a caller, which has returned as well.
         self.least_level = CallLevel.POSSIBLE
