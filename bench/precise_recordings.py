@@ -28,10 +28,10 @@ from iced_x86 import Decoder, FlowControl
 
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
+from undwarf.perfdata.abi import CpuMode
 from undwarf.perfdata.features import Feature
 from undwarf.perfdata.record_types import RecordType
 from undwarf.perfdata.record_writer import RecordEncoder, record
-from undwarf.perfdata.records import CpuMode
 from undwarf.perfdata.writer import PerfWriter
 
 stepper = compiled("precise_stepper")

@@ -252,7 +252,7 @@ class Recording:
             added,
             self._machine,
             copies=copied.table,
-            proof=self._code_proof,
+            proof=lambda: self._code_proof,
         )
 
     def _unwound_with(self) -> tuple[str, ...]:

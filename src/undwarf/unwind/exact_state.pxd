@@ -11,7 +11,6 @@ cdef class ExactState:
     cdef RegisterFile registers
     cdef FrameStates states
     cdef FrameStepper stepper
-    cdef object evidence
     cdef unsigned int[::1] chain
     # The sample's registers, while hypotheses are tried.
     cdef unsigned long long[17] saved
@@ -29,6 +28,8 @@ cdef class ExactState:
     cdef unsigned long long caller_site
     # Of the caller found so far: its call frame address, its proof, and where its function starts, 0 for several.
     cdef unsigned long long caller_cfa
+    # The call frame address up to which callers are looked for.
+    cdef unsigned long long caller_limit
     cdef int caller_level
     # The least proof of a call of the function, for its caller to be taken.
     cdef int least_level

@@ -53,7 +53,6 @@ class ExactState:
     """Corrects the registers of one sample at a time, and counts what was done."""
 
     saved: Any
-    evidence: Any
     entries: Any
     caller_site: int
     caller_function: int
@@ -75,7 +74,6 @@ class ExactState:
         self.states = states
         self.stepper = stepper
         self.chain = chain
-        self.evidence = rules.source.code_evidence
         self.tables = IntMap()
         self.sites = IntMap()
         self.proofs = IntMap()
@@ -129,6 +127,7 @@ class ExactState:
             self.is_unproven = True
             self.unproven += 1
             return 1
+        self.caller_limit = ALL_ONES
         self._try(best, pc, frame)
         self.corrected += 1
         if self.entries[ENTRY_WORDS * best + POSITION] != Position.PAST_RETURN:
@@ -198,6 +197,8 @@ class ExactState:
             back = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
             if is_callee and self.entries[ENTRY_WORDS * entry + STEPS] == 1:
                 called = back
+            # No caller further out would be taken.
+            self.caller_limit = best_cfa if best_level == CallLevel.PROVEN else ALL_ONES
             level = self._try(entry, pc, frame)
             cfa = self.registers.values[RSP]
             caller = self.registers.values[RIP]
@@ -322,7 +323,7 @@ class ExactState:
     def _ask_proof(self, caller: cython.uint, callee: cython.uint) -> cython.int:
         """A function of its own, since one with Python objects takes the GIL at every call."""
         stacks = self.rules.stacks
-        found: cython.int = self.evidence.call_level(
+        found: cython.int = self.rules.source.code_evidence.call_level(
             stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
             stacks.frame_address[callee],
         )  # fmt: skip
@@ -455,8 +456,9 @@ class ExactState:
         pc: cython.ulonglong = self.registers.values[RIP]
         level: cython.int
         direct: cython.Py_ssize_t
+        self.caller_function = 0
         self.caller_level = CallLevel.IMPOSSIBLE
-        self.caller_cfa = ALL_ONES
+        self.caller_cfa = self.caller_limit
         direct = self._sites_of(frame)
         # An indirect call of a function with direct callers may be that of such a caller, which has returned as well.
         self.least_level = CallLevel.POSSIBLE
@@ -576,7 +578,7 @@ class ExactState:
     def _add_table(self, frame: cython.uint) -> cython.Py_ssize_t:
         stacks = self.rules.stacks
         address: int = stacks.frame_address[frame]
-        entries = self.evidence.entries(stacks.frame_image[frame], address)
+        entries = self.rules.source.code_evidence.entries(stacks.frame_image[frame], address)
         return self._add(
             [
                 (one.position, one.address - address, one.return_address - address, one.levels, one.steps)
@@ -589,14 +591,14 @@ class ExactState:
     def _add_sites_of(self, frame: cython.uint) -> cython.Py_ssize_t:
         stacks = self.rules.stacks
         address: int = stacks.frame_address[frame]
-        return self._add_sites(self.evidence.sites_of(stacks.frame_image[frame], address), address)
+        return self._add_sites(self.rules.source.code_evidence.sites_of(stacks.frame_image[frame], address), address)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _add_sites_between(self, caller: cython.uint, callee: cython.uint) -> cython.Py_ssize_t:
         stacks = self.rules.stacks
         back: int = stacks.frame_address[caller] + 1
-        sites = self.evidence.sites_between(
+        sites = self.rules.source.code_evidence.sites_between(
             stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
             stacks.frame_address[callee],
         )  # fmt: skip

@@ -15,7 +15,6 @@ from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
 if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
-    from undwarf.unwind.exact_paths import CodeEvidence
 
 WITHOUT_FILE = (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF)
 """Kinds of images whose code is in no file."""
@@ -42,6 +41,9 @@ class ImageTable:
     """The rules of all tables."""
     frame_pointers = False
     """Whether the walk follows frame pointers where there is no rule."""
+    has_code_evidence = False
+    """Whether there is evidence for precise samples; without, they are walked like others."""
+    code_evidence: "CodeEvidence"
 
     def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]], machine: Machine = X86_64) -> None:
         self.machine = machine
@@ -52,11 +54,6 @@ class ImageTable:
         self._loaded: dict[int, LoadedImage] = {}
         self._kernel = NOTHING
         self._searched = 0
-
-    @property
-    def code_evidence(self) -> "CodeEvidence | None":
-        """What code says of precise samples; without, they are walked as others are."""
-        return None
 
     def image(self, number: int) -> Image:
         """The image with this number."""

@@ -39,8 +39,8 @@ class UnwindTables(ImageTable):
     pointers where there is no rule. ``disk`` is the cache of rows of earlier runs. ``given`` has the tables that
     processes registered at run time, by the name of their image. Unless ``patient``, the code of programs without
     unwind information is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous
-    code, by its number, if the process has copied that code from a file. ``proof`` tells which calls may enter a
-    function. Called with the GIL held. Raises UsageError
+    code, by its number, if the process has copied that code from a file. ``proof`` makes what tells which calls may
+    enter a function. Called with the GIL held. Raises UsageError
     for an unknown kind.
     """
 
@@ -57,7 +57,7 @@ class UnwindTables(ImageTable):
         machine: Machine = X86_64,
         patient: bool = True,
         copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
-        proof: "CodeProof | None" = None,
+        proof: "Callable[[], CodeProof] | None" = None,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -69,18 +69,18 @@ class UnwindTables(ImageTable):
         self._patient = patient
         self._copies = copies if "code" in self._order else None
         self._proof = proof
+        self.has_code_evidence = proof is not None
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
 
     @cached_property
-    def code_evidence(self) -> "CodeEvidence | None":
-        """The code's evidence for precise samples; None without a ``proof``."""
+    def code_evidence(self) -> "CodeEvidence":
+        """The code's evidence for precise samples, if there is any (``has_code_evidence``)."""
         from undwarf.unwind.exact_paths import CodeEvidence  # not at the top: few recordings have such samples
 
-        if self._proof is None:
-            return None
-        return CodeEvidence(self.image, self.call_target, self._proof)
+        assert self._proof is not None
+        return CodeEvidence(self.image, self.call_target, self._proof())
 
     def load(self, number: int) -> LoadedImage:
         """As :meth:`ImageTable.load`, with the table of code that a process has copied."""

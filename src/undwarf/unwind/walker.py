@@ -73,7 +73,7 @@ class Walker:
         self.memo = self.dump_walk.memo
         self.ruleless = self.dump_walk.ruleless
         self.exact_state = ExactState(rules, self.memory, self.registers, self.states, self.dump_walk.stepper, chain)
-        self.corrects_exact = machine is X86_64 and not innermost_only and rules.source.code_evidence is not None
+        self.corrects_exact = machine is X86_64 and not innermost_only and rules.source.has_code_evidence
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
         self.chain = chain

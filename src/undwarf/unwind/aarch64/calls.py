@@ -40,8 +40,6 @@ def ends_with_indirect_call(code: bytes) -> bool:
     if len(code) < 4:
         return False
     word = int.from_bytes(code[-4:], "little")
-    if word >> 26 == BRANCH_WITH_LINK:
-        return True
     # BLR: 1101011 Z 0 01 11111 0000 A M Rn Rm; without A, neither a key nor Rm.
     if word & 0xFEFFF000 != 0xD63F0000:
         return False
