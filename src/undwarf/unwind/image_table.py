@@ -15,6 +15,7 @@ from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
 if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
+    from undwarf.unwind.exact_paths import CodeEvidence
 
 WITHOUT_FILE = (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF)
 """Kinds of images whose code is in no file."""
