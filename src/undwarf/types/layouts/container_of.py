@@ -1,5 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""What an access outside of a type touches: what the object is a part of, or a neighbour in an array."""
+"""Accesses outside of a pointee's type: the containing object (container_of) or a neighbouring array element.
+
+Input is a type, an exact offset outside of it, and the :class:`Embedders` relation of the function; output is the
+member of the only container that has one of that size there. If several containers fit, the one that contains no other,
+or the one that the function's variables name, is taken; otherwise the access stays unknown.
+"""
 
 from collections.abc import Iterable
 
@@ -9,7 +14,7 @@ from undwarf.types.layouts.resolved_member import INCOMPLETE, Located, is_member
 from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.types.layouts.virtual_bases import has_method_table
 
-# Places by the ten thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of results.
 _as_it_is = tuple.__new__
 
 __all__ = ["around", "candidates", "covered", "in_array_around", "is_last_before", "whole_around"]
@@ -18,9 +23,11 @@ _CANDIDATES = 16
 
 
 def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
-    """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
+    """The member at an exact offset outside of a type, in its container or in a neighbouring array element; else the
+    reason.
+    """
     if graph.is_array(t) and embedders is not None and whole and offset >= 0:
-        # A pointer to an array goes from row to row.
+        # A pointer to an array of arrays.
         found = graph.member_at(t, offset % whole, size)
         return Located(t, offset % whole, found, "array") if found is not None else "offset outside the type"
     if embedders is None or not embedders.complete or graph.is_array(t):
@@ -39,12 +46,12 @@ def whole_around(
     embedders: Embedders,
     rows: "Iterable[tuple[int, int]]" = (),
 ) -> tuple[int, int] | None:
-    """The only (aggregate, offset of the part in it) around a part of it in which all of some accesses, (offset from
-    the part, size), are of whole members, and ``rows``, accesses by an index, of elements of arrays; the innermost
-    where it is a part of others itself."""
+    """(container, offset of the part in it) of the only, or innermost, container with whole members for all
+    ``accesses``, (offset from the part, size), and array elements for ``rows``; None if there is none.
+    """
     if not embedders.complete:
         return None
-    # Of a small number more is read now and then than there is, and then it is written.
+    # A small integer may be read wider than it is written.
     sizes: dict[int, int] = {}
     for offset, size in accesses:
         sizes[offset] = min(size, sizes.get(offset, size))
@@ -75,14 +82,14 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if not whole:
             return INCOMPLETE
         if embedders.lonely or (offset < 0 and not embedders.whole):
-            # Of something around it that is not known.
+            # A member of an unknown container.
             return "offset outside the type"
         if not embedders.whole and covered(graph, t, offset, embedders, spoken_of=False):
             return "offset outside the type"
         return _beside(graph, t, offset, size, whole)
     if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
         return _beside(graph, t, offset, size, whole)
-    # It may as well be the next of several: only a container that the function has a variable of.
+    # Could be the next array element as well: require a container that the function has a variable of.
     next_of_several = embedders.speaks and bool(whole) and offset >= whole
     if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
         return "offset outside the type"
@@ -93,23 +100,23 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
             fitting.append(_as_it_is(Located, (container, place, found, "container")))
     if size == 1 and all(_is_character(graph, one) for one in fitting):
-        # Characters are everywhere, and flags are tested in one byte of a number.
+        # Bytes are not specific: text is everywhere, and flags are tested by a byte of an integer.
         places = [(container, offset + at) for container, at in outer]
         bytes_in = [(t, at, graph.member_at(t, at, 1)) for t, at in places if _may_be(graph, t, at, 1)]
         fitting = [Located(t, at, found, "container") for t, at, found in bytes_in if found is not None]
     if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
-        # Whatever it is in, it is another one of the type.
+        # All containers have another object of the type there.
         return _beside(graph, t, offset, size, whole)
     if size > 2:
-        # Of small numbers often less is read than there is.
+        # Small integers are often read narrower than they are.
         whole_members = [one for one in fitting if graph.size(one.field.type) == size]
         if whole_members or (whole and offset >= whole and not embedders.speaks):
-            # It may be the next of several: then something else is read than there is in the container.
+            # Could be the next array element: then the container's member is not what is read.
             fitting = whole_members
     if next_of_several:
         wanted = embedders.wanted()
         fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
-    # Of containers in containers the innermost that fits says enough.
+    # Of nested containers the innermost that fits is enough.
     fitting.sort(key=lambda one: graph.size(one.type))
     names = {graph.canonical(one.type) for one in fitting}
     if len(names) > 1:
@@ -128,10 +135,10 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
 def _at_several(
     graph: TypeGraph, t: int, offset: int, size: int, outer: "list[tuple[int, int]]", wanted: "frozenset[int]"
 ) -> bool:
-    """Whether an access behind a part fits into two of the places where that lies in wanted containers, not both in one
-    object, and at any place something else is there than another one of the part.
+    """Whether an access past a part fits two unrelated positions of it in wanted containers, and some position has
+    anything else than another object of the type there.
 
-    Then no container is told whatever the others are: what begins all objects of a program lies in hundreds of places.
+    Then the containers are ambiguous without looking at the rest: a common first member is in hundreds of types.
     """
     first: Located | None = None
     differ = other_there = False
@@ -152,7 +159,7 @@ def _at_several(
 
 
 def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a member begins there, or one of a number's bytes does."""
+    """Whether a member, or a byte of an integer, starts at an offset."""
     if is_member(graph, t, offset, size):
         return True
     found = graph.member_at(t, offset, size) if size == 1 and offset >= 0 else None
@@ -160,27 +167,27 @@ def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 
 def _is_character(graph: TypeGraph, one: Located) -> bool:
-    """Whether a character of several is there."""
+    """Whether the field is an element of a byte array."""
     return one.field.path.endswith("[]") and graph.size(one.field.type) == 1
 
 
 def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:
-    """Whether another object of a type lies in a container where one would beside the first in an array."""
+    """Whether a container has another object of the type where an array would have the neighbour."""
     place = found.offset - offset % graph.size(t)
     return place >= 0 and graph.object_at(found.type, place, t)
 
 
 def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
-    """A place in a neighbour of an array."""
+    """The field in a neighbouring array element."""
     place = offset % whole
     found = graph.member_at(t, place, size) if place + size <= whole else None
     return Located(t, place, found, "array") if found is not None else "offset outside the type"
 
 
 def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spoken_of: bool = True) -> bool:
-    """Whether anything that has a type as its part may reach to an offset of that, with something else there than
-    another one of the type, as there is beside it in an array. ``spoken_of``: where there is too much else, only what
-    the function speaks of."""
+    """Whether some container of the type extends to an offset and has anything else there than another object of the
+    type, as an array would. ``spoken_of``: of many containers only those that the function mentions.
+    """
     whole = graph.size(t)
     wholes = embedders.wholes(t) if spoken_of else embedders.all_wholes(t)
     for container, places in wholes.items():
@@ -195,8 +202,9 @@ def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spok
 
 
 def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders) -> bool:
-    """Whether an offset lies in what is before an object, as the last element before an iterator's end is: not where
-    the object may be a part of something that has else there."""
+    """Whether an offset is in the object before, as the last element before an iterator's end; not if a container has
+    something else there.
+    """
     before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
     if not before or not embedders.bases_only or has_method_table(graph, t) or any(at for _t, at in embedders.of(t)):
         return False
@@ -204,13 +212,15 @@ def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: 
 
 
 def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
-    """Whether the outer one's place is in an object of the inner one's type, at the same place of it."""
+    """Whether the outer field is inside an object of the inner one's type, at the same offset of it."""
     canonical = graph.canonical(inner.type)
     return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
 
 
 def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
-    """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
+    """(container, offset in it) of all containers that have a member for an access outside of a type; at most
+    ``_CANDIDATES``.
+    """
     found: list[tuple[int, int]] = []
     outer = embedders.around(t) if embedders is not None else []
     for container, at in outer:
@@ -224,8 +234,9 @@ def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embe
 def in_array_around(
     graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders
 ) -> Located | None:
-    """An element of an array of some steps in what an aggregate is a part of, if that is the only one, or the innermost
-    of those in each other, that has one there."""
+    """An element of an array with the stride in the only, or innermost, container of an aggregate that has one; else
+    None.
+    """
     fitting: list[tuple[int, int, int, Located]] = []
     for container, at in embedders.around(t) if graph.is_aggregate(t) and embedders.complete else ():
         place = offset + at

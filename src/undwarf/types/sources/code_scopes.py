@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""The scopes of a function, blocks and inlined functions, and the code of each."""
+"""Lexical blocks and inlined functions of one function: depth, address ranges, and which contain an address."""
 
 from typing import Any
 
@@ -12,13 +12,14 @@ from undwarf.types.sources.dwarf_types import DwarfTypes
 from undwarf.types.sources.location_expressions import Expressions
 
 SCOPE = cython.declare(cython.Py_ssize_t, 5)
-"""Numbers of a scope: its depth (0 the function), its first range and the one behind its last, how many places; of an
-inlined function the offset of its entry, else 0."""
+"""Columns of a scope: depth (0 is the function), index of the first and past the last range, number of variables,
+offset of the entry if it is an inlined function (else 0).
+"""
 
 
 @cython.cclass
 class CodeScopes:
-    """The scopes of one function, whose concrete entry is ``entry``, as rows of numbers."""
+    """The scopes of the function with the concrete entry ``entry``, as rows of integers."""
 
     entry: Entry
     _space: Any
@@ -51,8 +52,9 @@ class CodeScopes:
     def _scope(
         self, depth: int, outer: int, low_kind: int, low: int, high_kind: int, high: int, list_kind: int, ranges: int
     ) -> int:
-        """A further scope, by its entry's attributes, their classes and values; its code is that of the scope
-        ``outer`` where it does not say."""
+        """Add a scope from the attributes of its entry (classes and values), and return its index. Without ranges of
+        its own it gets those of the scope ``outer``.
+        """
         at = SCOPE * self._scope_total
         if at == self._scopes.shape[0]:
             self._scopes = longer(self._scopes, at, 2 * at)
@@ -102,7 +104,7 @@ class CodeScopes:
     @cython.exceptval(check=False)
     @cython.locals(scope=cython.Py_ssize_t, low=cython.ulonglong, high=cython.ulonglong, k=cython.Py_ssize_t)
     def _within(self, scope: int, low: int, high: int) -> bool:
-        """Whether one range of a scope holds all of another."""
+        """Whether one range of a scope contains [low, high)."""
         for k in range(self._scopes[SCOPE * scope + 1], self._scopes[SCOPE * scope + 2]):
             if self._ranges[2 * k] <= low and high <= self._ranges[2 * k + 1]:
                 return True
@@ -114,8 +116,9 @@ class CodeScopes:
 
     @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t)
     def returned_at(self, pc: int) -> list[int]:
-        """The types that functions return, void for none, that are inlined at an address, the innermost first; at last
-        what the function itself returns."""
+        """Return types of the functions inlined at an address, innermost first, then of the function itself; void for
+        none.
+        """
         at = pc
         held = [k for k in range(self._scope_total) if self._scopes[SCOPE * k + 4] and self._within(k, at, at + 1)]
         offsets = [self._scopes[SCOPE * k + 4] for k in sorted(held, key=self._depth_below)]

@@ -1,5 +1,7 @@
 # cython: language_level=3, annotation_typing=False
-"""Where a function's variables are, as rows of words for the data flow; as objects only those that are looked at."""
+"""Variable locations of one function as rows of integers for the data flow; objects are built only for rows that are
+read.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import overload
@@ -13,21 +15,23 @@ from undwarf.types.sources.type_source import Place
 __all__ = ["WORDS", "PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
 
 WORDS = 9
-"""Of a row that says where a variable is: how far behind the function's begin it begins to be valid, and ends; its
-kind, register, offset, piece and bytes of that, 0 for all; its type, and -1 for that one's size, while nobody asked."""
+"""Columns of a location row: start and end of validity as offsets from the function's start; kind, register, offset,
+piece offset and piece size (0: the whole variable); type; size of the type (-1: not computed yet).
+"""
 _WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 _IN_REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
 _CFA = cython.declare(cython.int, 3)
 _VALUE = cython.declare(cython.int, 5)
 _CFA_VALUE = cython.declare(cython.int, 8)
-"""Kinds of places, as in `type_source.py`: each variable is asked for its own."""
+"""Values of PlaceKind in `type_source.py`."""
 _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 
 
 class PlaceTable(Sequence[Place]):
-    """The places of one function's variables. ``rows`` (q) are WORDS of each; ``strays`` (B) says of each whether it is
-    a register that a variable stays with where its scope has ended; ``make`` makes the object."""
+    """The variable locations of one function. ``rows`` (q) has WORDS columns; ``strays`` (B) flags registers whose
+    location outlives the variable's scope; ``make`` builds the object of a row.
+    """
 
     def __init__(self, rows: memoryview, strays: memoryview, make: Callable[[int], Place]) -> None:
         self.rows = rows
@@ -56,9 +60,9 @@ class PlaceTable(Sequence[Place]):
     @cython.wraparound(False)
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, offset=cython.longlong)
     def valid_at(self, at: int) -> list[Place]:
-        """Those that are valid so far behind the function's begin, in their order."""
+        """The locations valid at an offset from the function's start, in order."""
         rows, offset = self.rows, at
-        # There are thousands in a large function; as many as there are whole rows.
+        # A large function has thousands of rows.
         found = [n for n in range(len(rows) // _WORDS) if rows[_WORDS * n] <= offset < rows[_WORDS * n + 1]]
         return [self[n] for n in found]
 
@@ -69,10 +73,12 @@ class PlaceTable(Sequence[Place]):
         wanted=cython.longlong, kind=cython.longlong,
     )  # fmt: skip
     def types_in(self, register: int, at: int) -> list[int]:
-        """The types of those of which a register holds the value, or what it is counted from, in their order."""
+        """Types of the variables whose value is in a register, or computed from it, at an offset from the function's
+        start.
+        """
         rows, offset, wanted = self.rows, at, register
         found = []
-        # As many as there are whole rows.
+        # Integer division: whole rows only.
         for place in range(len(rows) // _WORDS):
             n = place * _WORDS
             if rows[n + 3] == wanted and rows[n] <= offset < rows[n + 1]:
@@ -85,11 +91,12 @@ class PlaceTable(Sequence[Place]):
     @cython.wraparound(False)
     @cython.locals(rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t)
     def in_single_registers(self, low: int) -> list[tuple[int, int, int, bool, int]]:
-        """(from which address on, register, offset, whether it is what that holds, type) of those that are all of what
-        a register holds, or are counted from that, in a function that begins at ``low``."""
+        """(start address, register, offset, whether the variable is the register's value, type) of variables that are
+        entirely in, or computed from, one register. ``low`` is the function's address.
+        """
         rows = self.rows
         found = []
-        # As many as there are whole rows.
+        # Integer division: whole rows only.
         for place in range(len(rows) // _WORDS):
             n = place * _WORDS
             if (rows[n + 2] == _IN_REGISTER or rows[n + 2] == _VALUE) and rows[n + 6] == 0 and not self.strays[place]:
@@ -99,7 +106,7 @@ class PlaceTable(Sequence[Place]):
 
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, wanted=cython.longlong)
     def counted_from(self, register: int) -> list[int]:
-        """Where those begin to be valid, behind the function's begin, that are counted from what a register holds."""
+        """Sorted start offsets of the locations relative to a register."""
         rows, wanted = self.rows, register
         count = len(rows) // _WORDS
         found = {rows[_WORDS * n] for n in range(count) if rows[_WORDS * n + 3] == wanted and rows[_WORDS * n + 4]}
@@ -111,7 +118,7 @@ class PlaceTable(Sequence[Place]):
     words=tuple, first=cython.ulonglong, most=cython.ulonglong,
 )  # fmt: skip
 def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
-    """The table of places of a function that begins at ``low`` and is so many bytes long."""
+    """The location table of a function of ``size`` bytes at ``low``."""
     if isinstance(places, PlaceTable):
         return places
     made = rows = zeros("q", _WORDS * len(places))
@@ -119,7 +126,7 @@ def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
     first, most = low, size + 1
     at = 0
     for n, place in enumerate(places):
-        # A named tuple is one; asking for its members by name takes several times as long.
+        # Indexing the tuple is several times as fast as its named fields.
         fields = cython.cast(tuple, place)
         words = words_of(fields[2], fields[3], fields[4], fields[7], fields[8])
         rows[at] = _distance(fields[5], first, most)
@@ -137,7 +144,7 @@ def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
 
 
 def words_of(kind: int, register: int, offset: int, piece: int, size: int) -> tuple[int, int, int, int, int]:
-    """What rows say of a place, whenever it is valid: numbers that are too large become the largest."""
+    """The columns of a location other than its validity and type; values out of range are clamped."""
     return (
         kind,
         register if -1 <= register < 1 << 30 else -1,
@@ -153,7 +160,7 @@ def words_of(kind: int, register: int, offset: int, piece: int, size: int) -> tu
 @cython.returns(cython.longlong)
 @cython.locals(first=cython.ulonglong, most=cython.ulonglong, at=cython.ulonglong)
 def _distance(address: int, first: int, most: int) -> int:
-    """How far behind the first an address is; -1 for before it, at most ``most``."""
+    """The offset of an address from ``first``, at most ``most``; -1 if it is before."""
     try:
         at = address
     except OverflowError:
@@ -164,13 +171,14 @@ def _distance(address: int, first: int, most: int) -> int:
 
 
 class SortedPlaces:
-    """Places by what they say. ``in_registers``: what a register holds - its value, or where it is, as of what is
-    passed by address; ``in_frame``: what is in memory, which may be both; ``pointing``: the address of a place in the
-    frame. ``always``: whether one is in a register in all of the function; ``over_calls``: whether one is said to be on
-    both sides of a call in a register that callees may change.
+    """Row numbers of a location table by kind of location.
 
-    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are their rows, ``strays`` and ``seeds`` those and the
-    registers of the first, each with -1: what that holds is asked for later.
+    ``in_registers``: a register holds the value, or the address of a value passed by reference. ``in_frame``: in
+    memory; may overlap with the former. ``pointing``: the value is the address of a stack slot. ``always``: one is in a
+    register in the whole function. ``over_calls``: a location in a caller-saved register spans a call.
+
+    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are the rows themselves. ``strays`` and ``seeds`` belong to
+    ``in_registers``; ``seeds`` are pairs of the register and -1 for a value that is filled in later.
     """
 
     def __init__(
@@ -199,8 +207,11 @@ def sorted_places(
     calls_of: "memoryview[int]",
     lost: int,
 ) -> SortedPlaces:
-    """The places of a function of so many bytes, whose frame is counted from two registers. ``calls_of`` (I): where
-    what follows a call begins in it; ``lost``, as bits: the registers that callees may change."""
+    """Classify the locations of a function of ``size`` bytes whose frame is addressed from two registers
+    (``of_frame``).
+
+    ``calls_of`` (I) are the offsets after its calls; ``lost`` is a bit set of the caller-saved registers.
+    """
     behind, changed = calls_of, lost
     calls = len(behind)
     over = False
@@ -248,11 +259,11 @@ def sorted_places(
     k=cython.Py_ssize_t, used=cython.Py_ssize_t,
 )  # fmt: skip
 def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> "memoryview[int]":
-    """Where what follows a call begins in a function (I), whose instructions' flows (B) and offsets (I) are given."""
+    """Offsets (I) of the instructions after calls, from the flows (B) and offsets (I) of a function's instructions."""
     flows, offsets = flows_of, offsets_of
     made = into = zeros("I", len(flows))
     used = 0
-    # There are as many offsets as flows.
+    # Both arrays have the same length.
     for k in range(len(flows) - 1):
         if flows[k] & 15 in (CALL, INDIRECT_CALL):
             into[used] = offsets[k + 1]
@@ -267,7 +278,7 @@ def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> 
     strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
 )  # fmt: skip
 def _picked(table: PlaceTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
-    """(rows, strays, registers and -1) of some places, by their numbers: all are those of rows of the table."""
+    """(rows, strays, seeds) of the rows with some numbers."""
     rows, flags, which = table.rows, table.strays, numbers
     made = into = zeros("q", _WORDS * len(numbers))
     made_strays = strays = zeros("B", len(numbers))
