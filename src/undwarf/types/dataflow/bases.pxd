@@ -1,4 +1,4 @@
-# Bases of values, as in values.py.
+# Bases of values, as in abstract_values.py.
 cdef enum:
     NUMBER = 0
     FRAME = 1

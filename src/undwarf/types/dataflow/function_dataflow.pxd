@@ -21,6 +21,6 @@ cdef class Tracker:
     cdef object _crossed
     cdef object _through_unions
     cdef object _numbers_read
-    # The block that is walked, and the instruction in it that comes next.
+    # The cursor: the current block, and the next instruction in it.
     cdef Py_ssize_t _block
     cdef Py_ssize_t _next

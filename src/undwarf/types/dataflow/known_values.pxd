@@ -1,5 +1,4 @@
-# Numbers of values that are always there: none, any number, the number 0, an address of nothing,
-# a pointer to void.
+# Ids of predefined values: unknown, any integer, 0, an invalid address, a void pointer.
 cdef enum:
     NOTHING = 0
     UNKNOWN = 1

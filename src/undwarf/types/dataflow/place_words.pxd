@@ -1,5 +1,5 @@
-# Words of a row that says where a variable is, as in sources/place_table.py (the last one -1 until it is asked for),
-# and kinds of places.
+# Columns of a location row as in sources/location_table.py (the last one -1 if not computed yet), and kinds of
+# locations.
 cdef enum:
     PLACE_WORDS = 9
     PLACE_LOW = 0

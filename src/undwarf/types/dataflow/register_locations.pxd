@@ -4,21 +4,21 @@ from undwarf.types.dataflow.machine_state cimport State
 
 
 cdef class RegisterVariables(State):
-    # The registers of the variables that are in registers, and what they hold.
+    # Registers and value ids of the variables in registers.
     cdef Segments seeds
     cdef int[::1] seeded
-    # Of the variables that are in registers, whether they go on where their scope has ended.
+    # Of the variables in registers, whether the location outlives the scope.
     cdef const unsigned char[::1] strays
-    # By variable in a register, what was tracked there when it was asked last, and where, and what both gave together.
+    # By variable in a register: the last tracked value, the segment, and the reconciled value.
     cdef int[::1] met
     cdef Own own
-    # Behind which address that was made of an unknown one an instruction is: in which register, of which, by how much.
+    # The instruction after one that derived a register from an unknown one: both registers, and the distance.
     cdef Py_ssize_t derived_before
     cdef long long derived
     cdef long long derived_from
     cdef long long derived_by
 
-    # The segment whose variables `seeds` was asked for last.
+    # The segment that `seeds` has the variables of.
     cdef int segment
 
     cdef int find_seeds(self, int segment) except? -1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Variables that are in registers, and what they say that these hold."""
+"""Variables in registers: seeds the abstract state with the types of variables whose locations are registers."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from undwarf.types.dataflow.machine_state import State
 from undwarf.types.dataflow.value_interner import Own, Values
 
 UNASKED = cython.declare(cython.int, -1)
-"""Of a variable, until what it says is asked for."""
+"""The value of a variable was not computed yet."""
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Registers of a state, by DWARF number; stack slots come behind them."""
@@ -32,10 +32,10 @@ IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 
 @cython.cclass
 class RegisterVariables(State):
-    """A state, and the variables whose registers it holds. Where they say something else than what was tracked, it is
-    asked who is right.
+    """The state with the variables in its registers. Where a variable's type differs from the tracked value,
+    :class:`~undwarf.types.dataflow.declared_vs_tracked.Reconciler` decides.
 
-    ``questions``: ``in_registers`` are rows of words that say where variables are, ``seeds`` what is known to be said.
+    ``questions``: ``in_registers`` are location rows, ``seeds`` the registers and values of these.
     """
 
     def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
@@ -53,7 +53,7 @@ class RegisterVariables(State):
     @cython.exceptval(-1)
     @cython.locals(at=cython.Py_ssize_t, i=cython.Py_ssize_t, n=cython.Py_ssize_t, place=cython.Py_ssize_t)
     def find_seeds(self, segment: cython.int) -> cython.int:
-        """Sets where in `seeds` the variables are that are in registers in a segment and say what these hold."""
+        """Set `seeds` to the variables in registers in a segment that have a value."""
         self.segment = segment
         at = self.seeds.firsts + 2 * cython.cast(cython.Py_ssize_t, segment)
         if not self.seeds.data[at]:
@@ -74,7 +74,7 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def _said(self, place: cython.Py_ssize_t) -> cython.int:
-        """What a variable says that its register holds."""
+        """The value that a variable gives its register."""
         row: cython.Py_ssize_t = place * PLACE_WORDS
         register: cython.longlong = self.seeds.places[row + PLACE_REGISTER]
         if not 0 <= register < REGISTERS:
@@ -90,7 +90,7 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def held(self, t: cython.longlong, offset: cython.longlong, size: cython.longlong) -> cython.int:
-        """What a register holds when it holds bytes of a variable of a type."""
+        """The value of a register that holds ``size`` bytes at ``offset`` of a variable of a type."""
         if not 0 <= offset < 1 << 24 or not 0 < size < 1 << 7 or not 0 <= t < 1 << 32:
             return cython.cast(cython.int, self.questions.held(t, offset, size))
         key: cython.ulonglong = cython.cast(cython.ulonglong, t) << 32 | offset << 7 | size
@@ -106,8 +106,8 @@ class RegisterVariables(State):
     @cython.exceptval(check=False)
     @cython.locals(place=cython.Py_ssize_t)
     def _differing(self, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The first of the variables found last, from one on, whose register does not hold what that says."""
-        # Items are numbers of places, of which those with registers that a state has no room for are left out.
+        """The first of the current variables, from ``i`` on, whose register does not hold its value."""
+        # Items are location numbers; those with registers outside of the state were left out.
         while i < self.seeds.end:
             place = self.seeds.items[i]
             if self.state[self.seeded[2 * place]] != self.seeded[2 * place + 1]:
@@ -118,7 +118,7 @@ class RegisterVariables(State):
     @cython.ccall
     @cython.exceptval(-1)
     def seed(self, k: cython.Py_ssize_t) -> cython.int:
-        """Put the variables that are in registers at an instruction into the state."""
+        """Apply the variables in registers at an instruction to the state."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         register: cython.Py_ssize_t
@@ -128,7 +128,7 @@ class RegisterVariables(State):
         segment: cython.int = self.seeds.data[k]
         if segment != self.segment:
             self.find_seeds(segment)
-        # What was met in a segment is noted with its number and one, so that none is 0.
+        # Segments are noted plus one, so that none is 0.
         segment += 1
         i = self.seeds.begin - 1
         while True:
@@ -153,13 +153,13 @@ class RegisterVariables(State):
                 and self.symbol_of(known)
                 and (self.step_of(known) == 1 or self.symbol_of(known) < 0)
             ):
-                # What was copied from there, or to there, is the same.
+                # Copies have the same value.
                 self.replace(known, value)
                 self._told_from(k, register, value)
             elif not known or known == ANYWHERE:
                 self._told_from(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
-                # One of several, of which a variable says which one it is.
+                # A choice of pointees that the variable decides.
                 value = self.reconcile(known, value, register, astray)
                 self.replace(known, value)
                 continue
@@ -177,7 +177,9 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def _told_from(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
-        """A variable says what a register holds whose value was just made of an unknown one: so much apart is that."""
+        """A variable types a register that was just computed from an unknown one: type that one, too, at the same
+        distance.
+        """
         base: cython.longlong = self.derived_from
         if self.derived_before != k or self.derived != register or self.base_of(value) != OBJECT or self.step_of(value):
             return 0
@@ -195,7 +197,7 @@ class RegisterVariables(State):
     def _told_copied(
         self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, known: cython.int, value: cython.int
     ) -> cython.int:
-        """A variable says what a register holds that was just copied from another one, which holds the same."""
+        """A variable types a register that was just copied from another one: type that one, too."""
         base: cython.longlong = self.derived_from
         if self.derived_before != k or self.derived != register or self.derived_by or value == known:
             return 0
@@ -208,15 +210,16 @@ class RegisterVariables(State):
     def reconcile(
         self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, astray: cython.bint
     ) -> cython.int:
-        """What a register, or a slot (-1), holds, given what was tracked and what a variable says, which may go on
-        where its scope has ended."""
+        """The value of a register, or slot (-1), from the tracked and the declared value; ``astray``: the location
+        outlives the scope.
+        """
         if not known or known == said:
             return said
         base: cython.longlong = self.base_of(known)
         if base == FRAME or known == NULL:
             return known
         if base == NUMBER and self.step_of(known) != 1 and self.symbol_of(known) >= 0:
-            # An index, whatever is said of it: optimizers let variables stay with what replaced them.
+            # An index: optimizers leave locations on values that replace the variable.
             return known
         if base != OBJECT and base != ADDRESS:
             return said
@@ -245,8 +248,9 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def _told(self, register: cython.Py_ssize_t, known: cython.int, astray: cython.bint) -> cython.int:
-        """Whether a variable that is valid where `seeds` was asked last says what is known of a register: 2 if one that
-        is in its scope does so, and another is asked that is not."""
+        """1 if the tracked value is that of a variable valid here, 2 if that one is in its scope and the current one is
+        not; else 0.
+        """
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         found: cython.int = 0

@@ -5,7 +5,7 @@ cdef class Sums:
     cdef Values values
     cdef object questions
     cdef bint kernel
-    # Numbers of the program may be addresses.
+    # Position-dependent code: integers may be addresses.
     cdef bint fixed
 
     cdef long long base_of(self, int value) except? -2

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Values by number, and tables of what was answered of them.
+"""Interned abstract values (five integers each, see `undwarf.types.dataflow.abstract_values`) and caches keyed by their
+ids.
 
-A value is five numbers, which `undwarf.types.dataflow.abstract_values` explains; 0 is the number of what is not known.
+Id 0 is the unknown value.
 """
 
 from typing import Any
@@ -13,18 +14,18 @@ from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NOWHERE
 from undwarf.column import longer, zeros
 
 MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
-"""Values that are told apart; past them all new ones are unknown."""
+"""Limit of values; past it new ones are unknown."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
-"""Offsets and steps at least this large say nothing."""
+"""Offsets and steps from here on count as unknown."""
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
 @cython.cclass
 class Answers:
-    """Numbers by keys that are not 0: what was answered once."""
+    """Hash map from non-zero 64-bit keys to ids."""
 
     def __init__(self, size: cython.Py_ssize_t) -> None:
-        """With room for so many, a power of two, at first."""
+        """Initial capacity ``size``, a power of two."""
         self.keys = zeros("Q", size)
         self.numbers = zeros("i", size)
         self.mask = size - 1
@@ -34,7 +35,7 @@ class Answers:
     @cython.inline
     @cython.exceptval(-2)
     def find(self, key: cython.ulonglong) -> cython.int:
-        """The number of a key; -1 for none."""
+        """The id of a key; -1 if there is none."""
         at: cython.ulonglong = (key * MULTIPLIER) >> 32 & self.mask
         while self.keys[at]:
             if self.keys[at] == key:
@@ -45,7 +46,7 @@ class Answers:
     @cython.cfunc
     @cython.exceptval(-1)
     def put(self, key: cython.ulonglong, number: cython.int) -> cython.int:
-        """Keep the number of a key that has none."""
+        """Add a key that is not present."""
         at: cython.ulonglong = (key * MULTIPLIER) >> 32 & self.mask
         while self.keys[at]:
             at = (at + 1) & self.mask
@@ -71,7 +72,7 @@ class Answers:
 
 @cython.cclass
 class Values:
-    """Values by number, each kept once: (base, type, step, symbol, offset)."""
+    """Values by id, each stored once: (base, type, step, symbol, offset)."""
 
     def __init__(self) -> None:
         self.parts = zeros("q", 5 * 1024)
@@ -98,13 +99,13 @@ class Values:
         self.intern(NUMBER, 1, 1, 0, 0)
 
     def lend_pool(self) -> Any:
-        """Memory for what is known at the begins of a function's blocks, until that is followed."""
+        """A reusable buffer for the states of a function's blocks."""
         lent = self.pool
         self.pool = None
         return zeros("i", 1 << 16) if lent is None else lent
 
     def take_pool(self, pool: Any) -> None:
-        """Take back what was lent, which may have been replaced by more."""
+        """Return the buffer, which may have been replaced by a larger one."""
         self.pool = pool
 
     @cython.cfunc
@@ -117,7 +118,7 @@ class Values:
         symbol: cython.longlong,
         offset: cython.longlong,
     ) -> cython.int:
-        """The number of a value; of one that says less where its numbers outgrew an address."""
+        """The id of a value; if its offset or step is out of range, of one with only the base."""
         if offset >= LARGEST or offset <= -LARGEST or step >= LARGEST or step <= -LARGEST:
             if base == POISON:
                 return NOWHERE
@@ -158,7 +159,7 @@ class Values:
         return number
 
     def _spread(self) -> None:
-        """A larger index."""
+        """Enlarge the index."""
         old = memoryview(self.parts)
         count = self.count
         size = 4 * len(self.index)
@@ -172,7 +173,7 @@ class Values:
             self.intern(column[5 * k], column[5 * k + 1], column[5 * k + 2], column[5 * k + 3], column[5 * k + 4])
 
     def number(self, value: Any) -> cython.int:
-        """The number of a value given as a tuple; 0 for None."""
+        """The id of a value given as a tuple; 0 for None."""
         if value is None:
             return NOTHING
         base, t, step, symbol, offset = value
@@ -181,7 +182,7 @@ class Values:
         return self.intern(base, t, step, symbol, offset)
 
     def of(self, number: cython.Py_ssize_t) -> "tuple[int, int, int, int, int] | None":
-        """The value of a number."""
+        """The value of an id as a tuple; None for 0."""
         if number <= 0 or number >= self.count:
             return None
         at: cython.Py_ssize_t = 5 * number
@@ -190,7 +191,7 @@ class Values:
 
 @cython.cclass
 class Own:
-    """What was answered for one function only, as in :class:`Values`."""
+    """Caches that are valid for one function only, as in :class:`Values`."""
 
     def __init__(self) -> None:
         self.loaded = Answers(32)
