@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What arguments lead to: of one call, of all calls together, and as a pointer to the called function declares it."""
+"""Pointees of call arguments: of one call, common to all calls, and as declared by a function pointer's type."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ __all__ = ["as_declared", "begins", "given_types", "in_common"]
 
 
 def begins(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
-    """Types of which one begins at an offset of a type, the largest first; none for void."""
+    """Types of the objects that start at an offset of a type, largest first; empty for void."""
     if not t:
         return ()
     inside = graph.member_at(t, offset)
@@ -28,14 +28,14 @@ def begins(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
 
 
 def given_types(made: "Inference", value: Value | None, source: "Held | None") -> tuple[int, ...]:
-    """Types of which one begins where an argument leads to, of a call in a function; empty for unknown."""
+    """Types of the objects that start where a call's argument points to; empty if unknown."""
     known = pointed(made.tracker, value)
     if known:
         return known
     if value is not None and value[0] == FRAME and not value[2]:
         t, offset = made.place_at(value[4])
-        # A number may be the first of several: what an optimizer keeps there with a point, and what is given where
-        # anything is taken.
+        # A scalar may be the first of several: floating-point values that an optimizer spilled, and arguments of type
+        # void pointer.
         graph, webs = made.tracker.graph, made.webs
         kind = graph.kind(graph.strip(t))
         alone = kind != Kind.FLOAT if not webs.unoptimised else value[4] not in webs.frame.given
@@ -47,7 +47,7 @@ def given_types(made: "Inference", value: Value | None, source: "Held | None") -
 
 
 def in_common(graph: TypeGraph, told: list[tuple[int, ...]]) -> int:
-    """The largest whole that all lead to; not what different aggregates happen to begin with."""
+    """The largest type that all argument lists have; void if aggregates merely start with a common scalar."""
     common = set.intersection(*({graph.canonical(t) for t in one} for one in told))
     t = next((t for t in told[0] if graph.canonical(t) in common), VOID)
     if t and not graph.is_aggregate(t) and any(graph.is_aggregate(one[0]) for one in told):
@@ -56,7 +56,9 @@ def in_common(graph: TypeGraph, told: list[tuple[int, ...]]) -> int:
 
 
 def as_declared(graph: TypeGraph, t: int, declared: dict[int, int]) -> None:
-    """Add the parameters of a pointer to a function; of one that several such say, what all say."""
+    """Add the parameters' pointees of a function pointer type to ``declared``; void where several such
+    types disagree.
+    """
     returns = graph.returns(t)
     for register, parameter, piece in argument_registers(graph, graph.parameters(t), returns):
         if piece or not graph.is_pointer(parameter):

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Where the values of a function go, and all that is done with what they lead to."""
+"""Forward slices of values: where a value flows, and all accesses through it."""
 
 from typing import cast
 
@@ -14,7 +14,7 @@ __all__ = ["ValueFlow"]
 
 
 class ValueFlow:
-    """Follows values forward from node to node."""
+    """Follows flows from node to node."""
 
     def __init__(self, webs: Webs) -> None:
         self._webs = webs
@@ -22,12 +22,12 @@ class ValueFlow:
         self._further: dict[Node, list[tuple[Node, int]]] | None = None
 
     def release(self) -> None:
-        """Let go of what was followed, which is found again where that is asked."""
+        """Drop the cached edges."""
         self._further = None
 
     @cython.locals(node=Node, row=Node)
     def done(self, first: Node) -> Done:
-        """All that is done behind a value, also where that has gone with a number added."""
+        """All accesses through a value, also after constants were added."""
         found = nothing_done()
         for node, apart in self.reached(first):
             if node.followed or node.loads or node.numbers or node.put or node.grown or node.stored:
@@ -38,12 +38,12 @@ class ValueFlow:
         return found
 
     def reached(self, first: Node) -> list[tuple[Node, int]]:
-        """Where a value goes, and what is added to it on the way."""
+        """(node, constant added) of all nodes that a value flows into."""
         further = self.further()
         found = [(first, 0)]
         seen = {first}
         for node, apart in found:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             for to, more in further.get(node, ()):
                 if to not in seen:
                     seen.add(to)
@@ -52,7 +52,7 @@ class ValueFlow:
 
     @cython.locals(node=Node, source=Node)
     def further(self) -> dict[Node, list[tuple[Node, int]]]:
-        """Into which nodes others go, and what is added."""
+        """{node: [(successor, constant added)]}."""
         if self._further is None:
             further: dict[Node, list[tuple[Node, int]]] = {}
             for node in self._webs.nodes.values():
@@ -66,7 +66,7 @@ class ValueFlow:
 
     @cython.locals(node=Node, loaded=Node)
     def done_here(self, node: Node) -> Done:
-        """All that is done behind a value where it is."""
+        """The accesses through one node."""
         numbers = {*node.numbers}
         pointers = set()
         for offset, size, loaded in node.loads:
@@ -75,7 +75,7 @@ class ValueFlow:
                 pointers.add(offset)
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
-        # Nobody adds to it.
+        # The result is not modified.
         return Done(
             cast("set[tuple[int, int]]", node.touched),
             cast("set[tuple[int, int]]", node.floating),
@@ -88,7 +88,7 @@ class ValueFlow:
         )
 
     def in_rows(self, first: Node) -> dict[int, Done]:
-        """By how many bytes objects are apart, all that is done with one of several behind a value."""
+        """{stride: accesses to an array element} through a value."""
         found: dict[int, Done] = {}
         for node, apart in self.reached(first):
             for size, row in node.elements.items():
