@@ -1,2 +1,3 @@
-"""Rules for operands that the data flow alone leaves open: each takes its evidence from another use of the same
-value."""
+"""Rules for operands whose address the data flow leaves ambiguous; each takes its evidence from another use of the same
+value.
+"""

@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""What an operand touches, told by what each way brings into its base register.
+"""Pointees at a phi: the types that the reaching definitions of a base register bring along.
 
-Compilers make one of what is done alike on several ways, though pointers to other types come along them, as those of a
-union: what is loaded there may be one of several, of which hardly more than one has such a member.
+After tail merging, one instruction is reached by paths with pointers of different types, such as those of a union. If
+only one of these types has a member at the offset with the size of the access, it is that one.
 """
 
 from undwarf.disasm import NONE, Action, Memory
@@ -15,14 +15,15 @@ __all__ = ["brought_there"]
 
 _POINTER = 8
 _DEEP = 3
-"""Pointers that lead from one to the next."""
+"""Limit of nested loads that are followed."""
 _WAYS = 8
-"""Instructions that put something into one register."""
+"""Limit of reaching definitions."""
 
 
 def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """The member of the only type that has one there, of those that the ways to instruction ``k`` bring pointers to.
-    The tracker stands before the instruction, and does so afterwards."""
+    """The member of the only pointee, among those of the reaching definitions, that has one there; else None. Restores
+    the cursor, at instruction ``k``.
+    """
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph = tracker.graph
@@ -34,7 +35,7 @@ def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> Locat
 
 
 def _brought(tracker: Tracker, k: int, register: int, deep: int) -> list[int]:
-    """The types that a register may lead to before an instruction; none where it may be anything."""
+    """The pointees that a register may have at an instruction; empty if any may be unknown."""
     ways = makers(tracker, k, register)
     found: dict[int, int] = {}
     for at in ways if deep and len(ways) <= _WAYS and -1 not in ways else ():
@@ -46,10 +47,10 @@ def _brought(tracker: Tracker, k: int, register: int, deep: int) -> list[int]:
 
 
 def _put(tracker: Tracker, at: int, deep: int) -> list[int] | None:
-    """The types that what an instruction puts into a register may lead to; None where it may be anything."""
+    """The pointees of the value that an instruction defines; None if unknown."""
     graph, made = tracker.graph, tracker.flow.instructions[at]
     if made.action == Action.CONSTANT:
-        # A null pointer is never what is accessed.
+        # A null pointer is never dereferenced.
         return [] if not made.immediate else None
     if made.width != _POINTER:
         return None
@@ -68,7 +69,7 @@ def _put(tracker: Tracker, at: int, deep: int) -> list[int] | None:
         return None
     found: list[int] = []
     for t in _brought(tracker, at, operand.base, deep):
-        # What has no pointer there is not come to.
+        # Types without a pointer there are not on this path.
         there = graph.value_at(t, operand.displacement, _POINTER) if operand.displacement >= 0 else 0
         one = graph.target(there) if there and graph.is_pointer(there) else 0
         one = one or graph.pointers_at(t, operand.displacement, _POINTER)
@@ -80,11 +81,11 @@ def _put(tracker: Tracker, at: int, deep: int) -> list[int] | None:
 
 
 def _types(tracker: Tracker, value: Value | None) -> list[int] | None:
-    """The types that a pointer may lead to, where it leads to their begins; None where it may be anything."""
+    """The possible pointees of a pointer to an object's start; None if unknown."""
     if value == NULL:
         return []
     if value is None or value[0] != OBJECT or value[2] or value[4]:
         return None
     several = tracker.graph.choices(value[1]) or (value[1],)
-    # One choice alone is that or anything.
+    # A choice of one means that type or anything.
     return list(several) if len(several) > 1 or several[0] == value[1] else None

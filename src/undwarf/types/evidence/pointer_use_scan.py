@@ -1,5 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""What is done with a value around an instruction: on the only way to it, and behind it up to where other ways join."""
+"""Scans the uses of a pointer value around an instruction: backwards along single predecessors, forwards until paths
+join.
+
+Output is a :class:`Uses` record: accesses, loads, strides, parameters it is passed as, union members it is stored to.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,20 +24,20 @@ _ADDRESS = Action.ADDRESS
 _REGISTER = PlaceKind.REGISTER
 
 _NEAR = 48
-"""Instructions before one, and behind it, that are looked at."""
+"""How many instructions before and after are scanned."""
 _NEXT = 12
-"""The same of what is done with what is loaded."""
+"""The same after a value was loaded through the pointer."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _INDIRECT = (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP)
 _POINTER = 8
-"""Bytes of a pointer."""
+"""Size of a pointer."""
 
 _Holder = int | tuple[int, int]
-"""A register, or a place on the stack: its base register and displacement."""
+"""A register, or a stack slot (base register, displacement)."""
 
 
 class Touched(NamedTuple):
-    """An access behind a pointer; ``copied``: what is there may only go from or to a register."""
+    """An access through a pointer; ``copied``: a plain load or store."""
 
     offset: int
     size: int
@@ -41,7 +45,7 @@ class Touched(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A pointer's size of bytes loaded into a register; ``indexed``: with a number added."""
+    """A pointer-sized load into a register; ``indexed``: a value is added to it."""
 
     k: int
     offset: int
@@ -50,11 +54,12 @@ class Loaded(NamedTuple):
 
 
 class Uses:
-    """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
-    expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index; ``several``:
-    types of which it leads to one, as a member of a union says that it is kept in; ``rows``: what is loaded of elements
-    of a pointer's size; ``strides``: how far apart elements are that are counted from it; ``called``: whether a call or
-    a jump goes there."""
+    """The uses of one value.
+
+    ``leads``: declared pointees; ``passed``: passed as a pointer argument; ``indexed``: (offset, size) of indexed
+    element accesses; ``several``: alternative pointees of a union member it is stored to; ``rows``: loads of
+    pointer-sized elements; ``strides``: element sizes; ``called``: it is called or jumped to.
+    """
 
     def __init__(self) -> None:
         self.touched: set[Touched] = set()
@@ -68,7 +73,7 @@ class Uses:
         self.called = False
 
     def up_to(self, offset: int) -> "Uses":
-        """What is done before an offset."""
+        """The uses before an offset."""
         made = Uses()
         made.touched = {one for one in self.touched if one.offset < offset}
         made.loaded = [one for one in self.loaded if one.offset < offset]
@@ -77,7 +82,7 @@ class Uses:
 
 
 def uses_around(tracker: Tracker, k: int, register: int) -> Uses:
-    """What is done with what a register holds before an instruction, on the only way to it and behind it."""
+    """The uses of a register's value around an instruction."""
     path, origin = _origin(tracker, k, register)
     uses = Uses()
     held: set[_Holder] = {origin}
@@ -88,7 +93,7 @@ def uses_around(tracker: Tracker, k: int, register: int) -> Uses:
 
 
 def uses_after(tracker: Tracker, loaded: Loaded) -> Uses:
-    """What is done with what is loaded, and what variables say of that; not what follows from where it is loaded."""
+    """The uses of a loaded value, and variables that declare it."""
     uses = Uses()
     k = loaded.k + 1
     if k < len(tracker.flow.instructions):
@@ -99,7 +104,7 @@ def uses_after(tracker: Tracker, loaded: Loaded) -> Uses:
 
 
 def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder]:
-    """The instructions before one, backwards, up to where what a register holds is made, and what holds it there."""
+    """(instructions from ``k`` back to the definition of a register's value, its holder there)."""
     held: _Holder = register
     path: list[int] = []
     for at in one_way_before(tracker, k):
@@ -127,7 +132,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
 
 
 def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
-    """Instructions before one, backwards, as long as there is only one way they were come from."""
+    """Instructions before one, backwards along single predecessors."""
     blocks = tracker.flow.blocks
     number = blocks.of(k)
     at = k
@@ -143,7 +148,7 @@ def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
 
 
 def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int, *, told: bool) -> Uses:
-    """Add what is done from an instruction on, up to where other ways join."""
+    """Add the uses from an instruction on, until paths join."""
     blocks = tracker.flow.blocks
     if k >= len(tracker.flow.instructions):
         return uses
@@ -164,12 +169,12 @@ def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int,
 
 
 def _comes_first(blocks: Blocks, number: int, behind: int) -> bool:
-    """Whether a block is come to from another one only, but for the turns of the loop that it begins."""
+    """Whether a block's only predecessor, apart from its own back edges, is another one."""
     return number < behind and all(one == number or one >= behind for one in blocks.predecessors(behind))
 
 
 def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bool) -> None:
-    """Note what an instruction does with what some registers hold, and which hold it behind that."""
+    """Add an instruction's uses of the value, and update its holders."""
     graph = tracker.graph
     made = tracker.flow.instructions[at]
     tracker.before(at)
@@ -181,7 +186,7 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         if not operand.access or operand.implicit:
             continue
         if operand.index != NONE:
-            # Of characters either register may be the index.
+            # With bytes either register may be the index.
             leads = operand.base in held or (operand.scale == 1 and operand.index in held)
             rows = operand.size == _POINTER and _is_multiple(tracker.register(operand.index))
             if leads and operand.size == operand.scale and not rows:
@@ -200,7 +205,7 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         uses.called = uses.called or any(register in held for register in made.reads)
     if made.flow in _CALLS:
         _passed(tracker, made, held, uses)
-        # What was put on the stack stays there.
+        # Stack slots keep their values.
         held.difference_update(tracker.questions.calls.lost)
         return
     goes: _Holder | None = None
@@ -230,12 +235,12 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
 
 
 def _is_multiple(value: Value | None) -> bool:
-    """Whether a number is so many times another one, as where elements of that size are counted."""
+    """Whether an integer is a multiple of a stride."""
     return value is not None and value[0] == NUMBER and abs(value[2]) > 1
 
 
 def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
-    """The types that pointers lead to of which an instruction stores one in a union."""
+    """The alternative pointees of the union member that an instruction stores to."""
     where = tracker.address_of(k, 0)
     located = tracker.questions.locate(where, _POINTER) if where is not None else ""
     if isinstance(located, str):
@@ -244,23 +249,23 @@ def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
 
 
 def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:
-    """What a function that is called expects what some registers hold to lead to."""
+    """Add the types of parameters that the value is passed as."""
     graph = tracker.graph
     for register, t, piece in expected(tracker, made.target) if made.target is not None else ():
         if register in held and not piece and graph.is_pointer(t):
             uses.passed = True
-            # Anything may be given as bytes.
+            # Anything may be passed as bytes.
             if graph.size(graph.target(t)) > 1:
                 _add(graph, graph.target(t), uses)
 
 
 def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
-    """(register, type, which part of it) of what a function that is called expects in registers."""
+    """(register, type, piece) of a callee's register parameters."""
     program = tracker.program
     prototype = program.callee(target & 0xFFFFFFFFFFFFFFFF)
     if prototype is None or not tracker.has_variables:
         return prototype.arguments if prototype is not None and prototype.trusted else ()
-    # Compilers may leave parameters out: where they are is what the callee's variables say at its begin.
+    # Optimizers drop parameters, so the callee's variable locations at entry are preferred to its prototype.
     places = [place for scope in program.source.places(target) for place in scope]
     found = tuple(
         (place.register, place.type, place.piece_offset or place.piece_size)
@@ -283,7 +288,7 @@ def _add(graph: TypeGraph, t: int, uses: Uses) -> None:
 
 
 def _place(tracker: Tracker, made: Instruction) -> tuple[int, int] | None:
-    """The place on the stack that an instruction loads or stores a pointer's size of bytes from or to."""
+    """The stack slot of a pointer-sized load or store; None for other instructions."""
     operand = made.memory[0] if made.memory else None
     if operand is None or operand.index != NONE or operand.size != _POINTER or not operand.access:
         return None
@@ -300,6 +305,6 @@ def _writes_over(made: Instruction, place: tuple[int, int]) -> bool:
 
 
 def is_copied(made: Instruction, operand: Memory) -> bool:
-    """Whether what is in memory only goes from or to a register."""
+    """Whether an operand is only loaded or stored."""
     read = operand.access == "r" and bool(made.writes) and made.action != _ADD_MEMORY
     return operand.access == "w" or read

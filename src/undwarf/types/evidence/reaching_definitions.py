@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Which instructions may have put into a register what it holds, as calls in between change it."""
+"""Reaching definitions of a register, taking the registers that calls clobber into account."""
 
 from collections.abc import Container, Mapping
 
@@ -10,17 +10,18 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 __all__ = ["makers"]
 
 _MOST = 2048
-"""Instructions in which it is looked for, at most."""
+"""Limit of instructions searched."""
 
 
 def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
-    """The instructions that may have put into a register what it holds before another one, -1 for who enters; empty
-    where these are too far away to be found."""
+    """The definitions of a register that reach an instruction, -1 for the function's entry; empty if the limit is
+    exceeded.
+    """
     blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.questions.calls.lost else None
     last = blocks.maker_within(k, register, lost)
     if last >= 0:
         return frozenset((last,))
-    # Of a block's many instructions all ask for the same.
+    # All instructions of a block share the result.
     number = blocks.of(k)
     found = tracker.makers.get((number, register))
     if found is None:
@@ -30,14 +31,14 @@ def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
 
 
 def _lost(tracker: Tracker) -> Mapping[int, Container[int]]:
-    """By call, the registers that do not hold behind it what they held before."""
+    """{call: registers it clobbers}."""
     if tracker.lost is None:
         tracker.lost = _Lost(tracker)
     return tracker.lost
 
 
 class _Lost(dict[int, Container[int]]):
-    """The same, each looked for when it is asked for."""
+    """The same, computed on demand."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._instructions, self._calls = tracker.flow.instructions, tracker.questions.calls

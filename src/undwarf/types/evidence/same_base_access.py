@@ -1,5 +1,9 @@
-"""What an operand touches, told by another register: the address of an object is often made in one register, and what
-is in the object is accessed by the registers that the address was made of."""
+"""Member by a sibling address: an instruction computed the address of a known object from the same registers as the
+operand.
+
+Compilers often compute an object's address into one register, but access its members relative to the registers it was
+computed from.
+"""
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT
@@ -13,8 +17,9 @@ _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 
 
 def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """The member that an operand touches of an object whose address was made of the same registers on the only way
-    to there, and is known. The tracker stands before instruction ``k``."""
+    """The member at an operand, in an object with a known address computed from the same registers on the only path
+    here; else None. The cursor is at instruction ``k``.
+    """
     if operand.base == NONE or operand.segment:
         return None
     graph, instructions = tracker.graph, tracker.flow.instructions
@@ -38,8 +43,9 @@ def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Locate
 
 
 def _apart(made: Instruction, operand: Memory, changed: set[int]) -> int | None:
-    """How far an operand is behind the address that an instruction makes of the same registers; None for another one,
-    or one that is not kept."""
+    """Distance of an operand from the address that an instruction computes of the same registers; None if it does not,
+    or if the address is overwritten later.
+    """
     if made.action != Action.ADDRESS or made.width != 8 or made.destination in changed or not made.memory:
         return None
     one = made.memory[0]

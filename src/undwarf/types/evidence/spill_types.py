@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What is kept in a place on the stack that is no variable's: the compiler puts registers aside there."""
+"""Types of spilled registers: values in stack slots that are no variable's."""
 
 from undwarf.disasm import Action, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT
@@ -11,9 +11,8 @@ __all__ = ["put_aside"]
 
 
 def put_aside(tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int) -> str:
-    """The type of the register's value that an instruction stores to the stack or loads from there; "" if not known.
-
-    `tracker` stands before instruction `k`. A load has it in its register when it is over.
+    """The type of the register that an instruction spills or reloads, as text; "" if unknown. The cursor is at
+    instruction ``k``, and for a reload the register's value is that after it.
     """
     if made.action == Action.STORE and operand.access == "w":
         return _held(tracker, made.left, made.address, size)
@@ -29,7 +28,7 @@ def put_aside(tracker: Tracker, k: int, made: Instruction, operand: Memory, size
 
 
 def _held(tracker: Tracker, register: int, pc: int, size: int) -> str:
-    """What a register holds: by the variable that is there, else by where the pointer in it leads."""
+    """The type of a register's value: of the variable there, else a pointer to its pointee."""
     if register < 0:
         return ""
     found = _variable(tracker, register, pc, size)
@@ -44,7 +43,7 @@ def _held(tracker: Tracker, register: int, pc: int, size: int) -> str:
 
 
 def _variable(tracker: Tracker, register: int, pc: int, size: int) -> str:
-    """The type of the innermost variable of so many bytes whose value is in a register."""
+    """The type of the innermost variable of ``size`` bytes in a register; "" if there is none."""
     graph = tracker.questions.graph
     for place in reversed(tracker.questions.places_at(pc)):
         whole = place.register == register and place.kind == PlaceKind.REGISTER and not place.piece_size

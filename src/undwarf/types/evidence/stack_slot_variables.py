@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""Which of the variables that share a place in the frame, one after the other or at once, an instruction is about.
+"""Chooses between variables whose stack slots overlap: at different times, or an aggregate and its scalars.
 
-Compilers put variables of several sizes into one place. What is known of it at an instruction is what holds before
-that: a store may end it, and a variable that is stored there has the place from the next instruction on.
+Variable locations describe the state before an instruction. A store may end one variable, and a variable whose location
+starts after the store is the one stored.
 """
 
 from undwarf.disasm import NONE, Action, Instruction, Memory
@@ -17,7 +17,7 @@ _STORE = Action.STORE
 _REGISTER = PlaceKind.REGISTER
 
 _TURNS = 4
-"""Turns of a loop that compilers make one of."""
+"""Largest unroll factor of a loop."""
 
 _NUMBERS = (Kind.INT, Kind.CHAR, Kind.BOOL, Kind.ENUM)
 
@@ -25,8 +25,9 @@ _NUMBERS = (Kind.INT, Kind.CHAR, Kind.BOOL, Kind.ENUM)
 def just_as_large(
     tracker: Tracker, k: int, operand: Memory, at: int, size: int, found: tuple[Place, int] | None
 ) -> tuple[Place, int] | None:
-    """The variable of ``size`` bytes at an offset of the frame and where in it, in place of what was ``found``, if that
-    is none or of another size: the one that has its place there from a store on, else another one that is there."""
+    """(variable of ``size`` bytes, offset in it) at a frame offset, if ``found`` is none or of another size: the one
+    whose location starts after this store, else another one valid here; otherwise ``found``.
+    """
     graph = tracker.graph
     if found is not None and not (graph.is_scalar(found[0].type) and (found[1] or graph.size(found[0].type) != size)):
         return found
@@ -46,8 +47,9 @@ def just_as_large(
 
 
 def _brought_home(tracker: Tracker, k: int, made: Instruction, at: int, size: int) -> tuple[Place, int] | None:
-    """The variable in the register that is stored in the frame, if that is where it is elsewhere in the function: it is
-    told to be in the register for as long as it is there as well. The tracker stands before instruction ``k``."""
+    """The variable in the stored register, if this slot is its location elsewhere in the function: while it is in the
+    register, DWARF does not mention the slot. The cursor is at instruction ``k``.
+    """
     if made.action != _STORE or made.left < 0:
         return None
     questions, graph = tracker.questions, tracker.graph
@@ -69,7 +71,7 @@ def _is_of(graph: TypeGraph, t: int, size: int) -> bool:
 
 
 def is_extended(tracker: Tracker, k: int, at: int, place: Place) -> bool:
-    """Whether a number in the frame may be kept there as a larger one: no other variable lies behind it."""
+    """Whether an integer in the frame may be stored with a larger size: no other variable follows it."""
     graph = tracker.graph
     if graph.kind(graph.strip(place.type)) not in _NUMBERS:
         return False
@@ -77,7 +79,7 @@ def is_extended(tracker: Tracker, k: int, at: int, place: Place) -> bool:
 
 
 def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
-    """The array in the frame whose first element is a few steps further: the index counts from one, or more."""
+    """The array in the frame whose first element is a few strides further: a biased index."""
     step = abs(where[2])
     for offset in range(where[4] + step, where[4] + _TURNS * step + 1, step):
         found = tracker.stack_variable(k, offset)
@@ -88,8 +90,7 @@ def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | 
 
 
 def array_below(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
-    """The array in the frame that ends where an index is first, and its last element: it is gone through backwards,
-    with an index of what is behind that, which is never there."""
+    """The array in the frame that ends where an index starts, and its last element: a loop counts down from its end."""
     step = abs(where[2])
     found = tracker.stack_variable(k, where[4] - step)
     if found is None or not tracker.graph.is_array(found[0].type) or tracker.graph.stride(found[0].type) != step:
@@ -98,8 +99,9 @@ def array_below(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | N
 
 
 def array_above(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[Place, int] | None:
-    """The array in the frame where an operand is without its index, if that is first below zero, by a step at most, as
-    one from which more is subtracted than was added: only from zero on it is an index."""
+    """The array in the frame at an operand without its index, if that starts below zero by at most a step (more is
+    subtracted than added).
+    """
     graph = tracker.graph
     index = tracker.register(operand.index) if operand.index != NONE else None
     base = tracker.register(operand.base) if operand.base != NONE else None
@@ -116,8 +118,9 @@ def array_above(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
 
 
 def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
-    """The variable that a scalar one is a part of, where both are told to be in one place on the stack: structures
-    are often taken apart, and their parts are variables of what is inlined."""
+    """The aggregate variable that a scalar one is part of, if both are at one stack location: scalar replacement gives
+    parts their own variables in inlined functions.
+    """
     graph = tracker.graph
     at = found.offset + offset - found.piece_offset
     for place in reversed(tracker.questions.frame_places_at(pc)):
@@ -132,7 +135,7 @@ def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[P
 
 
 def _alike(graph: TypeGraph, one: int, other: int) -> bool:
-    """Whether two scalars are the same, or a pointer and a reference to the same, or to what that begins with."""
+    """Whether two scalar types are equal, or pointers or references to the same type or its first part."""
     if graph.is_pointer(one) and graph.is_pointer(other):
         one, other = graph.target(one), graph.target(other)
         if graph.is_aggregate(one) and graph.object_at(one, 0, other):

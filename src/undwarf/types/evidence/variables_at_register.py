@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What an operand touches, told by the variables that are said to be near what its base register leads to."""
+"""Members of objects that variables place at, or near, the address in an operand's base register."""
 
 from undwarf.disasm import NONE, Memory
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
@@ -14,11 +14,13 @@ __all__ = ["in_array", "in_pointed", "in_room", "in_variable", "in_variable_behi
 _VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
 
 _GENERAL = 16
-"""Registers that hold addresses."""
+"""Number of general registers."""
 
 
 def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """The largest object in which an operand is, of those that variables say are near its base register."""
+    """The member in the largest object that variables place around the base register's address; None if none contains
+    the operand.
+    """
     if operand.index != NONE or operand.base == NONE or operand.segment:
         return None
     graph = tracker.graph
@@ -28,7 +30,7 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
     held = tracker.register(operand.base)
     exact = held if held is not None and held[0] == OBJECT and not held[2] else None
     if not said and exact and (exact[4] < 0 or exact[4] + operand.displacement >= graph.size(exact[1]) > 0):
-        # Before the same object, and behind the only one, are only copies of one pointer.
+        # Outside of the object, also variables of other registers with the same pointer.
         copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
         said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
     for value in said:
@@ -42,7 +44,7 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
 def in_variable_behind(
     tracker: Tracker, k: int, operand: Memory, base: Value | None, where: Value, size: int
 ) -> Located | None:
-    """What an index leads to in an object that a variable says lies right behind the one an operand's base leads to."""
+    """The member at an index in an object that a variable places right after the base's object; else None."""
     graph = tracker.graph
     if base is None or base[0] != OBJECT or base[2] or operand.index == NONE:
         return None
@@ -58,8 +60,9 @@ def in_variable_behind(
 
 
 def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | str | None:
-    """What lies behind an object that was put into bytes, as variables say that an operand's base leads to: these, and
-    not another object of the kind. None where no variable says so."""
+    """The member, or reason, past an object in a byte buffer that a variable places at the base register: these bytes,
+    not another such object. None if there is no such variable.
+    """
     graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
     if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
         return None
@@ -71,9 +74,8 @@ def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> L
 
 
 def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
-    """The largest object at an offset from the call frame address that variables lead to, of those without a name.
-
-    What a method is inlined for has `this`, whose value is the address of a place in the frame.
+    """The largest object at a frame offset that a variable points to: inlined methods have `this` with a frame address.
+    None if there is none.
     """
     graph = tracker.graph
     best: Located | None = None
@@ -99,7 +101,9 @@ def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | No
 
 
 def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """An element of an array whose place a variable tells by an operand's base register, as those without bounds."""
+    """The element of an array that a variable places at an operand's base register and displacement, as for arrays
+    without bounds; else None.
+    """
     if operand.base == NONE:
         return None
     pc = tracker.flow.instructions.address_of(k)
