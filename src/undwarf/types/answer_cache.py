@@ -1,14 +1,14 @@
-"""What instructions of one binary touch, kept on disk from run to run by what the binary and its debug file are.
+"""On-disk cache of the answers for one binary's instructions, keyed by the identity of the binary and its debug file.
 
-A file is, little-endian::
+A file is, little-endian:
 
     8   magic                   4   version
-    16  key: the binary, its debug file, the limits, and the build of undwarf that answered
+    16  key: the binary, its debug file, the limits, and the build of undwarf
     16  BLAKE2b of all that follows
     deflated JSON: {"texts": [...], "rows": [[...], ...]}
 
-A row is numbers only; those that stand for text are places in `texts`, -1 for None. Whatever is not exactly as it
-should be is a miss: then all is answered again.
+A row has integers only; text is given as index in `texts`, -1 for None. Anything unexpected is a miss: all is computed
+again.
 """
 
 import struct
@@ -31,16 +31,17 @@ __all__ = ["SUFFIX", "Answer", "KeptAnswers", "answer_files", "kept_answers"]
 SUFFIX = ".answers"
 MAGIC = b"undwarf\xb8"
 VERSION = 2
-"""Grows with the format."""
+"""Incremented with the format."""
 
 _PREFIX = struct.Struct("<8sI16s16s")
 _MAKERS = ("types", "dwarf", "disasm", "elf", "tables", "symbols")
-"""What has a part in an answer: another build of it may answer otherwise."""
+"""The packages that answers depend on: another build invalidates the cache."""
 
 
 class Answer(NamedTuple):
-    """What one instruction touches; whether that was inferred for an instruction before it, which then the sampled one
-    consumes or not, and whether the registers that say the address are still those the access used."""
+    """The access of one instruction; ``inferred``: it is that of an earlier instruction (skid), ``consumed``: whose
+    result the sampled one uses; ``intact``: the address registers are unchanged since.
+    """
 
     access: Access
     inferred: bool
@@ -49,7 +50,7 @@ class Answer(NamedTuple):
 
 
 class KeptAnswers:
-    """The answers about one binary, by ELF virtual address: those of earlier runs, and a way to keep more."""
+    """Cached answers for one binary, by ELF virtual address."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class KeptAnswers:
 
     @cached_property
     def known(self) -> dict[int, Answer]:
-        """What earlier runs kept."""
+        """Answers of earlier runs."""
         data = self._files.read(self._name)
         found = decode(data, self._key, self._limits) if data is not None else None
         if found is None:
@@ -79,9 +80,9 @@ class KeptAnswers:
         return found
 
     def keep(self, more: Mapping[int, Answer]) -> bool:
-        """Keep further answers beside those that are known; whether that was needed, and could be done.
+        """Add answers to the cache; True if that was necessary and succeeded.
 
-        Where something was amiss meanwhile, nothing is kept: the next run is to say so as well, and may find more.
+        Nothing is cached if a defect occurred meanwhile: the next run must report it, too, and may find more.
         """
         if _damage(self._defects) != self._before or all(address in self.known for address in more):
             return False
@@ -89,17 +90,17 @@ class KeptAnswers:
             return False
         whole = {**self.known, **more}
         if len(whole) > self._limits.kept_answers:
-            # What this run needs is what the next one will.
+            # The next run will most likely need the same.
             whole = dict(list(more.items())[: self._limits.kept_answers])
         return self._files.write(self._name, encode(whole, self._key))
 
     def trim(self) -> None:
-        """Let the directory keep to its limit."""
+        """Drop the least recently used files beyond the directory's limit."""
         self._files.trim()
 
 
 def answer_files(limits: Limits = DEFAULT) -> DiskCache | None:
-    """Where the user's answers are kept; None where nothing is to be kept."""
+    """The user's cache directory of answers; None if there is none."""
     directory = cache_directory("types")
     return DiskCache(directory, SUFFIX, limits.answer_bytes) if directory is not None else None
 
@@ -116,9 +117,9 @@ def kept_answers(
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
 ) -> KeptAnswers | None:
-    """The answers about a binary that its DWARF describes; ``asked`` tells apart what is asked of instructions.
+    """The cached answers for a binary with DWARF; ``asked`` identifies the kind of query.
 
-    None where neither the binary nor its debug file has DWARF, or where they cannot be told from others.
+    None if neither the binary nor its debug file has DWARF, or if they cannot be identified.
     """
     described = next((file for file in (elf, debug) if file is not None and file.section(".debug_info")), None)
     if described is None:
@@ -133,14 +134,14 @@ def kept_answers(
             about += [file.machine, file.kind, sections, identity]
     mark = blake2b(repr(about).encode("utf-8", "backslashreplace"), digest_size=16).digest()
     key = blake2b(mark + maker(*_MAKERS), digest_size=16).digest()
-    # Hexadecimal only: nothing that a file says becomes part of a path.
+    # Hexadecimal only: no text of a file becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{SUFFIX}"
     both = tuple(file for file in (elf, debug) if file is not None)
     return KeptAnswers(files, name, key, limits, defects, both)
 
 
 def _identity(file: ElfFile) -> object | None:
-    """The build-id, and the file itself: tools may take debugging information out or put other in, and leave the id."""
+    """The build-id and file status: tools may remove or add debugging information and keep the build-id."""
     from pathlib import Path
 
     try:
@@ -160,7 +161,7 @@ def _identity(file: ElfFile) -> object | None:
 
 
 def encode(answers: Mapping[int, Answer], key: bytes) -> bytes:
-    """The bytes of a file with these answers."""
+    """The contents of a cache file."""
     texts: dict[str, int] = {}
 
     def text(value: str | None) -> int:
@@ -194,7 +195,7 @@ _FIXED = 13 + _OPERAND + 1
 
 
 def decode(data: memoryview, key: bytes, limits: Limits = DEFAULT) -> dict[int, Answer] | None:
-    """The answers in a file's bytes; None if they are not those of ``key``, or not as they were written."""
+    """The answers in a cache file; None if the key differs or the file is damaged."""
     if len(data) < _PREFIX.size:
         return None
     magic, version, of, digest = _PREFIX.unpack_from(data)

@@ -1,8 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""What one memory operand touches, given what the data flow knows where it is.
+"""Resolves one memory operand to a member: combines the data flow's address with declared variables and the rules of
+`evidence/`.
 
-An operand is in an object that a pointer leads to, in the frame, in a global variable, in a per-cpu or thread-local
-one, or where a variable says that its base register leads; else the answer says why it is not known.
+The address is in an object that a pointer points to, in the frame, in a global, per-CPU or thread-local variable, or
+relative to a variable's register; otherwise the result has the reason why it is unknown. The rules are tried in a fixed
+order; the first that applies decides.
 """
 
 from collections.abc import Iterable
@@ -65,21 +67,23 @@ _NO_TYPES = "no types for this function"
 _SEVERAL_MEMBERS = "ambiguous member"
 _OWN = "compiler's own stack slot"
 _HALF = 2
-"""Bytes that nobody copies pointers by."""
+"""Accesses up to this size never copy pointers."""
 _VECTOR = 16
-"""Bytes of a vector register."""
+"""Size of a vector register."""
 
 
 def on_stack(made: Instruction, operand: Memory) -> Access:
-    """What an instruction touches that puts something on the stack, or takes it from there, without saying where."""
+    """The result for an implicit stack access (push, pop, call, return)."""
     return access(made, operand, operand.size or operand.element, how="stack", reason="stack operation")
 
 
 class Operands:
-    """Answers for the operands of one binary's instructions. ``kernel``: whether it is one, or a part of one."""
+    """Resolves operands of one binary's instructions. ``kernel``: it is a kernel or a module; ``linked``: variables
+    have the file's addresses.
+    """
 
     def __init__(self, binary: Binary, source: TypeSource, *, kernel: bool, linked: bool) -> None:
-        """``linked``: variables are where the file says."""
+        """``linked``: variables have the file's addresses."""
         self._binary = binary
         self._source = source
         self._graph = source.graph
@@ -87,10 +91,10 @@ class Operands:
         self._linked = linked
 
     def resolve(self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory) -> Access:
-        """What an operand of instruction ``k`` touches; ``tracker`` is to be before that."""
+        """The access of an operand of instruction ``k``; the cursor of ``tracker`` must be there."""
         size = operand.size or operand.element
         if operand.access == "rw" and operand.base == tracker.program.machine.stack_pointer and leaves_alone(made):
-            # Whether there is room on the stack is tried out, or other threads are to see all that was stored before.
+            # A stack probe, or a memory barrier.
             return access(made, operand, size, how="spill", reason=_OWN)
         where = tracker.address_of(k, number)
         if operand.segment and self._is_canary(operand):
@@ -115,7 +119,7 @@ class Operands:
     def _in_object(
         self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, where: Value, size: int
     ) -> Access:
-        """Behind a pointer: the member that its type says, unless how it is used says otherwise."""
+        """An access through a pointer: the member of its pointee type, unless other uses contradict."""
         located = touched(tracker, k, operand, where, size)
         if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
             return self._by_register(tracker, k, made, number, operand, size)
@@ -146,7 +150,7 @@ class Operands:
             if not isinstance(located, str) and located.how == "array" and not where[2]:
                 located = in_room(tracker, k, number, where, size) or located
         if size > 1 and not isinstance(located, str) and self._is_room(located):
-            # Bytes that are copied are of what another variable says is there.
+            # Copied bytes: another variable may declare the object there.
             other = in_variable(tracker, k, operand, size)
             located = other if other is not None and not self._is_byte(other) else located
         if tracker.has_variables and (isinstance(located, str) or self._is_room(located)):
@@ -181,8 +185,9 @@ class Operands:
         return self._typed(made, operand, size, located, how)
 
     def _with_point(self, tracker: Tracker, where: Value, located: Located, size: int) -> Located | str:
-        """A number with a point beside an object: in what that is a part of, if such a number is there, else in the
-        next of several objects, or the one before, or in the only other thing around it that has one there."""
+        """A floating-point access outside of an object: in its container if that has such a member, else in a
+        neighbouring array element, else in the only container with one.
+        """
         graph = self._graph
         if graph.kind(graph.strip(located.field.type)) == Kind.FLOAT:
             return located
@@ -203,15 +208,16 @@ class Operands:
         return Located(t, offset, field, "container") if field is not None else "conflicting uses of the pointer"
 
     def _has_float(self, t: int, offset: int, size: int) -> bool:
-        """Whether a number with a point is there, of members of a union in one of them."""
+        """Whether a floating-point member is there, in any member of a union."""
         graph = self._graph
         return any(graph.kind(graph.strip(one)) == Kind.FLOAT for one in graph.scalars_at(t, offset, size))
 
     def _together(
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
     ) -> Located | None:
-        """What an access outside of a type is in, told by what the pointer is passed as, or by all accesses through
-        it."""
+        """The container for an access outside of a type, by what the pointer is passed as, or by all accesses through
+        it; None if undecided.
+        """
         graph = self._graph
         passed = () if where[2] else tracker.passed_as(k, number)
         wholes = [(t, place) for t, place in passed if graph.object_at(t, place - where[4], where[1])]
@@ -236,9 +242,9 @@ class Operands:
     def _leading(
         self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: Located | None
     ) -> Located | None:
-        """Where what lies outside of a type leads somewhere, what is told of it is no mere number: a list's header,
-        which begins as its nodes do, has how many there are. It is in the only thing around the type that has
-        something else there."""
+        """The container whose member is a pointer, if the loaded value is used as one: a list header with a count looks
+        like a node. ``told`` if that does not decide.
+        """
         graph = self._graph
         if where[2] or size != graph.pointer_size:
             return told
@@ -250,17 +256,18 @@ class Operands:
         return Located(*left[0], member, "container") if member is not None else None
 
     def _is_number(self, t: int, offset: int, size: int) -> bool:
-        """Whether a number that leads nowhere is at an offset of a type."""
+        """Whether a scalar that is no pointer is at an offset of a type."""
         value = self._graph.value_at(t, offset, size)
         return bool(value) and self._graph.is_scalar(value) and not self._graph.is_pointer(value)
 
     def _around(self, tracker: Tracker, where: Value, size: int) -> list[tuple[int, int]]:
-        """(aggregate, offset in it) of all that an access outside of a type may be in."""
+        """(container, offset in it) of all candidates for an access outside of a type."""
         return candidates(self._graph, where[1], where[4], size, tracker.questions.embedders)
 
     def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | str | None:
-        """What was put somewhere into bytes, by what the pointer to it is passed as; why that is not known, where it is
-        no bytes."""
+        """The member in opaque bytes, by the type that the pointer is passed as; the reason if it cannot be bytes; None
+        if undecided.
+        """
         told = tracker.passed_as(k, number)
         if told and not told[0][0]:
             return "conflicting uses of the pointer"
@@ -269,15 +276,15 @@ class Operands:
         return found[0] if len(found) == 1 else None
 
     def _otherwise_used(self, tracker: Tracker, k: int, number: int, where: Value, located: Located, size: int) -> bool:
-        """Whether other accesses through the same pointer do not fit what an access seems to touch.
+        """Whether other accesses through the same pointer contradict a member.
 
-        That is several characters at once, something around what the pointer is known to lead to, or what lies behind
-        it as if it were an array: then no access is of the end of one element and the begin of the next.
+        Checked for several bytes at once, for containers, and for accesses past the object as in an array: none may
+        straddle two elements.
         """
         graph = self._graph
         among = bool(where[2]) or located.how == "array"
         if size <= _HALF and among and graph.is_pointer(located.field.type):
-            # Nobody accesses a part of an address: it is something else than one of several that are alike.
+            # Pointers are not accessed in part, so it is no such array element.
             return True
         characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
         if characters and 1 < size < _VECTOR and not said_to_be_bytes(tracker, k, number, bool(where[2])):
@@ -287,7 +294,7 @@ class Operands:
         no_address = characters or (located.how == "container" and self._is_number(located.type, located.offset, size))
         if no_address and leads_on(tracker, k, number):
             return True
-        # Where no variable says more, room that an index goes through holds what it is handed out for.
+        # Without variables, indexed bytes are storage for unknown objects.
         room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_room(located)
         if room and (puts_address(tracker, k) or used_in_parts(tracker, k, number, size)):
             return True
@@ -313,8 +320,9 @@ class Operands:
         )
 
     def _is_beside_members(self, tracker: Tracker, k: int, number: int, located: Located, size: int) -> bool:
-        """Whether an access behind an object would be of a part of a number or of an address, or of an address as a
-        number with a point, if it were of the next one."""
+        """Whether an access past an object would be of a part of a scalar, or of a pointer as floating-point, in the
+        next array element.
+        """
         graph, field = self._graph, located.field
         floating = tracker.flow.instructions[k].memory[number].floating
         if not graph.is_aggregate(located.type) or not graph.is_scalar(field.type) or size > graph.pointer_size:
@@ -322,8 +330,9 @@ class Operands:
         return bool(field.offset) or (floating and graph.is_pointer(field.type))
 
     def _may_be_next(self, tracker: Tracker, where: Value, others: tuple[tuple[int, int], ...]) -> bool:
-        """Whether what lies behind an object may be the next of several: all accesses fit that, and nothing names what
-        is there. Links are made to be parts of others."""
+        """Whether accesses past an object may be of the next array element: all fit, and no variable types them. Not
+        for list links.
+        """
         graph = self._graph
         whole = graph.size(where[1])
         if tracker.has_variables or not 0 < whole <= where[4] or graph.is_link(where[1]):
@@ -335,8 +344,9 @@ class Operands:
         return operand.absolute and operand.displacement == 0x28 and operand.segment == ("gs" if self._kernel else "fs")
 
     def _canary(self, made: Instruction, operand: Memory, where: Value | None, size: int) -> Access:
-        """What the compiler compares return addresses' neighbours with: of a kernel a member of a per-cpu variable
-        (asm/processor.h of x86). A module's own variables are at other places than the file says."""
+        """The stack canary: in a kernel a member of a per-CPU variable (asm/processor.h of x86). Addresses of a
+        module's own variables differ from the file's.
+        """
         if where is not None and where[0] == PERCPU and self._linked:
             found = self._source.per_cpu_at(where[4])
             located = locate(self._graph, found[0].type, 0, found[1], size) if found is not None else ""
@@ -345,27 +355,28 @@ class Operands:
         return access(made, operand, size, how="canary", reason="stack canary")
 
     def _is_byte(self, located: Located) -> bool:
-        """Whether no more is known than that bytes are touched, which stand for anything."""
+        """Whether the member is a byte, which may be anything."""
         return self._graph.size(located.field.type) == 1 and self._graph.is_scalar(located.field.type)
 
     def _is_room(self, located: Located) -> bool:
-        """Whether one of several bytes is touched that may be room for anything."""
+        """Whether the member is a byte of an array, which may store anything."""
         return self._is_byte(located) and (self._graph.size(located.type) == 1 or located.field.path.endswith("[]"))
 
     def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-        """What is put into bytes, of which several are accessed at once."""
+        """The member of an object stored in bytes, of which several are accessed at once; None if undecided."""
         t = kept_as(tracker, k, operand)
         located = locate(self._graph, t, 0, operand.displacement, size) if t else ""
         return None if isinstance(located, str) else located
 
     def _is_inside_pointer(self, located: Located, size: int) -> bool:
-        """Whether an access is of the inner bytes of a pointer: nobody writes a part of an address, unless all that is
-        there is cleared, by stores as wide as they may be."""
+        """Whether an access is of inner bytes of a pointer, which are never stored alone, except when all
+        is cleared.
+        """
         graph, field = self._graph, located.field
         return 0 < field.offset < graph.pointer_size - size + 1 <= graph.pointer_size and graph.is_pointer(field.type)
 
     def _is_table(self, where: Value) -> bool:
-        """A table of a C++ class's virtual functions: what its members are is no data of the program."""
+        """Whether the object is a vtable, which is no data of the program."""
         return is_method_table(self._graph, where[1])
 
     def _by_register(
@@ -389,16 +400,18 @@ class Operands:
         return self._typed(made, operand, size, locate(self._graph, place.type, 0, offset, size), "variable")
 
     def _is_replaced(self, tracker: Tracker, made: Instruction, operand: Memory, place: Place) -> bool:
-        """Whether a store ends what is said of a variable. That was not at home there, off the stack, only its value
-        was known to be the same: what is put there is of something else, else the variable would be there still."""
+        """Whether a store ends a variable's location at its slot. If the slot was not the variable's home, only a copy
+        of its value, the stored value is something else's.
+        """
         at_home = place.register == tracker.program.machine.stack_pointer or not self._graph.is_scalar(place.type)
         if operand.access != "w" or at_home:
             return False
         return place.high == made.next_address
 
     def _told_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
-        """Whether a variable is said to be where an operand is that leads to one of several types, or, if it is just as
-        large, to characters."""
+        """Whether a variable is located at an operand whose pointee is ambiguous, or is bytes while the variable has
+        the access's size.
+        """
         found = tracker.memory_variable(k, number)
         if found is None or self._graph.choices(where[1]):
             return found is not None
@@ -428,7 +441,7 @@ class Operands:
         if found is None:
             nameless = in_pointed(tracker, k, where[4], size) if not where[2] else None
             if where[2]:
-                # An array that nothing names there, and a variable that leads into it.
+                # An undeclared array that a variable points into.
                 nameless = in_variable(tracker, k, operand, size)
             if nameless is not None:
                 return self._typed(made, operand, size, nameless, "variable")
@@ -436,14 +449,14 @@ class Operands:
         place, offset = found
         whole = self._graph.size(place.type)
         if size == _VECTOR and not offset and self._graph.kind(self._graph.strip(place.type)) == Kind.FLOAT:
-            # The register it is in is stored as a whole.
+            # The vector register is stored whole.
             size = whole
         wider = not where[2] and self._graph.is_scalar(place.type) and offset + size > whole
         if wider and (offset or operand.access != "r" or not is_extended(tracker, k, where[4], place)):
             reason = "wider than the variable that shares the place"
             return self._spilled(tracker, k, made, operand, size, reason)
         if operand.access == "w" and 0 < size < whole and not where[2] and self._graph.is_pointer(place.type):
-            # Nobody writes a part of an address.
+            # Pointers are not stored in part.
             reason = "narrower than the variable that shares the place"
             return self._spilled(tracker, k, made, operand, size, reason)
         if self._graph.is_scalar(place.type):
@@ -453,7 +466,7 @@ class Operands:
             located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
         if isinstance(located, str) and where[2]:
             other = copied(tracker, k, operand, place.type, offset, where[2], size)
-            # Or another variable goes through the bytes of this one.
+            # Or another variable iterates over this one's bytes.
             other = other or in_variable(tracker, k, operand, size)
             if not other:
                 one = self._one_on_frame(tracker, k, operand, where, size)
@@ -468,8 +481,9 @@ class Operands:
     def _one_on_frame(
         self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     ) -> "Located | tuple[str, ...]":
-        """The same member of several variables of one type; of several members of a variable the names, none where it
-        may be anything else."""
+        """The common member of several variables of one type at a selected address; the names of several members of
+        one; () if undecided.
+        """
         graph = self._graph
         found = [tracker.stack_variable(k, at) for at in one_of_places(tracker, k, operand, where)]
         there = [one for one in found if one is not None and begins(graph, one[0].type, one[1], size)]
@@ -482,7 +496,7 @@ class Operands:
         return self._named(t, [one.path for one in fields if one is not None])
 
     def _named(self, t: int, paths: Iterable[str]) -> tuple[str, ...]:
-        """The names of some members of a type."""
+        """Qualified names of members of a type."""
         name = self._graph.canonical_name(t)
         return tuple(f"{name}.{path}" if path else name for path in dict.fromkeys(paths))
 
@@ -511,7 +525,7 @@ class Operands:
     def _chosen(
         self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, where: Value
     ) -> Access | None:
-        """One of several members, or of two of one type, chosen by a condition: all of them as candidates."""
+        """The result for one of several members selected by a condition, with all as candidates; None if it is none."""
         graph = self._graph
         if not where[2] or graph.choices(where[1]):
             return None
@@ -538,7 +552,7 @@ class Operands:
             return access(made, operand, size, how="", reason=located)
         graph = self._graph
         t, offset, field = located.type, located.offset, located.field
-        # Of several bit fields the instruction's own mask says which are meant.
+        # The instruction's mask selects between bit fields.
         bits = bits_of(made) if field.candidates and field == graph.member_at(t, offset, size) else 0
         field = (graph.bits_at(t, offset, size, bits) if bits else None) or field
         path = field.path
@@ -546,7 +560,7 @@ class Operands:
         if t != located.type:
             inner = self._member(t, offset, size, bits)
             path = inner.path if inner is not None else ""
-        # An array of aggregates is known by its element.
+        # Report the element of an array of aggregates.
         for _depth in range(8):
             if not graph.is_array(t):
                 break

@@ -1,4 +1,4 @@
-"""Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
+"""Resolvers by image: type information of each file of a recording, opened at the first query."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["ImageTypes"]
 
 _AHEAD = ((".debug_info", ".debug_abbrev"), (".debug_loclists", ".debug_loc"))
-"""Sections that hardly any question does without, in the order in which they are read: the first of all files before
-the second of any."""
+"""Sections that nearly all queries need, in the order they are read: the first group of all files before the second of
+any.
+"""
 
 
 class ImageTypes:
-    """The resolver of an image and the address in its file, its code where nothing tells types, or the reason why that
-    is not at hand either.
+    """For each image its resolver, its code without types, or the reason why neither is available.
 
-    ``records`` gives the recording's records, which say where the kernel and its modules ran; ``kept`` is where answers
-    are kept from run to run.
+    ``records`` returns the recording's records, which have the load addresses of the kernel and its modules; ``kept``
+    is the cache directory.
     """
 
     def __init__(
@@ -54,8 +54,9 @@ class ImageTypes:
         self._places: dict[int, list[Place]] | None = None
 
     def __call__(self, number: int, address: int) -> "tuple[Resolver | UndescribedCode, int] | str":
-        """What answers for an address of an image as frames have it, and the ELF virtual address there; else why
-        nothing can be said of it."""
+        """(resolver, ELF virtual address) of an address in an image as frames have it, or the reason why
+        there is none.
+        """
         found = self._known.get(number)
         if found is None:
             image = self._store[number]
@@ -78,19 +79,18 @@ class ImageTypes:
         return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
 
     def contained(self, number: int) -> Contained:
-        """A context in which what nobody foresaw in an image's files costs no more than what it would say."""
+        """A context in which unexpected errors in an image's files cost that image only."""
         return self._defects.contained(self._store[number].path)
 
     def read_ahead(self, numbers: Iterable[int]) -> Callable[[], None]:
-        """Have debugging information of images unpacked while other things are done; what is returned waits for it."""
+        """Start unpacking the debugging information of images in the background; the returned function waits for it."""
         from undwarf.images.prefetch import unpack_ahead
 
         return unpack_ahead(self._store, numbers, _AHEAD)
 
     def answers(self, number: int, asked: str) -> "KeptAnswers | None":
-        """What is kept of the answers about an image's instructions; None where nothing is to be kept.
-
-        ``asked`` tells apart what is asked of instructions.
+        """Cached answers for an image's instructions; None if they are not cached. ``asked`` identifies the kind of
+        query.
         """
         image = self._store[number]
         if self._kept is None or image.kind is not ImageKind.FILE:
@@ -140,7 +140,7 @@ class ImageTypes:
         def split(name: str, directory: str, _identity: int) -> Iterator[ElfFile]:
             return finder.split_files(name, directory, whole, image.path, debug)
 
-        # Only here: where all answers are kept, nothing of what finds them is needed.
+        # Lazy: not needed if all answers are cached.
         from undwarf.types.open_resolver import open_resolver
 
         found = open_resolver(

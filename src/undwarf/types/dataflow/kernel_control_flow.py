@@ -62,7 +62,7 @@ class KernelWays:
         return found
 
     def _asked(self, address: int) -> tuple[int, ...]:
-        # It is in .init-like text, in a writable segment.
+        # It is in init text, in a writable segment.
         code = self._elf.read(address, _QUESTION, writable=True)
         listing = MACHINE.listing(bytes(code[:_QUESTION]), address) if code is not None else ()
         found = []

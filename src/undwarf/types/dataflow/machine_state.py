@@ -12,7 +12,7 @@ from undwarf.types.dataflow.value_arithmetic import Sums
 from undwarf.types.dataflow.value_interner import Values
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
+"""Number of registers in a state, indexed by DWARF number; stack slots follow."""
 FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
 """Up to this many slots, those that a store overlaps are found by scanning."""
 MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)

@@ -25,7 +25,7 @@ UNASKED = cython.declare(cython.int, -1)
 """The value of a variable was not computed yet."""
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
+"""Number of registers in a state, indexed by DWARF number; stack slots follow."""
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
 IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 

@@ -29,7 +29,7 @@ from undwarf.types.dataflow.transfer import Effects
 from undwarf.types.dataflow.value_interner import Values
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
+"""Number of registers in a state, indexed by DWARF number; stack slots follow."""
 WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
 """Mask of the lower half of a register."""
 HALF = cython.declare(cython.int, 1 << 10)

@@ -25,7 +25,7 @@ from undwarf.types.dataflow.register_locations import RegisterVariables
 from undwarf.types.dataflow.value_interner import Values
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
+"""Number of registers in a state, indexed by DWARF number; stack slots follow."""
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
 """Bytes that a store through a stack address may reach if no variable bounds it."""
 STAYED = cython.declare(cython.Py_ssize_t, 5)

@@ -61,7 +61,7 @@ COUNTED = cython.declare(cython.longlong, -1)
 UNTOUCHED = cython.declare(cython.longlong, -2)
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
-"""Registers of a state, by DWARF number; stack slots come behind them."""
+"""Number of registers in a state, indexed by DWARF number; stack slots follow."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """Offset that stands for the unknown distance of an aligned stack pointer from the frame; both sides keep their own
 offsets.

@@ -148,7 +148,7 @@ class _Call:
         tracker.before(k)
         self._sizes = [tracker.register(register) for register in sizes]
         self._holding = {RAX: 0}
-        """How far behind it is what is held, by register, or place in the frame: its offset plus ``_IN_FRAME``."""
+        """{register, or stack slot (its offset plus ``_IN_FRAME``): offset from the result that it holds}."""
         self._used = False
         self._stored: set[int] = set()
         """Pointees of the pointers stored in the allocation."""

@@ -181,7 +181,7 @@ class TypeStore:
             found = self._made_arrays[t, count] = self.add(TypeRecord(Kind.ARRAY, target=t, count=count))
         return found
 
-    # Asking ------------------------------------------------------------------------------------------------
+    # Queries -----------------------------------------------------------------------------------------------
 
     def strip(self, t: int) -> int:
         """The type below typedefs and qualifiers; void if they form a cycle."""
