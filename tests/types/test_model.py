@@ -196,13 +196,13 @@ def test_a_typedef_of_itself_is_counted(graph: TypeGraph) -> None:
     t = graph.add(TypeRecord(Kind.TYPEDEF, "loop", target=1))
     assert graph.strip(t) == 0
     assert graph.size(t) == 0
-    assert [defect.kind for defect in graph.defects] == ["typedef of itself"]
+    assert [defect.kind for defect in graph.defects] == ["circular typedef"]
 
 
 def test_a_structure_that_contains_itself_ends(graph: TypeGraph) -> None:
     t = struct(graph, "loop", 8, member("self", 0, 1), member("again", 0, 1))
     graph.member_at(t, 0, 4)
-    assert "type too deep" in {defect.kind for defect in graph.defects}
+    assert "types nested too deeply" in {defect.kind for defect in graph.defects}
 
 
 def test_an_array_of_itself_ends(graph: TypeGraph) -> None:
@@ -252,7 +252,7 @@ def test_a_union_inside_of_itself_ends(graph: TypeGraph) -> None:
 def test_unions_past_the_limits_are_counted(limits: Limits) -> None:
     graph = TypeGraph(limits=limits)
     assert locate(graph, unions(graph, 10), 5, 0, 4) == "unresolved array index"
-    assert "type too deep" in {defect.kind for defect in graph.defects}
+    assert "types nested too deeply" in {defect.kind for defect in graph.defects}
 
 
 @pytest.mark.parametrize(

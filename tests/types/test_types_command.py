@@ -72,7 +72,7 @@ def test_an_address_within_an_instruction_has_the_reason(tmp_path: Path) -> None
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", f"{start + 1:x}", "--json"])
     (one,) = json.loads(result.stdout)
     assert one["type"] is None
-    assert one["reason"] == "not the begin of an instruction"
+    assert one["reason"] == "not the start of an instruction"
 
 
 def test_a_binary_without_types_is_told(tmp_path: Path) -> None:

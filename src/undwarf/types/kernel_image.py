@@ -56,13 +56,13 @@ def kernel_binary(store: ImageStore, records: Any, limits: Limits = DEFAULT) -> 
     symbols = symbols_of_elf(elf, limits)
     at = _address_in_file(elf, symbols, reference)
     if reference is not None and at is None:
-        return "where the kernel ran is not known"
+        return "load address of the kernel unknown"
     delta = (reference.address - at) & 0xFFFFFFFFFFFFFFFF if reference is not None and at is not None else 0
     given = None
     if symbols is None:
         given = _from_kallsyms(store, image, reference, delta, limits)
         if given is None:
-            return "the kernel's file has no symbols, and there are no kallsyms"
+            return "neither the kernel's file nor kallsyms has symbols"
     has_types = elf.section(".debug_info") is not None or elf.section(".BTF") is not None
     return KernelBinary(elf, delta, given, None if has_types else _running_btf(image, limits))
 

@@ -120,12 +120,12 @@ def open_path(
     )
     if found is None:
         raise NothingUsable(
-            f"nothing says the types of {binary}",
+            f"no type information for {binary}",
             "it has neither DWARF nor BTF",
             "build it with -g, or give --btf",
         )
     if found.machine is None and code:
-        raise NothingUsable(f"cannot decode the code of {binary}", "types are followed on x86-64 and AArch64")
+        raise NothingUsable(f"cannot decode the code of {binary}", "only x86-64 and AArch64 are supported")
     return found
 
 

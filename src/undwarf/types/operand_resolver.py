@@ -180,7 +180,7 @@ class Operands:
                 return chosen or self._outside(tracker, made, operand, size, where, located)
             located = together
         if self._is_table(where):
-            return access(made, operand, size, how="table", reason="table of functions")
+            return access(made, operand, size, how="table", reason="vtable")
         how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
         return self._typed(made, operand, size, located, how)
 
@@ -453,11 +453,11 @@ class Operands:
             size = whole
         wider = not where[2] and self._graph.is_scalar(place.type) and offset + size > whole
         if wider and (offset or operand.access != "r" or not is_extended(tracker, k, where[4], place)):
-            reason = "wider than the variable that shares the place"
+            reason = "wider than the variable in this stack slot"
             return self._spilled(tracker, k, made, operand, size, reason)
         if operand.access == "w" and 0 < size < whole and not where[2] and self._graph.is_pointer(place.type):
             # Pointers are not stored in part.
-            reason = "narrower than the variable that shares the place"
+            reason = "narrower than the variable in this stack slot"
             return self._spilled(tracker, k, made, operand, size, reason)
         if self._graph.is_scalar(place.type):
             place, offset = taken_apart(tracker, made.address, place, offset)

@@ -329,7 +329,7 @@ class Resolver:
             return "machine not supported"
         found = self.binary.range_of(address)
         if found is None:
-            return "no function here"
+            return "no function at this address"
         low, high = found
         size = high - low
         if size <= 0 or size > self._elf.limits.function_bytes:
@@ -337,7 +337,7 @@ class Resolver:
         # A kernel's init code is in a writable segment.
         code = self._elf.read(low, size, writable=self._kernel)
         if code is None or not self.binary.executable(low):
-            return "no code here"
+            return "no code at this address"
         instructions = self.machine.listing(bytes(code[:size]), low)
         self.binary.through_slots(instructions)
         if self._ways is not None:
@@ -402,7 +402,7 @@ class Resolver:
             function.left.discard(address)
         index = function.instructions.index_of(address)
         if index is None:
-            return [nothing(address, "", "not the begin of an instruction")]
+            return [nothing(address, "", "not the start of an instruction")]
         found = function.answers.get(index)
         if found is None:
             found = self._answer(function, index)

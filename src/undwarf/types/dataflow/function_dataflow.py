@@ -151,7 +151,7 @@ class Tracker:
         self._block = -1
         converged = self._solve(self._low, order)
         if not converged:
-            self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{self._low:#x}")
+            self.graph.defects.add("data flow did not converge", self.graph.subject, detail=f"{self._low:#x}")
         return converged
 
     def _follow_all(self) -> None:

@@ -571,7 +571,7 @@ class Questions:
             # Indices may count down from a variable's end to its start.
             whole = value[4] + self.graph.size(found[0]) == value[1] and not found[1]
             return located if whole or self._surely_there(value, located, size) else "unresolved array index"
-        return "no pointer"
+        return "not a pointer"
 
     def may_go_on(self, t: int, offset: int, size: int) -> bool:
         """Whether an object may be the first part of a larger one that extends to an offset past it."""

@@ -177,7 +177,7 @@ class Search:
         """Add the leaves at an offset of a type; True if there are any."""
         self._steps -= 1
         if self._steps < 0 or depth > self._depth:
-            self._graph.defects.add("type too deep", self._graph.subject)
+            self._graph.defects.add("types nested too deeply", self._graph.subject)
             return False
         shape = self._shape(t)
         here = (*containers, (shape.type, offset))

@@ -63,7 +63,7 @@ def locate(
     ``variants`` belongs to the query that this one is part of (a member of a union, same step and size).
     """
     if graph.kind(graph.strip(t)) in (Kind.FUNCTION, Kind.VOID):
-        return "code or void"
+        return "pointer to code or void"
     if graph.choices(t):
         t = VOID if step else graph.chosen(t, offset, size)
         if not t:
@@ -190,7 +190,7 @@ def _in_member(
         variants.known[key] = "unresolved array index"
         variants.steps -= 1
         if variants.steps < 0 or variants.depth <= 0:
-            graph.defects.add("type too deep", graph.subject)
+            graph.defects.add("types nested too deeply", graph.subject)
             return "unresolved array index"
         variants.depth -= 1
         found = variants.known[key] = locate(graph, member.type, step, key[1], size, variants=variants)
@@ -252,4 +252,8 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
     if step % whole:
         within = 0
     found = graph.member_at(t, within, size)
-    return Located(t, within, found, "" if not step and 0 <= offset < whole else "array") if found else "outside"
+    return (
+        Located(t, within, found, "" if not step and 0 <= offset < whole else "array")
+        if found
+        else "offset outside the type"
+    )

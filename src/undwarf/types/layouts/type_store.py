@@ -203,7 +203,7 @@ class TypeStore:
                     self._facts[2 * first + 1] = record.kind + 1
                 return t
             t = record.target
-        self.defects.add("typedef of itself", self.subject)
+        self.defects.add("circular typedef", self.subject)
         return VOID
 
     def _kind(self, t: int) -> int:
@@ -295,7 +295,7 @@ class TypeStore:
             total *= record.count
             t = record.target
         else:
-            self.defects.add("array of itself", self.subject)
+            self.defects.add("circular array type", self.subject)
             return 0
         total *= size
         if total > self.limits.type_bytes:

@@ -66,7 +66,7 @@ class BtfFile:
             raise UnreadableInput(f"cannot read {name or 'these bytes'}", "not BTF")
         order = "little" if magic == MAGIC else "big"
         if view[2] != 1:
-            raise UnreadableInput(f"cannot read {name or 'these bytes'}", f"BTF of version {view[2]}")
+            raise UnreadableInput(f"cannot read {name or 'these bytes'}", f"unsupported BTF version {view[2]}")
         self.swapped = order != sys.byteorder
         words = self._words(view[4:_HEADER])
         header, types_at, types_size, strings_at, strings_size = words
@@ -92,16 +92,16 @@ class BtfFile:
 
     def _part(self, view: memoryview, at: int, size: int, what: str) -> memoryview:
         if at > len(view) or size > len(view) - at:
-            self.defects.add("BTF cut short", self.name, detail=what)
+            self.defects.add("truncated BTF", self.name, detail=what)
         return view[at : at + size]
 
     def _find_types(self) -> None:
         self._starts, self.names, kinds, end, kind = index_types(self._types, max(self.limits.types - 1, 0))
         self.kinds = bytes(kinds)
         if end == UNKNOWN_KIND:
-            self.defects.add("unknown kind of BTF", self.name, detail=str(kind))
+            self.defects.add("unknown BTF kind", self.name, detail=str(kind))
         elif end == CUT:
-            self.defects.add("BTF cut short", self.name, detail="a type")
+            self.defects.add("truncated BTF", self.name, detail="a type")
         elif end == TOO_MANY:
             self.defects.add("too many types", self.name)
 
@@ -169,7 +169,7 @@ def open_btf(path: str, *, base: "BtfFile | None" = None, limits: Limits = DEFAU
             raise UnreadableInput(
                 f"cannot read types of {path}",
                 "no .BTF section",
-                "types of a program with DWARF are taken with --binary",
+                "for the types of a program with DWARF use --binary",
             )
         return BtfFile(bytes(section), path, base=base, limits=limits)
     return BtfFile(data, path, base=base, limits=limits)
@@ -199,7 +199,7 @@ class BtfTypes:
         if place < 0:
             return self.base.number(btf) if self.base is not None else VOID
         if place >= len(self.file):
-            self.file.defects.add("reference to no type", self.file.name)
+            self.file.defects.add("dangling type reference", self.file.name)
             return VOID
         return self._first + place
 

@@ -118,7 +118,7 @@ class DwarfTypes:
             if at < -1:
                 other = entry.reference(TYPE)
                 if other is None:
-                    self.graph.defects.add("reference to no type", self.graph.subject)
+                    self.graph.defects.add("dangling type reference", self.graph.subject)
                     return VOID
                 return self.number(other.space, other.offset)
             further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)

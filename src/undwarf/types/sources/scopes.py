@@ -226,7 +226,7 @@ class FunctionScopes(CodeScopes):
             if flags == IN_REGISTER and not variable.leads and self._scopes[SCOPE * scope + 3]:
                 continue
             if self._left <= 0:
-                self._types.graph.defects.add("too many places of variables", self._types.graph.subject)
+                self._types.graph.defects.add("too many variable locations", self._types.graph.subject)
                 return 0
             self._left -= 1
             if flags & INDIRECT:
