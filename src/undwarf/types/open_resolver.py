@@ -14,7 +14,7 @@ from undwarf.types.resolver import Resolver
 from undwarf.types.sources.data_symbols import PER_CPU, TableSymbols
 from undwarf.types.sources.from_dwarf import DwarfSource
 from undwarf.types.sources.relocatable_objects import as_linked
-from undwarf.types.sources.unit_types import Neighbours
+from undwarf.types.sources.unit_types import UnitTypes
 
 if TYPE_CHECKING:
     from undwarf.types.sources.btf import BtfFile
@@ -52,7 +52,7 @@ def open_resolver(
             elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
         )
         if source is not None:
-            embedders = Neighbours(source, lonely=kernel).embedders
+            embedders = UnitTypes(source, lonely=kernel).embedders
             return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
     file: BtfFile | None
     if not isinstance(btf, str):

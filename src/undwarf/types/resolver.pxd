@@ -11,7 +11,7 @@ cdef class _Function:
     cdef Listing instructions
     cdef tuple trackers
     cdef _Function inferred
-    cdef list made_for
+    cdef list type_parameters
     cdef dict answers
 
 

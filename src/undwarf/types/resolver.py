@@ -69,7 +69,7 @@ class _Function:
         self.tracker: Tracker | None = None
         self.trackers: tuple[Tracker, Tracker | None] | None = None
         self.inferred: _Function | None = None
-        self.made_for: list[int] = []
+        self.type_parameters: list[int] = []
         """Type parameters of a generic function that may be merged with another instance."""
         self.answers: dict[int, list[Access]] = {}
         self.left: set[int] | None = None
@@ -214,16 +214,16 @@ class Resolver:
         names = self.binary.names_of(function.low)
         if not is_of_rust(names):
             return []
-        made_for = self.source.made_for(function.low)
-        if not made_for or is_merged(names):
-            return made_for
+        type_parameters = self.source.type_parameters(function.low)
+        if not type_parameters or is_merged(names):
+            return type_parameters
         count = len(function.instructions)
         # Unoptimised functions (parameters in the frame) are not merged.
         kept = {place.kind for scope in self.source.places(function.low) for place in scope}
         if count > SHORT or PlaceKind.REGISTER not in kept:
             return []
         answers = chain.from_iterable(map(partial(self._answer, function), range(count)))
-        return [] if depends(self.graph, answers, made_for) else made_for
+        return [] if depends(self.graph, answers, type_parameters) else type_parameters
 
     def _let_go(self) -> None:
         """Drop functions without further expected queries, except the last ones; if there are too many, the least
@@ -259,7 +259,7 @@ class Resolver:
             tracker = self._infer(function, tracker)
         function.tracker = tracker
         if tracker.has_variables:
-            function.made_for = self._merged(function)
+            function.type_parameters = self._merged(function)
         return tracker
 
     @cython.locals(function=_Function)
@@ -406,8 +406,8 @@ class Resolver:
         found = function.answers.get(index)
         if found is None:
             found = self._answer(function, index)
-            if function.made_for:
-                found = [of_any(self.graph, one, function.made_for) for one in found]
+            if function.type_parameters:
+                found = [of_any(self.graph, one, function.type_parameters) for one in found]
             function.answers[index] = found
         return found
 

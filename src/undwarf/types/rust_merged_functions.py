@@ -32,11 +32,11 @@ def is_merged(names: list[bytes]) -> bool:
     return len(set(hashed)) < len(hashed) or sum(name.startswith(b"_R") for name in names) > 1
 
 
-def depends(graph: TypeGraph, answers: Iterable[Access], made_for: Sequence[int]) -> bool:
+def depends(graph: TypeGraph, answers: Iterable[Access], type_parameters: Sequence[int]) -> bool:
     """Whether a function's accesses depend on its type parameters; if not, there is hardly more than one such function
     for all types of a size.
     """
-    given = {graph.canonical(t) for t in made_for}
+    given = {graph.canonical(t) for t in type_parameters}
     for one in answers:
         if one.type is None or one.offset is None:
             continue
@@ -44,17 +44,17 @@ def depends(graph: TypeGraph, answers: Iterable[Access], made_for: Sequence[int]
         parts = [t for t, _offset in found.containers] if found is not None else []
         if any(graph.canonical(t) in given for t in (one.type_number, *parts)):
             return True
-        if of_any(graph, one, made_for).type is None:
+        if of_any(graph, one, type_parameters).type is None:
             return True
     return False
 
 
-def of_any(graph: TypeGraph, one: Access, made_for: Sequence[int]) -> Access:
+def of_any(graph: TypeGraph, one: Access, type_parameters: Sequence[int]) -> Access:
     """An answer of a merged function that holds for all instances: the outermost enclosing type that does not depend on
     the type parameters; unknown if there is none.
     """
     # Instances hardly differ in types without size, such as allocators.
-    names = {graph.canonical_name(t) for t in made_for if graph.size(t)}
+    names = {graph.canonical_name(t) for t in type_parameters if graph.size(t)}
     if one.type is None or one.offset is None or not any(name in one.type for name in names):
         return one
     found = graph.member_at(one.type_number, one.offset, one.size)

@@ -18,7 +18,7 @@ from undwarf.dwarf.strings import strings_at
 from undwarf.dwarf.unit_index import given_names
 from undwarf.dwarf.unit_kinds import UnitKind
 from undwarf.dwarf.value_classes import ValueClass
-from undwarf.types.sources.lru import Kept
+from undwarf.types.sources.lru import LruCache
 
 # DW_AT_*
 NAME, LOCATION, BYTE_SIZE, BIT_OFFSET, BIT_SIZE, LOW_PC, HIGH_PC = 0x03, 0x02, 0x0B, 0x0C, 0x0D, 0x11, 0x12
@@ -269,7 +269,7 @@ class Spaces:
         self.main = Space(self, file, file.info, file.section("debug_info"), 0)
         self.all: list[Space] = [self.main]
         self._of: dict[tuple[int, bool], Space] = {(id(file), False): self.main}
-        self.declared: Kept[tuple[int, int], dict[str, memoryview]] = Kept(file.limits.dwarf_bytes // 2)
+        self.declared: LruCache[tuple[int, int], dict[str, memoryview]] = LruCache(file.limits.dwarf_bytes // 2)
         """Cache of declarations by (space, unit)."""
         self._signatures: dict[int, tuple[Space, int]] | None = None
         self._type_units: dict[int, list[tuple[Space, int]]] = {}

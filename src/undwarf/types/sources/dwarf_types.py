@@ -146,7 +146,7 @@ class DwarfTypes:
         at = bisect_left(self._given, t)
         return self._places[at] if t and at < len(self._given) and self._given[at] == t else None
 
-    def spoken_of(self, t: int) -> list[int]:
+    def mentioned_types(self, t: int) -> list[int]:
         """Types named inside a class: its typedefs and template parameters."""
         if t and self.graph.kind(t) == Kind.TAG:
             # A declaration; the type unit has the definition.
@@ -173,11 +173,11 @@ class DwarfTypes:
             found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)
         return bool(found)
 
-    def leads_to_object(self, t: int) -> bool:
+    def is_pointer_to_object(self, t: int) -> bool:
         """Whether a type is a pointer to an aggregate."""
         return bool(self.graph.is_pointer(t) and self.graph.is_aggregate(self.graph.target(t)))
 
-    def made_for(self, entry: Entry) -> list[int]:
+    def type_parameters(self, entry: Entry) -> list[int]:
         """Template type parameters of a function, from its entry or the origin or specification of it."""
         found: list[int] = []
         for _hop in range(8):

@@ -99,7 +99,7 @@ class BtfSource:
         """Empty: BTF has no inlined functions."""
         return []
 
-    def made_for(self, pc: int) -> list[int]:
+    def type_parameters(self, pc: int) -> list[int]:
         """Empty: BTF has no templates."""
         return []
 

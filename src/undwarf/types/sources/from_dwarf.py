@@ -29,12 +29,12 @@ from undwarf.types.sources.dwarf_entries import (
 )
 from undwarf.types.sources.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.sources.locations import spots
-from undwarf.types.sources.lru import Kept
+from undwarf.types.sources.lru import LruCache
 from undwarf.types.sources.parameter_registers import argument_registers, is_clone, thunk_of, virtual_thunk_of
 from undwarf.types.sources.rust_closures import environment_of
 from undwarf.types.sources.scopes import FunctionScopes
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
-from undwarf.types.sources.variable_declarations import Declared
+from undwarf.types.sources.variable_declarations import VariableDeclarations
 
 _PT_TLS = 7
 
@@ -70,13 +70,13 @@ class DwarfSource:
         self._spaces = Spaces(file, lines.source_of)
         self.types = DwarfTypes(self._spaces, graph)
         self.symbols = DataSymbols(elf)
-        self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
-        self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
+        self._functions: LruCache[tuple[int, int], FunctionScopes] = LruCache(file.limits.dwarf_bytes // 4)
+        self._units: LruCache[int, FunctionRanges] = LruCache(file.limits.dwarf_bytes // 4)
         self._last_unit = 0, 0, 0
         """Cache of the last unit query: (low, high, unit)."""
         self._last_pc = -1
         self._last_place: _FunctionPlace | None = None
-        self._declared: dict[int, Declared] = {}
+        self._declared: dict[int, VariableDeclarations] = {}
         self._prototypes: dict[int, Prototype | None] = {}
         self._widest_at: dict[tuple[bool, int], tuple[GlobalVariable | None, int]] = {}
         """{(thread-local, start address): result of :meth:`_widest`}."""
@@ -175,7 +175,7 @@ class DwarfSource:
         self._lines.source_of(unit)
         declared = self._declared.get(space.number)
         if declared is None:
-            declared = self._declared[space.number] = Declared(self.types, space)
+            declared = self._declared[space.number] = VariableDeclarations(self.types, space)
         found = FunctionScopes(self.types, entry, base, environment_of, declared)
         self._functions.put(key, found, found.cost)
         return found
@@ -230,10 +230,10 @@ class DwarfSource:
         function = self._scopes(pc)
         return function.returned_at(pc) if function is not None else []
 
-    def made_for(self, pc: int) -> list[int]:
+    def type_parameters(self, pc: int) -> list[int]:
         """Template type parameters of the function at ``pc``."""
         function = self._scopes(pc)
-        return self.types.made_for(function.entry) if function is not None else []
+        return self.types.type_parameters(function.entry) if function is not None else []
 
     def types_of_variables(self, pc: int) -> Iterable[int]:
         """Types of the variables and parameters of a function and of the functions inlined in it."""
@@ -256,14 +256,14 @@ class DwarfSource:
         named: dict[int, None] = {}
         for t in direct:
             for part in (t, *(member.type for member in graph.members(t) if member.base)):
-                for inner in self.types.spoken_of(part):
+                for inner in self.types.mentioned_types(part):
                     self._whole(inner, named)
         found = direct | named
         queue = [(t, 0) for t in found]
         for t, depth in queue:
             if len(found) >= MAX_RELATED or depth >= MAX_RELATED_DEPTH:
                 break
-            for inner in (*(member.type for member in graph.members(t)), *self.types.spoken_of(t)):
+            for inner in (*(member.type for member in graph.members(t)), *self.types.mentioned_types(t)):
                 before = len(found)
                 self._whole(inner, found)
                 if len(found) > before:

@@ -10,12 +10,12 @@ from undwarf.dwarf.die import Entry
 from undwarf.dwarf.root_places import Root
 from undwarf.types.sources.dwarf_entries import FRAME_BASE, HIGH_PC, LOW_PC
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.location_lists import LocationLists
 from undwarf.types.sources.location_table import words_of
 from undwarf.types.sources.locations import FrameBase, Spot, spots
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["Expressions", "Known", "Told", "without_doubles"]
+__all__ = ["DecodedExpression", "ExpressionCache", "Expressions", "without_doubles"]
 
 _KEPT = 1 << 16
 """Limit of decoded expressions that are cached for the next functions."""
@@ -32,7 +32,7 @@ REG31 = cython.declare(cython.int, 0x6F)
 
 @cython.final
 @cython.cclass
-class Told:
+class DecodedExpression:
     """One decoded expression: its ``spots``, and ``flags`` with a byte of what matters of each spot's kind.
 
     ``reader`` and ``number``: its index in the function read last. ``kind`` and the following: the first spot as
@@ -47,7 +47,7 @@ class Told:
         self.reader = -1
         self.number = -1
 
-    def put_in_words(self) -> int:
+    def fill_columns(self) -> int:
         """Compute the columns of the first spot."""
         spot = self.spots[0]
         self.kind, self.register, self.offset, self.piece, self.size = words_of(
@@ -57,16 +57,16 @@ class Told:
         return 0
 
 
-class Known:
+class ExpressionCache:
     """Cache of expressions that mean the same in all units of a space, by frame base, address size and bytes."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[FrameBase | None, int], dict[bytes, Told]] = {}
+        self._told: dict[tuple[FrameBase | None, int], dict[bytes, DecodedExpression]] = {}
         self._readers = 0
-        self.registers: list[Told | None] = [None] * 32
+        self.registers: list[DecodedExpression | None] = [None] * 32
         """Expressions DW_OP_reg0 to reg31 by number: half of all expressions."""
 
-    def of(self, frame_base: FrameBase | None, address_size: int) -> dict[bytes, Told]:
+    def of(self, frame_base: FrameBase | None, address_size: int) -> dict[bytes, DecodedExpression]:
         """The cache for a frame base and an address size."""
         known = self._told.setdefault((frame_base, address_size), {})
         if len(known) > _KEPT:
@@ -88,7 +88,7 @@ class Expressions:
     start, end, offset of the expression in ``data``, and its size.
     """
 
-    def __init__(self, types: DwarfTypes, entry: Entry, base: int, known: Known) -> None:
+    def __init__(self, types: DwarfTypes, entry: Entry, base: int, known: ExpressionCache) -> None:
         space = entry.space
         self._types = types
         self._base = base
@@ -99,9 +99,9 @@ class Expressions:
         self._version = space.columns["version"][entry.unit]
         self._lists: Any = None
         self._rows_of_lists: Any = None
-        self._own: dict[bytes, Told] = {}
+        self._own: dict[bytes, DecodedExpression] = {}
         self._asked = False
-        self.told: list[Told] = []
+        self.told: list[DecodedExpression] = []
         low = entry.value(LOW_PC) if entry.kind(LOW_PC) == ADDRESS else 0
         self._low = low
         self._high = entry.value(HIGH_PC) if entry.kind(HIGH_PC) == ADDRESS else low + entry.value(HIGH_PC)
@@ -117,7 +117,7 @@ class Expressions:
 
     def add(self, found: list[Spot]) -> int:
         """Add spots that no expression gives unchanged, and return their number."""
-        self.told.append(Told(found))
+        self.told.append(DecodedExpression(found))
         return len(self.told) - 1
 
     def indexed(self, index: int) -> int | None:
@@ -171,41 +171,41 @@ class Expressions:
                 return FrameBase(-1, 0) if said == [at_entry] else None
         return None
 
-    @cython.locals(told=Told, base="const char *", expression=bytes, register=cython.int)
-    def at(self, start: int, size: int) -> Told:
+    @cython.locals(told=DecodedExpression, base="const char *", expression=bytes, register=cython.int)
+    def at(self, start: int, size: int) -> DecodedExpression:
         """The decoded expression at an offset of ``data``; empty if it does not fit."""
         expression = b""
         register = -1
         if 0 < size <= self.data.shape[0] - start:
             if size == 1 and REG0 <= self.data[start] <= REG31:
                 register = self.data[start] - REG0
-                found: Told | None = self._registers[register]
+                found: DecodedExpression | None = self._registers[register]
                 if found is not None:
                     self._number(found)
                     return found
             # The bounds were checked above.
             base = cython.cast("const char *", cython.address(self.data[start]))
             expression = base[:size]
-        told: Told = self.of(expression)
+        told: DecodedExpression = self.of(expression)
         if register >= 0:
             self._registers[register] = told
         return told
 
-    def of(self, expression: bytes) -> Told:
+    def of(self, expression: bytes) -> DecodedExpression:
         """The decoded expression of these bytes, from the cache where it was met before."""
-        found: Told | None = self._known.get(expression)
+        found: DecodedExpression | None = self._known.get(expression)
         if found is None:
             found = self._own.get(expression)
         if found is None:
             self._asked = False
             places = self._spots(expression, self._frame_base)
-            found = Told(without_doubles(places) if len(places) > 1 else places)
+            found = DecodedExpression(without_doubles(places) if len(places) > 1 else places)
             # Address indices are specific to a unit.
             (self._own if self._asked else self._known)[expression] = found
         self._number(found)
         return found
 
-    def _number(self, told: Told) -> int:
+    def _number(self, told: DecodedExpression) -> int:
         """Add an expression to those met by the current function."""
         if told.reader != self._reader:
             told.reader = self._reader
@@ -238,14 +238,14 @@ class Expressions:
         here = self._low <= start < self._high
         return not here and bool(self._low <= start - self._base < self._high)
 
-    def _read_lists(self) -> Lists:
+    def _read_lists(self) -> LocationLists:
         """The location lists of the function's unit."""
         space, file = self._space, self._space.file
         width = space.columns["offset_size"][self._unit]
         table = file.roots.value(self._unit, Root.LOCLISTS_BASE) if self._version >= 5 else 0
         data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
         self.data = data
-        return Lists(
+        return LocationLists(
             data,
             version=5 if self._version >= 5 else 0 if file.split else 4,
             base=self._base,

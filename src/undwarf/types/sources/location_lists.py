@@ -20,7 +20,7 @@ Entry = tuple[int, int, bytes]
 
 @cython.final
 @cython.cclass
-class Lists(Reader):
+class LocationLists(Reader):
     """The location lists of one unit, whose low address is ``base``.
 
     ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC emitted it before DWARF 5.

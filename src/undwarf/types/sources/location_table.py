@@ -12,7 +12,7 @@ from cython.cimports.undwarf.disasm.flows import CALL, INDIRECT_CALL
 from undwarf.column import zeros
 from undwarf.types.sources.type_source import Place
 
-__all__ = ["WORDS", "PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
+__all__ = ["WORDS", "LocationTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
 
 WORDS = 9
 """Columns of a location row: start and end of validity as offsets from the function's start; kind, register, offset,
@@ -28,7 +28,7 @@ _CFA_VALUE = cython.declare(cython.int, 8)
 _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 
 
-class PlaceTable(Sequence[Place]):
+class LocationTable(Sequence[Place]):
     """The variable locations of one function. ``rows`` (q) has WORDS columns; ``strays`` (B) flags registers whose
     location outlives the variable's scope; ``make`` builds the object of a row.
     """
@@ -117,9 +117,9 @@ class PlaceTable(Sequence[Place]):
     rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
     words=tuple, first=cython.ulonglong, most=cython.ulonglong,
 )  # fmt: skip
-def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
+def table_of(places: Sequence[Place], low: int, size: int) -> LocationTable:
     """The location table of a function of ``size`` bytes at ``low``."""
-    if isinstance(places, PlaceTable):
+    if isinstance(places, LocationTable):
         return places
     made = rows = zeros("q", _WORDS * len(places))
     flags = strays = zeros("B", len(places))
@@ -140,7 +140,7 @@ def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
         rows[at + 8] = -1
         strays[n] = fields[2] == _IN_REGISTER and fields[9]
         at += _WORDS
-    return PlaceTable(made, flags, places.__getitem__)
+    return LocationTable(made, flags, places.__getitem__)
 
 
 def words_of(kind: int, register: int, offset: int, piece: int, size: int) -> tuple[int, int, int, int, int]:
@@ -182,7 +182,7 @@ class SortedPlaces:
     """
 
     def __init__(
-        self, table: PlaceTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool, over_calls: bool
+        self, table: LocationTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool, over_calls: bool
     ) -> None:
         self.in_registers, self.in_frame, pointing = numbers
         self.pointing_rows = _picked(table, pointing)[0]
@@ -200,7 +200,7 @@ class SortedPlaces:
     first=cython.Py_ssize_t, last=cython.Py_ssize_t, middle=cython.Py_ssize_t,
 )  # fmt: skip
 def sorted_places(
-    table: PlaceTable,
+    table: LocationTable,
     size: int,
     of_frame: tuple[int, int],
     is_aggregate: Callable[[int], bool],
@@ -277,7 +277,7 @@ def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> 
     rows="const long long[::1]", flags="const unsigned char[::1]", which="const int[::1]", into="long long[::1]",
     strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
 )  # fmt: skip
-def _picked(table: PlaceTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
+def _picked(table: LocationTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
     """(rows, strays, seeds) of the rows with some numbers."""
     rows, flags, which = table.rows, table.strays, numbers
     made = into = zeros("q", _WORDS * len(numbers))

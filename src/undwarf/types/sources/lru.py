@@ -4,13 +4,13 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["Kept"]
+__all__ = ["LruCache"]
 
 Key = TypeVar("Key", bound=Hashable)
 Thing = TypeVar("Thing")
 
 
-class Kept(Generic[Key, Thing]):
+class LruCache(Generic[Key, Thing]):
     """Values by key, each with a size in bytes. The one added last always stays."""
 
     def __init__(self, limit: int) -> None:

@@ -20,11 +20,11 @@ from undwarf.types.sources.dwarf_entries import (
     tags_of,
 )
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.location_expressions import Expressions, Told
-from undwarf.types.sources.location_table import WORDS, PlaceTable, words_of
+from undwarf.types.sources.location_expressions import DecodedExpression, Expressions
+from undwarf.types.sources.location_table import WORDS, LocationTable, words_of
 from undwarf.types.sources.locations import Spot
 from undwarf.types.sources.type_source import Place, PlaceKind
-from undwarf.types.sources.variable_declarations import Declared, Variable
+from undwarf.types.sources.variable_declarations import Variable, VariableDeclarations
 
 _INLINED, _BLOCK, _TRY, _CATCH = 0x1D, 0x0B, 0x32, 0x25
 _WITHIN = tags_of(0x34, 0x05, into=(_INLINED, _BLOCK, _TRY, _CATCH, TAG_PACK))
@@ -40,7 +40,7 @@ ENTRY = cython.declare(cython.Py_ssize_t, 12)
 PLACE_WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 AT_REGISTER = cython.declare(cython.int, 1)
 """PlaceKind.REGISTER of `type_source.py`."""
-# Flags of spots (:class:`undwarf.types.sources.location_expressions.Told`).
+# Flags of spots (:class:`undwarf.types.sources.location_expressions.DecodedExpression`).
 IN_REGISTER = cython.declare(cython.int, 1)
 ON_FRAME = cython.declare(cython.int, 2)
 NOWHERE = cython.declare(cython.int, 4)
@@ -70,7 +70,7 @@ class FunctionScopes(CodeScopes):
     _left = cython.declare(cython.Py_ssize_t)
     _through = cython.declare(list)
     """Variables whose address, or the address of the object they are part of, is in a location."""
-    _declared = cython.declare(Declared)
+    _declared = cython.declare(VariableDeclarations)
     _variables = cython.declare(list)
     _rows = cython.declare("unsigned long long[::1]")
     _row_total = cython.declare(cython.Py_ssize_t)
@@ -81,7 +81,7 @@ class FunctionScopes(CodeScopes):
         entry: Entry,
         base: int,
         environment: Callable[[DwarfTypes, Entry], int],
-        declared: Declared,
+        declared: VariableDeclarations,
     ) -> None:
         super().__init__(types, entry, Expressions(types, entry, base, declared.expressions))
         self._environment = environment
@@ -165,7 +165,7 @@ class FunctionScopes(CodeScopes):
         scope=cython.Py_ssize_t,
         kind=cython.int,
         variable=Variable,
-        told=Told,
+        told=DecodedExpression,
         k=cython.Py_ssize_t,
         total=cython.Py_ssize_t,
         start=cython.Py_ssize_t,
@@ -193,7 +193,7 @@ class FunctionScopes(CodeScopes):
             total = self._expressions.read_list(kind, entries[row + 10])
             for k in range(total):
                 low, high = self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1]
-                if low < high or (low == high and variable.leads and self._types.leads_to_object(variable.type)):
+                if low < high or (low == high and variable.leads and self._types.is_pointer_to_object(variable.type)):
                     start = self._expressions.rows[4 * k + 2]
                     size = self._expressions.rows[4 * k + 3]
                     told = self._expressions.at(start, size)
@@ -210,7 +210,7 @@ class FunctionScopes(CodeScopes):
     @cython.locals(
         scope=cython.Py_ssize_t,
         variable=Variable,
-        told=Told,
+        told=DecodedExpression,
         low=cython.ulonglong,
         high=cython.ulonglong,
         first=cython.ulonglong,
@@ -219,7 +219,7 @@ class FunctionScopes(CodeScopes):
         k=cython.Py_ssize_t,
         flags=cython.int,
     )
-    def _add(self, scope: int, variable: Variable, told: Told, low: int, high: int) -> int:
+    def _add(self, scope: int, variable: Variable, told: DecodedExpression, low: int, high: int) -> int:
         """Add the locations that an expression gives a variable."""
         for which in range(len(told.spots)):
             flags = told.flags[which]
@@ -373,7 +373,8 @@ class FunctionScopes(CodeScopes):
 
     @cython.ccall
     @cython.locals(
-        k=cython.Py_ssize_t, told=Told, variable=Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
+        k=cython.Py_ssize_t, told=DecodedExpression, variable=Variable, spot=tuple, scope=cython.Py_ssize_t,
+        inside=cython.bint,
     )  # fmt: skip
     def place(self, k: int) -> Place:
         """The location object of a row."""
@@ -402,11 +403,11 @@ class FunctionScopes(CodeScopes):
         which=cython.Py_ssize_t,
         total=cython.Py_ssize_t,
         scope=cython.Py_ssize_t,
-        told=Told,
+        told=DecodedExpression,
         variable=Variable,
         words=tuple,
     )
-    def places(self, low: int, high: int) -> PlaceTable:
+    def places(self, low: int, high: int) -> LocationTable:
         """The locations valid anywhere in [low, high), outer scopes first.
 
         At most one constant is included: enough to show that the function has variables.
@@ -435,7 +436,7 @@ class FunctionScopes(CodeScopes):
             rows[at + 1] = self._distance(self._rows[ROW * k + 1], first, last)
             if which == 0:
                 if not told.worded:
-                    told.put_in_words()
+                    told.fill_columns()
                 rows[at + 2] = told.kind
                 rows[at + 3] = told.register
                 rows[at + 4] = told.offset
@@ -455,7 +456,7 @@ class FunctionScopes(CodeScopes):
                 if self._scopes[SCOPE * scope]:
                     strays[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
             at += PLACE_WORDS
-        return PlaceTable(made, made_strays, lambda number: self.place(which_of[number]))
+        return LocationTable(made, made_strays, lambda number: self.place(which_of[number]))
 
     @cython.cfunc
     @cython.inline

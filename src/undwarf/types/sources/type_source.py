@@ -107,7 +107,7 @@ class TypeSource(Protocol):
     def returned_at(self, pc: int) -> list[int]:
         """Return types of the functions inlined at ``pc``, innermost first, then of the function itself; void: none."""
 
-    def made_for(self, pc: int) -> list[int]:
+    def type_parameters(self, pc: int) -> list[int]:
         """Type parameters of the generic function or template instance that contains ``pc``."""
 
     def related(self, pc: int) -> list[list[int]]:

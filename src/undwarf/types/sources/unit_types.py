@@ -17,7 +17,7 @@ from undwarf.types.layouts.containers import Embedders
 from undwarf.types.sources.dwarf_entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
 
-__all__ = ["Neighbours"]
+__all__ = ["UnitTypes"]
 
 _MADE_UP = "<artificial>"
 """Name of units without a source file (gcc -flto)."""
@@ -39,7 +39,7 @@ _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 """DW_LANG_* of C, and of C++."""
 
 
-class Neighbours:
+class UnitTypes:
     """The aggregates of one binary's units. ``lonely``: see :class:`Embedders`."""
 
     def __init__(self, source: DwarfSource, *, lonely: bool = False) -> None:

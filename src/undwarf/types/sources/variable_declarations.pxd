@@ -4,7 +4,7 @@ cdef class Variable:
     cdef int leads
 
 
-cdef class Declared:
+cdef class VariableDeclarations:
     cdef object _types
     cdef object _space
     cdef dict _strings

@@ -10,9 +10,9 @@ from undwarf.dwarf.die import Entry
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.dwarf_entries import Space, name_of_entry
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.location_expressions import Known
+from undwarf.types.sources.location_expressions import ExpressionCache
 
-__all__ = ["Declared", "Variable"]
+__all__ = ["Variable", "VariableDeclarations"]
 
 _KEPT = 1 << 16
 """Limit of cached variables."""
@@ -33,7 +33,7 @@ class Variable:
 
 @cython.final
 @cython.cclass
-class Declared:
+class VariableDeclarations:
     """Caches of one space: abstract variables by entry offset, and expressions that mean the same in all units."""
 
     def __init__(self, types: DwarfTypes, space: Space) -> None:
@@ -41,7 +41,7 @@ class Declared:
         self._space = space
         self._strings = space.info.known_strings
         self._origins: dict[int, Variable] = {}
-        self.expressions = Known()
+        self.expressions = ExpressionCache()
         self.room: Any = None
         """Reusable buffer for unsorted locations; None while it is in use."""
 
