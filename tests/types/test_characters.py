@@ -12,7 +12,7 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.evidence.byte_accesses import in_a_row
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
@@ -306,8 +306,8 @@ def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, n
 
 def test_memory_before_the_begin_of_bytes_is_something_else(fake: Fake) -> None:
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
-    assert isinstance(locate(fake.graph, byte, 32, 0, 16), Located)
-    assert isinstance(locate(fake.graph, byte, -16, 0, 16), Located)
+    assert isinstance(locate(fake.graph, byte, 32, 0, 16), ResolvedMember)
+    assert isinstance(locate(fake.graph, byte, -16, 0, 16), ResolvedMember)
     assert locate(fake.graph, byte, -32, -32, 16) == "access wider than its type"
 
 

@@ -13,8 +13,8 @@ from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.inference.function_inference import FunctionBody, Inference
 from undwarf.types.inference.value_node import Node
-from undwarf.types.layouts.container_of import whole_around
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.container_of import container_of_accesses
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Prototype
 
@@ -204,11 +204,11 @@ def test_accesses_together_tell_what_a_member_is_in(fake: Fake) -> None:
     graph = fake.graph
     members = (fake.member("link", 8, 16, fake.link), fake.member("first", 24, 8, fake.long))
     box = graph.add(TypeRecord(Kind.STRUCT, "box", 48, keyword="struct", members=members))
-    around = Embedders(graph, lambda: (fake.item, box))
+    around = Containers(graph, lambda: (fake.item, box))
     # Both have a number of eight bytes behind the link, one only two of four before it.
-    assert whole_around(graph, fake.link, [(16, 8)], around) is None
-    assert whole_around(graph, fake.link, [(16, 8), (-8, 4)], around) == (fake.item, 8)
-    assert whole_around(graph, fake.link, [(16, 8), (-8, 4), (-2, 8)], around) is None
+    assert container_of_accesses(graph, fake.link, [(16, 8)], around) is None
+    assert container_of_accesses(graph, fake.link, [(16, 8), (-8, 4)], around) == (fake.item, 8)
+    assert container_of_accesses(graph, fake.link, [(16, 8), (-8, 4), (-2, 8)], around) is None
 
 
 def test_a_pointer_to_a_member_less_its_offset_is_one_to_the_whole(fake: Fake, slot: Slots) -> None:

@@ -1,6 +1,6 @@
 """Accesses behind a base class, in the class that is meant."""
 
-from undwarf.types.layouts.class_hierarchy import Kin
+from undwarf.types.layouts.class_hierarchy import ClassHierarchy
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 
 
@@ -27,44 +27,44 @@ def build() -> tuple[TypeGraph, int, int, int, int]:
 
 def test_the_only_derived_class_is_meant() -> None:
     graph, base, node, _other, _further = build()
-    found = Kin(graph, lambda: ([node], [])).locate(base, 8, 4)
+    found = ClassHierarchy(graph, lambda: ([node], [])).locate(base, 8, 4)
     assert found is not None
     assert (found.type, found.offset, found.field.path) == (node, 8, "value")
 
 
 def test_the_size_of_the_access_tells_classes_apart() -> None:
     graph, base, node, other, _further = build()
-    kin = Kin(graph, lambda: ([node, other], []))
+    kin = ClassHierarchy(graph, lambda: ([node, other], []))
     located = [kin.locate(base, 8, size) for size in (4, 8)]
     assert [one.type for one in located if one is not None] == [node, other]
 
 
 def test_two_classes_that_fit_are_none() -> None:
     graph, base, node, other, _further = build()
-    assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
+    assert ClassHierarchy(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
 
 
 def test_of_a_line_of_classes_the_first_counts() -> None:
     graph, base, node, _other, further = build()
-    found = Kin(graph, lambda: ([further, node], [])).locate(base, 8, 4)
+    found = ClassHierarchy(graph, lambda: ([further, node], [])).locate(base, 8, 4)
     assert found is not None and found.type == node
 
 
 def test_what_variables_are_comes_before_what_is_only_named() -> None:
     graph, base, node, other, _further = build()
-    found = Kin(graph, lambda: ([other], [node])).locate(base, 8, 4)
+    found = ClassHierarchy(graph, lambda: ([other], [node])).locate(base, 8, 4)
     assert found is not None and found.type == other
 
 
 def test_without_a_derived_class_there_is_none() -> None:
     graph, base, _node, _other, _further = build()
-    assert Kin(graph, lambda: ([base], [])).locate(base, 8, 4) is None
-    assert Kin(graph, lambda: ([], [])).locate(base, 200, 4) is None
+    assert ClassHierarchy(graph, lambda: ([base], [])).locate(base, 8, 4) is None
+    assert ClassHierarchy(graph, lambda: ([], [])).locate(base, 200, 4) is None
 
 
 def test_a_part_of_a_derived_class_is_told_whatever_else_derives() -> None:
     graph, base, node, other, _further = build()
-    kin = Kin(graph, lambda: ([node, other], []))
+    kin = ClassHierarchy(graph, lambda: ([node, other], []))
     [number, large] = [graph.members(one)[1].type for one in (node, other)]
     assert kin.is_part(base, 8, number) and kin.is_part(base, 8, large)
     assert not kin.is_part(base, 12, number)
@@ -85,27 +85,27 @@ def tree() -> tuple[TypeGraph, int, int, int]:
 
 def test_pointers_to_leaves_behind_a_leaf_are_an_inner_nodes() -> None:
     graph, leaf, inner, _other = tree()
-    found, may = Kin(graph, lambda: ([inner],)).continued(leaf, 8, 8)
+    found, may = ClassHierarchy(graph, lambda: ([inner],)).continued(leaf, 8, 8)
     assert found is not None and may
     assert (found.type, found.offset, found.field.path) == (inner, 8, "behind[]")
 
 
 def test_numbers_behind_a_leaf_may_be_the_next_ones() -> None:
     graph, leaf, _inner, other = tree()
-    assert Kin(graph, lambda: ([other],)).continued(leaf, 8, 8) == (None, True)
+    assert ClassHierarchy(graph, lambda: ([other],)).continued(leaf, 8, 8) == (None, True)
 
 
 def test_behind_what_is_first_in_nothing_is_nothing_larger() -> None:
     graph, leaf, inner, _other = tree()
-    assert Kin(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
-    assert Kin(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
+    assert ClassHierarchy(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
+    assert ClassHierarchy(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
 
 
 def test_behind_the_first_of_a_pair_is_another_one_as_in_an_array() -> None:
     graph, leaf, _inner, _other = tree()
     both = Member("first", 0, -1, 0, 0, leaf), Member("second", 8, -1, 64, 0, leaf)
     pair = graph.add(TypeRecord(Kind.STRUCT, "pair", 16, members=both))
-    assert Kin(graph, lambda: ([pair],)).continued(leaf, 8, 8) == (None, False)
+    assert ClassHierarchy(graph, lambda: ([pair],)).continued(leaf, 8, 8) == (None, False)
 
 
 def test_several_members_at_once_begin_with_a_whole_one() -> None:
@@ -115,7 +115,7 @@ def test_several_members_at_once_begin_with_a_whole_one() -> None:
     wide = graph.add(
         TypeRecord(Kind.STRUCT, "wide", 16, members=(Member("", 0, -1, 0, 0, base, base=True), *pair)),
     )
-    kin = Kin(graph, lambda: ([wide], []))
+    kin = ClassHierarchy(graph, lambda: ([wide], []))
     found = kin.locate(base, 8, 8)
     assert found is not None and (found.type, found.field.path) == (wide, "first")
     assert kin.locate(base, 10, 4) is None
@@ -129,7 +129,7 @@ def test_wide_accesses_mean_members_unless_another_class_has_that_size() -> None
     wide = graph.add(
         TypeRecord(Kind.STRUCT, "wide", 16, members=(Member("", 0, -1, 0, 0, base, base=True), *pair)),
     )
-    found = Kin(graph, lambda: ([wide], [other])).locate(base, 8, 8)
+    found = ClassHierarchy(graph, lambda: ([wide], [other])).locate(base, 8, 8)
     assert found is not None and found.type == other
 
 
@@ -139,8 +139,8 @@ def test_a_part_of_a_pointer_is_none() -> None:
     holder = graph.add(
         TypeRecord(Kind.STRUCT, "holder", 16, members=(Member("", 0, -1, 0, 0, base, base=True), leads)),
     )
-    assert Kin(graph, lambda: ([holder], [])).locate(base, 8, 4) is None
-    found = Kin(graph, lambda: ([holder], [node])).locate(base, 8, 4)
+    assert ClassHierarchy(graph, lambda: ([holder], [])).locate(base, 8, 4) is None
+    found = ClassHierarchy(graph, lambda: ([holder], [node])).locate(base, 8, 4)
     assert found is not None and found.type == node
 
 
@@ -152,7 +152,7 @@ def test_what_a_function_speaks_of_is_asked_once() -> None:
         asked.append(1)
         return [node], []
 
-    kin = Kin(graph, mentioned)
+    kin = ClassHierarchy(graph, mentioned)
     assert kin.locate(base, 8, 4) is not None
     assert not kin.beginning_with(base)
     assert kin.locate(base, 16, 4) is None

@@ -6,7 +6,7 @@ from undwarf.limits import Limits
 from undwarf.types import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.layouts.array_offsets import in_rows
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources import named_types
 from undwarf.types.sources.named_types import structures
 
@@ -288,7 +288,7 @@ def test_steps_through_an_array_without_bounds_are_at_its_first_element(graph: T
     entry = struct(graph, "entry", 16, member("hash", 0, integer(graph)), member("used", 4, integer(graph)))
     t = struct(graph, "vec", 16, member("n", 0, integer(graph)), member("slots", 16, array(graph, entry, -1), size=0))
     found = locate(graph, t, 16, 16 * 18581050327 + 20, 4)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.offset, found.field.path) == (20, "slots[].used")
 
 

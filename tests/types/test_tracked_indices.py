@@ -12,7 +12,7 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.evidence.member_access import led_to_by_both
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
@@ -181,7 +181,7 @@ def test_a_negative_index_keeps_its_steps(fake: Fake, touched: Touched) -> None:
 
 
 def test_an_index_may_be_off_by_whole_elements_only(fake: Fake) -> None:
-    assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
+    assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), ResolvedMember)
     assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)
 
 
@@ -414,7 +414,7 @@ def test_strides_of_many_small_elements_are_of_the_array_that_follows(fake: Fake
     )
     # at[n - 1].value, and what is no whole member of it.
     found = locate(graph, both, 40, 128 - 40 + 24, 8)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.offset, found.field.path) == (152, "at[].value")
     assert locate(graph, both, 40, 128 - 40 + 2, 4) == "unresolved array index"
     # Vectors of eight are as long as an element.
@@ -479,7 +479,7 @@ def test_strides_between_objects_and_by_one_are_of_the_array_in_each(fake: Fake)
     members = (fake.member("id", 0, 8, fake.long), fake.member("text", 8, 8, text))
     message = graph.add(TypeRecord(Kind.STRUCT, "message", 16, keyword="struct", members=members))
     found = locate(graph, message, 17, 8, 1)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.field.path, found.how) == ("text[]", "array")
     # Not what is wider, lies elsewhere, or takes other steps.
     assert all(isinstance(locate(graph, message, *one), str) for one in ((17, 8, 4), (17, 0, 1), (19, 8, 1)))
@@ -734,7 +734,7 @@ def test_the_last_of_smaller_numbers_is_no_larger_one(fake: Fake) -> None:
     members = (member("rows", 0, 8, fake.long), member("basis", 8, 64, basis), member("cells", 72, 0, cells))
     tableau = graph.add(TypeRecord(Kind.STRUCT, "tableau", 72, keyword="struct", members=members))
     found = locate(graph, tableau, 8, 64, 8)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert found.field.path == "cells[]"
 
 

@@ -16,7 +16,7 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.kernel_control_flow import KernelWays
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.sources.relocatable_objects import as_linked
@@ -103,7 +103,7 @@ def test_a_pointer_steps_through_the_array_at_the_end_of_an_object(tmp_path: Pat
     members = (fake.member("count", 0, 8, fake.long), fake.member("of", 8, 0, items))
     whole = graph.add(TypeRecord(Kind.STRUCT, "list", 8, keyword="struct", members=members))
     found = locate(graph, whole, 16, 8, 8)
-    assert isinstance(found, Located) and (found.offset, found.field.path) == (8, "of[].next")
+    assert isinstance(found, ResolvedMember) and (found.offset, found.field.path) == (8, "of[].next")
 
 
 def either(fake: Fake) -> int:
@@ -121,7 +121,7 @@ def test_which_of_a_unions_pointers_is_meant_its_use_tells(tmp_path: Path, acces
     found = last_address(flow_of(f"mov (%rdi),%rax; {access}; ret", tmp_path), fake)
     assert found is not None
     located = locate(fake.graph, found[1], found[2], found[4], 4)
-    assert isinstance(located, Located) and located.field.path == field
+    assert isinstance(located, ResolvedMember) and located.field.path == field
 
 
 def test_an_access_that_all_of_a_unions_pointers_allow_tells_nothing(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_an_access_that_all_of_a_unions_pointers_allow_tells_nothing(tmp_path: P
     fake.takes((RDI, either(fake)))
     found = last_address(flow_of("mov (%rdi),%rax; mov 32(%rax),%rcx; ret", tmp_path), fake)
     assert found is not None
-    assert isinstance(locate(fake.graph, found[1], 0, 32, 8), Located)
+    assert isinstance(locate(fake.graph, found[1], 0, 32, 8), ResolvedMember)
     assert locate(fake.graph, found[1], 0, 24, 8) == "ambiguous type"
     assert locate(fake.graph, found[1], 8, 4, 4) == "ambiguous type"
 

@@ -51,10 +51,17 @@ from undwarf.types.evidence.variable_address_matches import named_there
 from undwarf.types.evidence.variables_at_register import in_array, in_pointed, in_room, in_variable
 from undwarf.types.evidence.void_pointer_loads import read_as
 from undwarf.types.evidence.vtable_loads import table_at
-from undwarf.types.layouts.array_offsets import before_array, is_of_smaller
-from undwarf.types.layouts.container_of import candidates, whole_around
-from undwarf.types.layouts.resolve_offset import locate, one_of_two
-from undwarf.types.layouts.resolved_member import INCOMPLETE, WIDER, Located, begins, begins_inside_pointer, is_member
+from undwarf.types.layouts.array_offsets import is_before_similar_array, is_of_smaller
+from undwarf.types.layouts.container_of import candidates, container_of_accesses
+from undwarf.types.layouts.resolve_offset import locate, members_selected_by_condition
+from undwarf.types.layouts.resolved_member import (
+    INCOMPLETE,
+    WIDER,
+    ResolvedMember,
+    begins,
+    is_inside_pointer_member,
+    is_member,
+)
 from undwarf.types.layouts.type_graph import VOID, Field, Kind
 from undwarf.types.layouts.virtual_bases import is_method_table
 from undwarf.types.program_image import Binary
@@ -184,7 +191,7 @@ class Operands:
         how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
         return self._typed(made, operand, size, located, how)
 
-    def _with_point(self, tracker: Tracker, where: Value, located: Located, size: int) -> Located | str:
+    def _with_point(self, tracker: Tracker, where: Value, located: ResolvedMember, size: int) -> ResolvedMember | str:
         """A floating-point access outside of an object: in its container if that has such a member, else in a
         neighbouring array element, else in the only container with one.
         """
@@ -195,7 +202,7 @@ class Operands:
         found = graph.member_at(where[1], place, size)
         whole = found is not None and not found.offset and graph.size(found.type) == size
         if found is not None and whole and self._has_float(where[1], place, size):
-            return Located(where[1], place, found, "array")
+            return ResolvedMember(where[1], place, found, "array")
         around = {
             graph.canonical(t): (t, at + where[4])
             for t, at in tracker.questions.embedders.around(where[1])
@@ -205,7 +212,7 @@ class Operands:
             return "conflicting uses of the pointer"
         t, offset = next(iter(around.values()))
         field = graph.member_at(t, offset, size)
-        return Located(t, offset, field, "container") if field is not None else "conflicting uses of the pointer"
+        return ResolvedMember(t, offset, field, "container") if field is not None else "conflicting uses of the pointer"
 
     def _has_float(self, t: int, offset: int, size: int) -> bool:
         """Whether a floating-point member is there, in any member of a union."""
@@ -214,7 +221,7 @@ class Operands:
 
     def _together(
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
-    ) -> Located | None:
+    ) -> ResolvedMember | None:
         """The container for an access outside of a type, by what the pointer is passed as, or by all accesses through
         it; None if undecided.
         """
@@ -225,7 +232,7 @@ class Operands:
             t, place = wholes[0]
             member = graph.member_at(t, place, size)
             if member is not None:
-                return Located(t, place, member, "container")
+                return ResolvedMember(t, place, member, "container")
         others = () if where[2] else tracker.others(k, number)
         accesses = [(where[4] + apart, each) for apart, each in others]
         rows: list[tuple[int, int]] = []
@@ -233,15 +240,15 @@ class Operands:
             accesses, rows = accessed(tracker, k, operand, where, size)
         if not accesses or (others and self._may_be_next(tracker, where, others)):
             return None
-        found = whole_around(self._graph, where[1], accesses, tracker.questions.embedders, rows)
+        found = container_of_accesses(self._graph, where[1], accesses, tracker.questions.embedders, rows)
         inner = self._graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
         if found is None or inner is None:
             return None
-        return Located(found[0], where[4] + found[1], inner, "container")
+        return ResolvedMember(found[0], where[4] + found[1], inner, "container")
 
     def _leading(
-        self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: Located | None
-    ) -> Located | None:
+        self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: ResolvedMember | None
+    ) -> ResolvedMember | None:
         """The container whose member is a pointer, if the loaded value is used as one: a list header with a count looks
         like a node. ``told`` if that does not decide.
         """
@@ -253,7 +260,7 @@ class Operands:
         if len(left) == len(found) or (told is None and len(left) != 1) or not leads_on(tracker, k, number):
             return told
         member = graph.member_at(*left[0], size) if len(left) == 1 else None
-        return Located(*left[0], member, "container") if member is not None else None
+        return ResolvedMember(*left[0], member, "container") if member is not None else None
 
     def _is_number(self, t: int, offset: int, size: int) -> bool:
         """Whether a scalar that is no pointer is at an offset of a type."""
@@ -264,7 +271,7 @@ class Operands:
         """(container, offset in it) of all candidates for an access outside of a type."""
         return candidates(self._graph, where[1], where[4], size, tracker.questions.embedders)
 
-    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> Located | str | None:
+    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> ResolvedMember | str | None:
         """The member in opaque bytes, by the type that the pointer is passed as; the reason if it cannot be bytes; None
         if undecided.
         """
@@ -272,10 +279,12 @@ class Operands:
         if told and not told[0][0]:
             return "conflicting uses of the pointer"
         members = [(t, place, self._graph.member_at(t, place, size)) for t, place in told]
-        found = [Located(t, place, member) for t, place, member in members if member is not None]
+        found = [ResolvedMember(t, place, member) for t, place, member in members if member is not None]
         return found[0] if len(found) == 1 else None
 
-    def _otherwise_used(self, tracker: Tracker, k: int, number: int, where: Value, located: Located, size: int) -> bool:
+    def _otherwise_used(
+        self, tracker: Tracker, k: int, number: int, where: Value, located: ResolvedMember, size: int
+    ) -> bool:
         """Whether other accesses through the same pointer contradict a member.
 
         Checked for several bytes at once, for containers, and for accesses past the object as in an array: none may
@@ -300,7 +309,7 @@ class Operands:
             return True
         if not where[2] and not tracker.has_variables and graph.is_aggregate(located.type):
             others = tracker.others(k, number)
-            if any(begins_inside_pointer(graph, located.type, located.offset + apart) for apart, _each in others):
+            if any(is_inside_pointer_member(graph, located.type, located.offset + apart) for apart, _each in others):
                 return True
         many = size >= _VECTOR and characters
         if where[2] or not (many or located.how in ("array", "container")):
@@ -319,7 +328,7 @@ class Operands:
             for apart, each in others
         )
 
-    def _is_beside_members(self, tracker: Tracker, k: int, number: int, located: Located, size: int) -> bool:
+    def _is_beside_members(self, tracker: Tracker, k: int, number: int, located: ResolvedMember, size: int) -> bool:
         """Whether an access past an object would be of a part of a scalar, or of a pointer as floating-point, in the
         next array element.
         """
@@ -354,21 +363,21 @@ class Operands:
                 return self._typed(made, operand, size, located, "canary")
         return access(made, operand, size, how="canary", reason="stack canary")
 
-    def _is_byte(self, located: Located) -> bool:
+    def _is_byte(self, located: ResolvedMember) -> bool:
         """Whether the member is a byte, which may be anything."""
         return self._graph.size(located.field.type) == 1 and self._graph.is_scalar(located.field.type)
 
-    def _is_room(self, located: Located) -> bool:
+    def _is_room(self, located: ResolvedMember) -> bool:
         """Whether the member is a byte of an array, which may store anything."""
         return self._is_byte(located) and (self._graph.size(located.type) == 1 or located.field.path.endswith("[]"))
 
-    def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+    def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
         """The member of an object stored in bytes, of which several are accessed at once; None if undecided."""
         t = kept_as(tracker, k, operand)
         located = locate(self._graph, t, 0, operand.displacement, size) if t else ""
         return None if isinstance(located, str) else located
 
-    def _is_inside_pointer(self, located: Located, size: int) -> bool:
+    def _is_inside_pointer(self, located: ResolvedMember, size: int) -> bool:
         """Whether an access is of inner bytes of a pointer, which are never stored alone, except when all
         is cleared.
         """
@@ -461,7 +470,7 @@ class Operands:
             return self._spilled(tracker, k, made, operand, size, reason)
         if self._graph.is_scalar(place.type):
             place, offset = taken_apart(tracker, made.address, place, offset)
-        located: Located | str = "unresolved array index"
+        located: ResolvedMember | str = "unresolved array index"
         if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
             located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
         if isinstance(located, str) and where[2]:
@@ -470,7 +479,7 @@ class Operands:
             other = other or in_variable(tracker, k, operand, size)
             if not other:
                 one = self._one_on_frame(tracker, k, operand, where, size)
-                if isinstance(one, Located):
+                if isinstance(one, ResolvedMember):
                     other = one
                 elif one:
                     return access(made, operand, size, how="", reason=_SEVERAL_MEMBERS, candidates=one)
@@ -480,7 +489,7 @@ class Operands:
 
     def _one_on_frame(
         self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int
-    ) -> "Located | tuple[str, ...]":
+    ) -> "ResolvedMember | tuple[str, ...]":
         """The common member of several variables of one type at a selected address; the names of several members of
         one; () if undecided.
         """
@@ -492,7 +501,7 @@ class Operands:
         t, at = there[0][0].type, there[0][1]
         fields = [graph.member_at(t, place, size) for place in dict.fromkeys(place for _variable, place in there)]
         if len(fields) == 1 and fields[0] is not None:
-            return Located(t, at, fields[0])
+            return ResolvedMember(t, at, fields[0])
         return self._named(t, [one.path for one in fields if one is not None])
 
     def _named(self, t: int, paths: Iterable[str]) -> tuple[str, ...]:
@@ -530,8 +539,8 @@ class Operands:
         if not where[2] or graph.choices(where[1]):
             return None
         paths = one_of_members(tracker, k, operand, where, size)
-        if not paths and not before_array(graph, where[1], where[2], where[4]):
-            both = one_of_two(graph, where[1], where[2], where[4], size)
+        if not paths and not is_before_similar_array(graph, where[1], where[2], where[4]):
+            both = members_selected_by_condition(graph, where[1], where[2], where[4], size)
             fields = [graph.member_at(t, offset, size) for t, offset in both]
             paths = tuple(one.path for one in fields if one is not None)
         names = self._named(where[1], paths)
@@ -547,7 +556,7 @@ class Operands:
         names = tuple(dict.fromkeys(f"{graph.canonical_name(t)}+{offset:#x}" for t, offset in found))
         return access(made, operand, size, how="", reason=reason, candidates=names)
 
-    def _typed(self, made: Instruction, operand: Memory, size: int, located: Located | str, how: str) -> Access:
+    def _typed(self, made: Instruction, operand: Memory, size: int, located: ResolvedMember | str, how: str) -> Access:
         if isinstance(located, str):
             return access(made, operand, size, how="", reason=located)
         graph = self._graph

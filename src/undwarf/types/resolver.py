@@ -26,7 +26,7 @@ from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.evidence.allocation_types import with_allocated
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.operand_resolver import NOTHING_KNOWN, Operands, on_stack
 from undwarf.types.program_image import Binary
 from undwarf.types.rust_merged_functions import SHORT, depends, is_merged, is_of_rust, of_any
@@ -114,7 +114,7 @@ class Resolver:
         *,
         debug: ElfFile | None = None,
         complete: bool = False,
-        embedders_at: Callable[[int], Embedders] | None = None,
+        embedders_at: Callable[[int], Containers] | None = None,
         kernel: bool = False,
         symbols: SymbolTable | None = None,
     ) -> None:

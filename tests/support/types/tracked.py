@@ -12,7 +12,7 @@ from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.evidence.member_access import touched as what_is_touched
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.containers import Containers
 
 __all__ = ["RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RSI", "RSP", "Touched", "touches"]
 
@@ -29,7 +29,7 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         *,
         complete: bool = False,
         changes: dict[int, frozenset[int]] | None = None,
-        embedders: Embedders | None = None,
+        embedders: Containers | None = None,
         fixed: bool = False,
         constant_at: Callable[[int], int | None] | None = None,
         rule: Callable[[int], tuple[int, int]] | None = None,

@@ -25,7 +25,7 @@ Arithmetic on values is in `value_arithmetic.py`, on their interned ids.
 from math import gcd
 
 from undwarf.types.layouts.array_offsets import holds_array
-from undwarf.types.layouts.resolve_offset import locate, one_of_two
+from undwarf.types.layouts.resolve_offset import locate, members_selected_by_condition
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
 __all__ = [
@@ -271,7 +271,7 @@ def _parts(value: Value, graph: TypeGraph) -> list[int]:
     """Types of the objects that start where a pointer points to, outermost first."""
     located = locate(graph, value[1], value[2], value[4], 0)
     if isinstance(located, str):
-        both = one_of_two(graph, value[1], value[2], value[4], graph.pointer_size)
+        both = members_selected_by_condition(graph, value[1], value[2], value[4], graph.pointer_size)
         member = graph.member_at(*both[0], graph.pointer_size) if both else None
         inside = member.containers[1:] if member is not None else ()
         whole = [t for t, left in inside if not left and not graph.is_array(t)]

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NULL, NUMBER, OBJECT, Value
 from undwarf.types.layouts.array_offsets import holds_array
-from undwarf.types.layouts.class_hierarchy import Kin
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.class_hierarchy import ClassHierarchy
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.type_graph import Kind, TypeGraph
 
@@ -31,8 +31,8 @@ class Reconciler:
     def __init__(
         self,
         graph: TypeGraph,
-        kin: Kin,
-        embedders: Embedders,
+        kin: ClassHierarchy,
+        embedders: Containers,
         variable_of: Callable[[Value], tuple[int, int] | None],
         *,
         unfollowed: bool,

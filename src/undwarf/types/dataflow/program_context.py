@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from undwarf.disasm import Machine
 from undwarf.types.dataflow.abstract_values import ADDRESS, PERCPU, Value
 from undwarf.types.dataflow.value_interner import Values
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.types.layouts.type_records import AGGREGATES
 from undwarf.types.sources.got import OffsetTable
@@ -36,7 +36,7 @@ class Program:
         constant_at: Callable[[int], int | None] | None = None,
         indirections: OffsetTable | dict[int, int] | None = None,
         complete: bool = False,
-        embedders_at: Callable[[int], Embedders] | None = None,
+        embedders_at: Callable[[int], Containers] | None = None,
         kernel: bool = False,
         thread_block: int = 0,
         symbol_at: Callable[[int], tuple[str, int, int] | None] | None = None,
@@ -62,8 +62,8 @@ class Program:
         """{GOT slot: target}."""
         self.complete = complete
         """Whether all types are known (BTF, which has no local variables)."""
-        whole = Embedders(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, lonely=kernel)
-        self.embedders_at: Callable[[int], Embedders] = embedders_at or (lambda _pc: whole)
+        whole = Containers(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, lonely=kernel)
+        self.embedders_at: Callable[[int], Containers] = embedders_at or (lambda _pc: whole)
         self.kernel = kernel
         self._per_cpu_bases: tuple[int, int, int] | None = None
         self.allocators: dict[int, tuple[int, ...]] = {}

@@ -38,12 +38,12 @@ from undwarf.types.dataflow.program_context import Program
 from undwarf.types.dataflow.stale_locations import cut_at_calls, cut_at_inner, without_stale
 from undwarf.types.dataflow.value_interner import Values
 from undwarf.types.layouts.array_offsets import row_at, stands_alone
-from undwarf.types.layouts.class_hierarchy import Kin
+from undwarf.types.layouts.class_hierarchy import ClassHierarchy
 from undwarf.types.layouts.container_of import is_last_before
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID
-from undwarf.types.layouts.virtual_bases import is_method_table, virtual_base, virtual_base_behind
+from undwarf.types.layouts.virtual_bases import is_method_table, virtual_base, virtual_base_from_offset
 from undwarf.types.sources.location_table import WORDS, behind_calls, sorted_places, table_of
 from undwarf.types.sources.parameter_registers import argument_registers, stack_arguments
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
@@ -119,7 +119,7 @@ class Questions:
             self.in_frame[used:] = more
         self.placing = self._placing()
         """Bit set of the registers that variables' locations are relative to, without the stack pointer."""
-        self._kin = Kin(self.graph, lambda: program.source.related(low))
+        self._kin = ClassHierarchy(self.graph, lambda: program.source.related(low))
         self.reconciler = Reconciler(
             self.graph, self._kin, self.embedders, known.variable_of, unfollowed=self._unfollowed
         )
@@ -384,7 +384,7 @@ class Questions:
         """The id of a pointer into a variable's virtual base, from an offset that excludes the base's offset (at
         ``slot``); 0 if none.
         """
-        found = virtual_base_behind(self.graph, t, offset, slot)
+        found = virtual_base_from_offset(self.graph, t, offset, slot)
         return self.values.number((OBJECT, found[0], 0, 0, found[1])) if found is not None else 0
 
     def function_at(self, where: Value | None) -> int:
@@ -548,7 +548,7 @@ class Questions:
                 first[which] = n
         return first, later
 
-    def locate(self, value: Value, size: int) -> Located | str:
+    def locate(self, value: Value, size: int) -> ResolvedMember | str:
         """The member at an address inside an object or a global; else the reason."""
         if value[0] == OBJECT:
             outside = not 0 <= value[4] < self.graph.size(value[1])
@@ -577,7 +577,7 @@ class Questions:
         """Whether an object may be the first part of a larger one that extends to an offset past it."""
         return self._kin.continued(t, offset, size)[1]
 
-    def _surely_there(self, value: Value, located: Located | str, size: int) -> bool:
+    def _surely_there(self, value: Value, located: ResolvedMember | str, size: int) -> bool:
         """Whether an address before the start of a variable is not reached by counting down from it."""
         if isinstance(located, str) or not value[2] or value[4] >= value[1]:
             return True

@@ -8,7 +8,7 @@ type has a member there, and its size differs from the element's, or other membe
 
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import TypeGraph
 
 __all__ = ["in_header"]
@@ -17,7 +17,7 @@ _FAR = 64
 """Largest header in bytes."""
 
 
-def in_header(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
+def in_header(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The member of the only header that has one at the negative offset of ``where``, a pointer to an element; else
     None.
 
@@ -35,12 +35,12 @@ def in_header(tracker: Tracker, k: int, number: int, where: Value, size: int) ->
     return _member(graph, known, where[4], size)
 
 
-def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: int) -> Located | None:
+def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: int) -> ResolvedMember | None:
     """The member at an offset before the elements in the only header that has one: a whole scalar, else a
     part of one.
     """
-    whole: list[Located] = []
-    begun: list[Located] = []
+    whole: list[ResolvedMember] = []
+    begun: list[ResolvedMember] = []
     for header, length in known:
         at = length + offset
         field = graph.member_at(header, at, size) if at >= 0 else None
@@ -48,7 +48,7 @@ def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: i
             continue
         larger = graph.size(field.type)
         if larger >= size:
-            (whole if larger == size else begun).append(Located(header, at, field, "container"))
+            (whole if larger == size else begun).append(ResolvedMember(header, at, field, "container"))
     found = whole or begun
     return found[0] if len(found) == 1 else None
 

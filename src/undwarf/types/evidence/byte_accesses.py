@@ -13,7 +13,7 @@ from undwarf.disasm.x86_properties import bytes_read, compares, differs, immedia
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.reaching_definitions import makers
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
 __all__ = ["by_sign", "in_a_row", "in_said_array", "leads_on", "only_bytes", "said_to_be_bytes"]
@@ -37,7 +37,7 @@ _GENERAL = 16
 """Number of general registers."""
 
 
-def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
+def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The first of several bytes accessed at once, if the value is used as bytes; else None. Restores the cursor, at
     instruction ``k``.
     """
@@ -61,10 +61,10 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
         found = any(_comes_from_bytes(tracker, k, one, size) for one in _compared(made))
     tracker.before(k)
     field = graph.member_at(where[1], 0, size) if found else None
-    return Located(where[1], 0, field, "array") if field is not None else None
+    return ResolvedMember(where[1], 0, field, "array") if field is not None else None
 
 
-def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
+def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The first of several bytes accessed at once through a byte pointer, unless the value's use shows a member of an
     object; else None. Restores the cursor, at instruction ``k``.
     """
@@ -79,7 +79,7 @@ def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -
     if leads_on(tracker, k, number):
         return None
     field = graph.member_at(where[1], 0, size)
-    return Located(where[1], 0, field, "array") if field is not None else None
+    return ResolvedMember(where[1], 0, field, "array") if field is not None else None
 
 
 def said_to_be_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bool:
@@ -349,7 +349,7 @@ def _shifts(made: Instruction, action: Action, size: int) -> bool:
     return made.action == action and made.right == NONE and made.immediate == 8 * size
 
 
-def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """A byte of the text that a variable points to, at or near the operand's address without its index; else None.
     Covers text inside of another object, as after its header.
     """
@@ -370,11 +370,11 @@ def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Locat
             behind = begin >= -1 and graph.size(held[1]) == held[4] - value[4]
             if (not begin or behind) and not value[2] and graph.is_scalar(value[1]) and graph.size(value[1]) == size:
                 field = graph.member_at(value[1], 0, size)
-                return Located(value[1], 0, field, "array") if field is not None else None
+                return ResolvedMember(value[1], 0, field, "array") if field is not None else None
     return None
 
 
-def _near_said(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def _near_said(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """A byte of the text that variables declare for the operand's base register; None if they declare anything else."""
     graph = tracker.graph
     said = tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
@@ -382,4 +382,4 @@ def _near_said(tracker: Tracker, k: int, operand: Memory, size: int) -> Located 
     if not said or size != 1 or not bytes_only or len({graph.canonical(one[1]) for one in said}) > 1:
         return None
     field = graph.member_at(said[0][1], 0, size)
-    return Located(said[0][1], 0, field, "array") if field is not None else None
+    return ResolvedMember(said[0][1], 0, field, "array") if field is not None else None

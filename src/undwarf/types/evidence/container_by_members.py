@@ -9,7 +9,7 @@ from undwarf.disasm import NONE, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.reaching_definitions import makers
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources.type_source import PlaceKind
 
 __all__ = ["in_whole_of_parts"]
@@ -20,7 +20,7 @@ Parts = set[tuple[int, int]]
 """(type, offset from the register) of objects."""
 
 
-def in_whole_of_parts(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
+def in_whole_of_parts(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member at an operand, in the only container of the pointee that has all objects that variables place there;
     else None. The cursor is at instruction ``k``.
     """
@@ -43,7 +43,7 @@ def in_whole_of_parts(tracker: Tracker, k: int, operand: Memory, where: Value, s
             t, at = next(iter(fitting.values()))
             field = graph.member_at(t, at + where[4], size)
             inside = field is not None and not field.offset and size <= graph.size(field.type)
-            return Located(t, at + where[4], field, "container") if inside and field is not None else None
+            return ResolvedMember(t, at + where[4], field, "container") if inside and field is not None else None
     return None
 
 

@@ -9,7 +9,7 @@ been advanced by then.
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located, begins
+from undwarf.types.layouts.resolved_member import ResolvedMember, begins
 
 __all__ = ["said_later"]
 
@@ -18,14 +18,14 @@ _AHEAD = 64
 """Limit of instructions searched."""
 
 
-def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at an operand by the only type that variables declare for its base register later, on all paths; else
     None.
     """
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph = tracker.graph
-    found: dict[tuple[int, int], Located] = {}
+    found: dict[tuple[int, int], ResolvedMember] = {}
     said = _said(tracker, k, operand.base)
     tracker.before(k)
     for t, offset in said:
@@ -33,7 +33,7 @@ def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located 
         field = graph.member_at(t, place, size) if 0 <= place <= graph.size(t) - size else None
         if field is None or not begins(graph, t, place, size):
             return None
-        found[graph.canonical(t), place] = Located(t, place, field)
+        found[graph.canonical(t), place] = ResolvedMember(t, place, field)
     return next(iter(found.values())) if len(found) == 1 else None
 
 

@@ -14,10 +14,16 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJEC
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.byte_accesses import in_said_array
 from undwarf.types.evidence.variables_at_register import in_variable, in_variable_behind
-from undwarf.types.layouts.array_offsets import array_at, before_array, in_array_behind, in_next, same_array
+from undwarf.types.layouts.array_offsets import (
+    array_at,
+    in_following_array,
+    in_next,
+    is_before_similar_array,
+    same_array,
+)
 from undwarf.types.layouts.container_of import covered
 from undwarf.types.layouts.resolve_offset import in_words, locate
-from undwarf.types.layouts.resolved_member import Located, is_member
+from undwarf.types.layouts.resolved_member import ResolvedMember, is_member
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.layouts.virtual_bases import has_method_table
 
@@ -50,7 +56,7 @@ _BESIDE = 6
 """How many instructions before and after are searched for a copy's loads and stores."""
 
 
-def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str:
+def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | str:
     """The member at an address, or the reason why it is unknown. The cursor is at instruction ``k``."""
     questions, graph = tracker.questions, tracker.graph
     found = questions.locate(where, size)
@@ -110,7 +116,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         leads = False
     if leads and isinstance(found, str):
         # Rather in an unknown derived class, or container that starts with the object.
-        leads = not covered(graph, where[1], where[4], questions.embedders, spoken_of=False)
+        leads = not covered(graph, where[1], where[4], questions.embedders, mentioned_only=False)
     if leads and base is not None and base[4]:
         leads = not _told(tracker, k, operand.base, base)
         if not leads and size == whole and _leads_to_number(tracker, k, operand.base, size):
@@ -129,7 +135,9 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     return _OUTSIDE
 
 
-def copied(tracker: Tracker, k: int, operand: Memory, t: int, offset: int, step: int, size: int) -> Located | None:
+def copied(
+    tracker: Tracker, k: int, operand: Memory, t: int, offset: int, step: int, size: int
+) -> ResolvedMember | None:
     """The first word of an object copied or swapped by words, if another operand nearby has the same
     index; else None.
     """
@@ -160,7 +168,7 @@ def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
     return one[1] if same and graph.is_scalar(one[1]) and graph.size(one[1]) == size else VOID
 
 
-def as_far_away(tracker: Tracker, operand: Memory, size: int) -> Located | None:
+def as_far_away(tracker: Tracker, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at base plus the difference of two pointers, one of which is unknown: a copy of an array has its
     elements at the same distance; else None.
     """
@@ -249,7 +257,7 @@ def _by_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
     return False
 
 
-def _is_beside_array(graph: TypeGraph, where: Value, found: Located | str, size: int) -> bool:
+def _is_beside_array(graph: TypeGraph, where: Value, found: ResolvedMember | str, size: int) -> bool:
     """Whether the member found for an index is past the one without it."""
     if where[0] != OBJECT or isinstance(found, str) or found.how != "array" or found.offset <= where[4]:
         return False
@@ -265,10 +273,16 @@ def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
     if index is not None and (index[0] != NUMBER or index[2] != 1):
         return None
     counted = index[4] if index is not None else 0
-    return "unresolved array index" if not counted and before_array(graph, where[1], where[2], where[4]) else None
+    return (
+        "unresolved array index"
+        if not counted and is_before_similar_array(graph, where[1], where[2], where[4])
+        else None
+    )
 
 
-def _from_below(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+def _from_below(
+    tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
+) -> ResolvedMember | None:
     """The element at an operand without its index, if the index starts below zero where no array is (more is subtracted
     than added); else None.
     """
@@ -280,10 +294,10 @@ def _from_below(tracker: Tracker, operand: Memory, base: Value | None, where: Va
     if any(low <= where[4] < high for low, high in arrays) or not any(low <= begin < high for low, high in arrays):
         return None
     found = graph.member_at(where[1], begin, size)
-    return Located(where[1], begin, found, "array") if found is not None else None
+    return ResolvedMember(where[1], begin, found, "array") if found is not None else None
 
 
-def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> Located | None:
+def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member for index 0, if the index may be any integer and its first value is outside of the
     object; else None.
     """
@@ -297,7 +311,7 @@ def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) ->
     return None if isinstance(found, str) or found.how or _by_index(tracker, operand, other) else found
 
 
-def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | str | None:
+def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | str | None:
     """The member for a biased index; None if the index may start at zero.
 
     Nobody computes the constant index of an array's last element as a sum, but ``b[i - 1]`` is at the end of what
@@ -320,7 +334,7 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     if begin != where[4] or high - low < _SHORT * step:
         return None
     last = (high - begin - 1) // step
-    behind = in_array_behind(graph, where[1], step, high - step + (begin - low) % step, min(size, step))
+    behind = in_following_array(graph, where[1], step, high - step + (begin - low) % step, min(size, step))
     if behind is None or last > _TURNS:
         return None
     if not last:
@@ -478,7 +492,7 @@ def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool
     return any(not one[2] and not one[4] and graph.is_scalar(one[1]) and graph.size(one[1]) == size for one in said)
 
 
-def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: Located) -> bool:
+def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: ResolvedMember) -> bool:
     """Whether a pointer that iterates over an array is not used for what precedes that: it may be one
     element further.
     """
@@ -495,7 +509,7 @@ def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: 
     return same_array(tracker.graph, t, where[2], base[4] - start, place)
 
 
-def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> Located | None:
+def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> ResolvedMember | None:
     """A member of some array element, if the base points to the first one and the index is in bytes; else None."""
     graph = tracker.graph
     if base is None or base[0] != OBJECT or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
@@ -507,10 +521,12 @@ def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int
         return None
     offset = operand.displacement
     found = graph.member_at(base[1], offset, size) if offset > 0 and is_member(graph, base[1], offset, size) else None
-    return Located(base[1], offset, found, "array") if found is not None else None
+    return ResolvedMember(base[1], offset, found, "array") if found is not None else None
 
 
-def _at_first_turn(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+def _at_first_turn(
+    tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
+) -> ResolvedMember | None:
     """The element at index 0 of an inner array that the stride leaves: a loop with one valid iteration; else None."""
     graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
     if index is None or index[0] != NUMBER or not index[2] or base is None or base[0] != OBJECT or base[2]:
@@ -524,10 +540,10 @@ def _at_first_turn(tracker: Tracker, operand: Memory, base: Value | None, where:
     if step != abs(where[2]) or not inside or any(step % by for by in inside):
         return None
     found = graph.member_at(where[1], low, size)
-    return Located(where[1], low, found, "array") if found is not None else None
+    return ResolvedMember(where[1], low, found, "array") if found is not None else None
 
 
-def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> Located | None:
+def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> ResolvedMember | None:
     """The array that an operand's base points to the start of, if the access ends ``index`` bytes from there (a copy's
     tail); else None.
     """
@@ -550,4 +566,4 @@ def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, s
     if not graph.is_aggregate(t) or not any(at == begin and not size % by for at, by, _total in graph.arrays(t) if by):
         return None
     found = graph.member_at(t, begin, size)
-    return Located(t, begin, found, "array") if found is not None else None
+    return ResolvedMember(t, begin, found, "array") if found is not None else None

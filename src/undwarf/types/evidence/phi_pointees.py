@@ -9,7 +9,7 @@ from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.abstract_values import NULL, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.reaching_definitions import makers
-from undwarf.types.layouts.resolved_member import Located, begins
+from undwarf.types.layouts.resolved_member import ResolvedMember, begins
 
 __all__ = ["brought_there"]
 
@@ -20,7 +20,7 @@ _WAYS = 8
 """Limit of reaching definitions."""
 
 
-def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member of the only pointee, among those of the reaching definitions, that has one there; else None. Restores
     the cursor, at instruction ``k``.
     """
@@ -31,7 +31,7 @@ def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> Locat
     tracker.before(k)
     fitting = [t for t in found if begins(graph, t, operand.displacement, size)]
     field = graph.member_at(fitting[0], operand.displacement, size) if len(fitting) == 1 else None
-    return Located(fitting[0], operand.displacement, field) if field is not None else None
+    return ResolvedMember(fitting[0], operand.displacement, field) if field is not None else None
 
 
 def _brought(tracker: Tracker, k: int, register: int, deep: int) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from undwarf.types.dataflow.abstract_values import ADDRESS, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field, Kind, TypeGraph
 
 __all__ = ["begins_with", "common_whole", "exactly", "is_either", "merged", "pointed", "scalar_at"]
@@ -102,7 +102,7 @@ def is_either(tracker: Tracker, k: int) -> bool:
     return not isinstance(located, str) and _is_mixed(tracker, located, size)
 
 
-def _is_mixed(tracker: Tracker, located: Located, size: int) -> bool:
+def _is_mixed(tracker: Tracker, located: ResolvedMember, size: int) -> bool:
     graph = tracker.graph
     return len(located.field.candidates) > 1 and graph.is_mixed(located.type, located.offset, size)
 

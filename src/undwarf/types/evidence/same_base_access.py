@@ -9,14 +9,14 @@ from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointer_use_scan import one_way_before
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 
 __all__ = ["made_of_same"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 
 
-def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at an operand, in an object with a known address computed from the same registers on the only path
     here; else None. The cursor is at instruction ``k``.
     """
@@ -33,7 +33,7 @@ def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Locate
             inside = graph.is_aggregate(value[1]) and 0 <= offset <= graph.size(value[1]) - size
             found = graph.member_at(value[1], offset, size) if inside else None
             if found is not None:
-                return Located(value[1], offset, found)
+                return ResolvedMember(value[1], offset, found)
         changed.update(made.writes)
         if made.flow in _CALLS:
             changed.update(tracker.questions.calls.lost)

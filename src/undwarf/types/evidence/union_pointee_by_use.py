@@ -13,7 +13,7 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointer_use_scan import Touched, Uses, is_copied, uses_after, uses_around
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
 __all__ = ["accessed", "everywhere", "kept_as", "loaded_from", "meant"]
@@ -294,14 +294,14 @@ def _leads_to_next(graph: TypeGraph, t: int) -> bool:
     return any(graph.canonical(graph.target(one.type)) == canonical for one in graph.members(t))
 
 
-def _place_in(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def _place_in(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """The member at an offset of a type or its array elements."""
     if step:
         located = locate(graph, t, step, offset, size)
         # A bias of one element, not of many.
         return None if isinstance(located, str) or located.offset - offset > abs(step) else located
     found = graph.member_at(t, offset, size) if offset >= 0 else None
-    return Located(t, offset, found) if found is not None else None
+    return ResolvedMember(t, offset, found) if found is not None else None
 
 
 def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool, deep: int) -> bool:

@@ -16,7 +16,7 @@ from undwarf.types.dataflow.call_effects import REGISTERS
 from undwarf.types.dataflow.function_dataflow import Named, Tracker
 from undwarf.types.evidence.pointer_use_scan import expected
 from undwarf.types.evidence.reaching_definitions import makers
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
 __all__ = ["named_there"]
@@ -37,7 +37,7 @@ Sum = frozenset[Origin]
 """The origins of a sum's two registers."""
 
 
-def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
+def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member at an operand, in the object that a variable points to at the same address, if no other variable
     contradicts; else None. Restores the cursor, at instruction ``k``.
     """
@@ -108,14 +108,14 @@ def _sum(tracker: Tracker, k: int, operand: Memory) -> "Sum | None":
     return frozenset(parts) if all(made for _register, made in parts) else None
 
 
-def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> Located | None:
+def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> ResolvedMember | None:
     """The member of the only object, or of the one that contains the others."""
     graph = tracker.graph
     for (_canonical, offset), t in found.items():
         others = ((o, offset - one) for (_c, one), o in found.items())
         if all((not at and graph.same(t, o)) or graph.object_at(t, at, o) for o, at in others):
             field = graph.member_at(t, offset, size)
-            return Located(t, offset, field) if field is not None else None
+            return ResolvedMember(t, offset, field) if field is not None else None
     return None
 
 

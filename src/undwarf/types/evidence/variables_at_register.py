@@ -6,7 +6,7 @@ from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.byte_accesses import in_a_row
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources.type_source import PlaceKind
 
 __all__ = ["in_array", "in_pointed", "in_room", "in_variable", "in_variable_behind"]
@@ -17,14 +17,14 @@ _GENERAL = 16
 """Number of general registers."""
 
 
-def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member in the largest object that variables place around the base register's address; None if none contains
     the operand.
     """
     if operand.index != NONE or operand.base == NONE or operand.segment:
         return None
     graph = tracker.graph
-    best: Located | None = None
+    best: ResolvedMember | None = None
     pc = tracker.flow.instructions.address_of(k)
     said = tracker.questions.said_of(operand.base, pc)
     held = tracker.register(operand.base)
@@ -37,13 +37,13 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Located
         offset = operand.displacement + value[4]
         inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
         if inside is not None and (best is None or graph.size(value[1]) > graph.size(best.type)):
-            best = Located(value[1], offset, inside)
+            best = ResolvedMember(value[1], offset, inside)
     return best
 
 
 def in_variable_behind(
     tracker: Tracker, k: int, operand: Memory, base: Value | None, where: Value, size: int
-) -> Located | None:
+) -> ResolvedMember | None:
     """The member at an index in an object that a variable places right after the base's object; else None."""
     graph = tracker.graph
     if base is None or base[0] != OBJECT or base[2] or operand.index == NONE:
@@ -59,7 +59,7 @@ def in_variable_behind(
     return None
 
 
-def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | str | None:
+def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | str | None:
     """The member, or reason, past an object in a byte buffer that a variable places at the base register: these bytes,
     not another such object. None if there is no such variable.
     """
@@ -73,12 +73,12 @@ def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> L
     return None
 
 
-def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | None:
+def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> ResolvedMember | None:
     """The largest object at a frame offset that a variable points to: inlined methods have `this` with a frame address.
     None if there is none.
     """
     graph = tracker.graph
-    best: Located | None = None
+    best: ResolvedMember | None = None
     for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
         if place.piece_size or not graph.is_pointer(place.type):
             continue
@@ -96,11 +96,11 @@ def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> Located | No
             continue
         inside = graph.member_at(t, offset - at, size)
         if inside is not None and (best is None or whole > graph.size(best.type)):
-            best = Located(t, offset - at, inside)
+            best = ResolvedMember(t, offset - at, inside)
     return best
 
 
-def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
+def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The element of an array that a variable places at an operand's base register and displacement, as for arrays
     without bounds; else None.
     """

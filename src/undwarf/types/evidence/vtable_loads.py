@@ -8,7 +8,7 @@ it is that pointer.
 from undwarf.disasm import NONE, Action, Flow
 from undwarf.types.dataflow.abstract_values import OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field
 
 __all__ = ["table_at"]
@@ -21,14 +21,14 @@ _LARGEST = 1 << 12
 """Largest offset in a vtable."""
 
 
-def table_at(tracker: Tracker, k: int, where: Value, size: int) -> Located | None:
+def table_at(tracker: Tracker, k: int, where: Value, size: int) -> ResolvedMember | None:
     """The vtable pointer, if instruction ``k`` loads it; else None. The cursor is at the instruction."""
     graph = tracker.graph
     if where[0] != OBJECT or where[2] or where[4] or size != graph.pointer_size:
         return None
     if not graph.record(graph.strip(where[1])).dynamic or not _calls(tracker, k):
         return None
-    return Located(where[1], 0, Field("_vptr", graph.pointer_to(VOID), 0, 0, size))
+    return ResolvedMember(where[1], 0, Field("_vptr", graph.pointer_to(VOID), 0, 0, size))
 
 
 def _calls(tracker: Tracker, k: int) -> bool:

@@ -17,7 +17,7 @@ from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.inference_depth import Depths
 from undwarf.types.inference.structure_matching import of_size
 from undwarf.types.inference.value_node import Held
-from undwarf.types.layouts.access_pattern_fit import nothing_done
+from undwarf.types.layouts.access_pattern_fit import no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.c_library import CALLED_BACK, ELEMENT_SIZES, ONE_ELEMENT
 from undwarf.types.sources.type_source import Prototype
@@ -142,7 +142,7 @@ class PassedArguments:
 
     def _of_size(self, sizes: dict[int, set[int]], made: Inference) -> int:
         """The only structure of the passed element size that fits all accesses through the registers."""
-        done = nothing_done()
+        done = no_accesses()
         for register in sizes:
             done.add(made.done_at_entry(register))
         all_sizes = set().union(*sizes.values())

@@ -20,7 +20,7 @@ from undwarf.types.inference.stack_slot_uses import Claim
 from undwarf.types.inference.value_graph import Webs
 from undwarf.types.inference.value_node import Decided, Node
 from undwarf.types.inference.value_uses import ValueFlow
-from undwarf.types.layouts.access_pattern_fit import Done, nothing_done
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.type_source import GlobalVariable, Prototype
 
@@ -181,7 +181,7 @@ class Inference:
                 return False
         return True
 
-    def beyond(self) -> "Iterator[tuple[int, int, Done]]":
+    def beyond(self) -> "Iterator[tuple[int, int, PointerAccesses]]":
         """(register, aggregate, accesses) of parameters that are accessed past the end of their pointee."""
         graph = self._graph
         prototype = self.webs.prototype
@@ -196,14 +196,14 @@ class Inference:
             if any(offset >= graph.size(t) for offset, _size in done.touched):
                 yield register, t, done
 
-    def done(self, node: Node) -> Done:
+    def done(self, node: Node) -> PointerAccesses:
         """All accesses through a value."""
         return self._flow.done(node)
 
-    def done_at_entry(self, register: int) -> Done:
+    def done_at_entry(self, register: int) -> PointerAccesses:
         """All accesses through an argument register."""
         node = self.webs.nodes.get(("entry", register, 0))
-        return self._flow.done(node) if node is not None else nothing_done()
+        return self._flow.done(node) if node is not None else no_accesses()
 
     def place_at(self, offset: int) -> tuple[int, int]:
         """(type, offset in it) of the object at a frame offset, if it is valid throughout; void if unknown."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from undwarf.types.inference.address_references import Mentions
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.structure_matching import only_one
-from undwarf.types.layouts.access_pattern_fit import fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.type_source import TypeSource
 
@@ -35,7 +35,7 @@ class DispatchTables:
         """The pointee of a function's void pointer parameter; void if unknown."""
         name = self._anything(low).get(register, "")
         beside = self.beside(low) if name else []
-        done, told = nothing_done(), dict[int, int]()
+        done, told = no_accesses(), dict[int, int]()
         done.add(made.done_at_entry(register))
         for other in beside:
             for parameter, its in self._anything(other).items():

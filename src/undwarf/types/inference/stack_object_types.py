@@ -18,7 +18,7 @@ from undwarf.types.inference.stack_slot_uses import Claim, Home
 from undwarf.types.inference.value_graph import Webs
 from undwarf.types.inference.value_node import Decided, added
 from undwarf.types.inference.value_uses import ValueFlow
-from undwarf.types.layouts.access_pattern_fit import fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import floating_number, structures_by_size
 from undwarf.types.sources.type_source import Place, PlaceKind
@@ -424,7 +424,7 @@ class FrameObjects:
         for at in self._frame.addressed if own is None else ():
             if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):
                 return False
-        rest = nothing_done()
+        rest = no_accesses()
         for at, width in inside - single:
             if width > _WORD and at >= 0 and at + width <= size:
                 # Several members are copied, or zeroed.

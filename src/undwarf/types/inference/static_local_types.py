@@ -9,7 +9,7 @@ from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_properties import moves_vector
 from undwarf.types.dataflow.program_context import Program
 from undwarf.types.inference.structure_matching import of_size, several_kinds
-from undwarf.types.layouts.access_pattern_fit import nothing_done
+from undwarf.types.layouts.access_pattern_fit import no_accesses
 from undwarf.types.sources.type_source import GlobalVariable
 
 __all__ = ["static_objects"]
@@ -57,7 +57,7 @@ class _Accessed:
     """Accesses of one object, and which floating-point ones are arithmetic."""
 
     def __init__(self) -> None:
-        self.done = nothing_done()
+        self.done = no_accesses()
         self.calculated: set[tuple[int, int]] = set()
 
     def add(self, other: "_Accessed") -> None:

@@ -11,7 +11,7 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, OBJECT
 from undwarf.types.inference.address_references import Mentions
 from undwarf.types.inference.argument_types import given_types
 from undwarf.types.inference.function_inference import Inference
-from undwarf.types.layouts.access_pattern_fit import Done, fits
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import structures
 from undwarf.types.sources.type_source import GlobalVariable
@@ -66,7 +66,7 @@ class DerivedStructures:
         done = made.done_at_entry(register)
         return self._graph.is_aggregate(t) and bool(self._beginning_with(t, done))
 
-    def _beginning_with(self, t: int, done: Done) -> dict[int, int]:
+    def _beginning_with(self, t: int, done: PointerAccesses) -> dict[int, int]:
         """{canonical type: structure} of larger structures that start with a type and fit all accesses."""
         graph = self._graph
         return {

@@ -13,7 +13,7 @@ from undwarf.types.evidence.pointees import common_whole
 from undwarf.types.inference.value_graph import Webs
 from undwarf.types.inference.value_node import Decided, Node
 from undwarf.types.inference.value_uses import ValueFlow
-from undwarf.types.layouts.access_pattern_fit import Done, fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import floating_number, structures, structures_by_size
 from undwarf.types.sources.parameter_registers import is_clone
@@ -30,13 +30,13 @@ _WORD = 8
 """Largest size of integers and pointers."""
 
 
-def several_kinds(done: Done) -> bool:
+def several_kinds(done: PointerAccesses) -> bool:
     """Whether accesses differ in size or class (integer, floating-point, pointer)."""
     kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
     return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
 
 
-def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = False) -> int:
+def only_one(graph: TypeGraph, done: PointerAccesses, *, merged: bool = True, wide: bool = False) -> int:
     """The only structure, or the common first part of several, that fits all accesses; void if they are of one kind or
     ambiguous.
 
@@ -52,7 +52,7 @@ def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = 
     return first if alike else VOID
 
 
-def of_size(graph: TypeGraph, size: int, done: Done) -> int:
+def of_size(graph: TypeGraph, size: int, done: PointerAccesses) -> int:
     """The only structure of ``size`` bytes that fits all accesses; void if undecided, or if a scalar may have that
     size.
     """
@@ -107,7 +107,7 @@ class StructureMatching:
                     queue.append(source)
         return seen
 
-    def _by_size(self, node: Node, begin: int, done: Done) -> int:
+    def _by_size(self, node: Node, begin: int, done: PointerAccesses) -> int:
         """The type of a single allocated object; void if undecided or known."""
         graph = self._graph
         aggregate = bool(begin) and graph.is_aggregate(begin)
@@ -131,7 +131,7 @@ class StructureMatching:
         found = graph.value_at(t, 0, 1) if graph.size(begin) == 1 else VOID
         return bool(found) and graph.is_scalar(found)
 
-    def _by_rows(self, node: Node, begin: int, done: Done) -> int:
+    def _by_rows(self, node: Node, begin: int, done: PointerAccesses) -> int:
         """The element type of an allocated array, by its stride."""
         graph = self._graph
         found: dict[int, int] = {}
@@ -140,7 +140,7 @@ class StructureMatching:
             whole = node.element in (0, size) and not node.rowed % max(size, 1) and not node.allocated % max(size, 1)
             if size <= _WORD or not whole or not (node.element or node.rowed or node.allocated > size):
                 continue
-            rows = indexed.get(size, nothing_done())
+            rows = indexed.get(size, no_accesses())
             apart = {offset % size for offset, _width in rows.touched}
             rows.add(done)
             rows = rows.wrapped(size)
@@ -154,7 +154,7 @@ class StructureMatching:
                     found[graph.canonical(t)] = t
         return next(iter(found.values())) if len(found) == 1 else VOID
 
-    def may_be(self, t: int, done: Done, *, merged: bool = True) -> bool:
+    def may_be(self, t: int, done: PointerAccesses, *, merged: bool = True) -> bool:
         """Whether all accesses fit a type, or an array of a scalar type; ``merged``: several members may be accessed at
         once.
         """
@@ -164,7 +164,7 @@ class StructureMatching:
         whole = graph.size(t)
         return all(size == whole and not offset % whole for offset, size in done.touched)
 
-    def _are_several(self, node: Node, t: int, done: Done) -> bool:
+    def _are_several(self, node: Node, t: int, done: PointerAccesses) -> bool:
         """Whether an allocation may be an array of a type."""
         whole = self._graph.size(t)
         if node.single or node.allocated % whole:
@@ -228,7 +228,7 @@ class StructureMatching:
                 decided.leads[node] = t
                 decided.conflicting.discard(node)
 
-    def _begins_with_others(self, t: int, done: Done) -> bool:
+    def _begins_with_others(self, t: int, done: PointerAccesses) -> bool:
         """Whether accesses are both in a structure's first part and past it: the pointer may be declared as that part
         and be cast.
         """

@@ -7,7 +7,7 @@ import cython
 from cython.cimports.undwarf.types.inference.value_node import Node
 
 from undwarf.types.inference.value_graph import Webs
-from undwarf.types.layouts.access_pattern_fit import Done, nothing_done
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, no_accesses
 from undwarf.types.layouts.type_graph import TypeGraph
 
 __all__ = ["ValueFlow"]
@@ -26,9 +26,9 @@ class ValueFlow:
         self._further = None
 
     @cython.locals(node=Node, row=Node)
-    def done(self, first: Node) -> Done:
+    def done(self, first: Node) -> PointerAccesses:
         """All accesses through a value, also after constants were added."""
-        found = nothing_done()
+        found = no_accesses()
         for node, apart in self.reached(first):
             if node.followed or node.loads or node.numbers or node.put or node.grown or node.stored:
                 found.add(self.done_here(node), apart)
@@ -65,7 +65,7 @@ class ValueFlow:
         return self._further
 
     @cython.locals(node=Node, loaded=Node)
-    def done_here(self, node: Node) -> Done:
+    def done_here(self, node: Node) -> PointerAccesses:
         """The accesses through one node."""
         numbers = {*node.numbers}
         pointers = set()
@@ -76,7 +76,7 @@ class ValueFlow:
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
         # The result is not modified.
-        return Done(
+        return PointerAccesses(
             cast("set[tuple[int, int]]", node.touched),
             cast("set[tuple[int, int]]", node.floating),
             numbers,
@@ -87,11 +87,11 @@ class ValueFlow:
             cast("set[tuple[int, int]]", node.stored),
         )
 
-    def in_rows(self, first: Node) -> dict[int, Done]:
+    def in_rows(self, first: Node) -> dict[int, PointerAccesses]:
         """{stride: accesses to an array element} through a value."""
-        found: dict[int, Done] = {}
+        found: dict[int, PointerAccesses] = {}
         for node, apart in self.reached(first):
             for size, row in node.elements.items():
                 if not apart % size:
-                    found.setdefault(size, nothing_done()).add(self.done(row))
+                    found.setdefault(size, no_accesses()).add(self.done(row))
         return found

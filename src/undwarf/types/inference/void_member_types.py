@@ -11,7 +11,7 @@ from undwarf.types.evidence.pointees import pointed
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.structure_matching import of_size, only_one
 from undwarf.types.inference.value_node import Node
-from undwarf.types.layouts.access_pattern_fit import fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
 __all__ = ["PrivateMembers"]
@@ -56,7 +56,7 @@ class PrivateMembers:
     def _kept_at(self, at: _Member, functions: list[Inference]) -> int:
         """The pointee of a member in some functions; void if unknown."""
         graph = self._graph
-        done, told, sizes = nothing_done(), dict[int, int](), set[int]()
+        done, told, sizes = no_accesses(), dict[int, int](), set[int]()
         for one in functions:
             for node in self._members(one).get(at, ()):
                 done.add(one.done(node))

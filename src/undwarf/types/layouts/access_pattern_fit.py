@@ -1,8 +1,8 @@
 """Tests whether all accesses through a pointer fit the layout of an aggregate.
 
-Input is a :class:`Done`, the accesses and stored values collected through one pointer; output is whether each access
-starts and ends at member boundaries and agrees with the member's class (floating-point, pointer, array, integer). One
-mismatch rules the type out, since compiled code accesses whole members.
+Input is a :class:`PointerAccesses`, the accesses and stored values collected through one pointer; output is whether
+each access starts and ends at member boundaries and agrees with the member's class (floating-point, pointer, array,
+integer). One mismatch rules the type out, since compiled code accesses whole members.
 """
 
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from undwarf.types.layouts.resolved_member import is_member, is_whole
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
-__all__ = ["Done", "fits", "is_row", "nothing_done"]
+__all__ = ["PointerAccesses", "fits", "is_row", "no_accesses"]
 
 
 _ADDED = 4
 """Largest constant added to an array index, in elements."""
 
 
-class Done(NamedTuple):
+class PointerAccesses(NamedTuple):
     """Accesses through one pointer, by kind; offsets and sizes in bytes.
 
     ``touched``: (offset, size) of all accesses, ``floating`` those of floating-point scalars, ``numbers`` those used in
@@ -35,9 +35,9 @@ class Done(NamedTuple):
     grown: set[tuple[int, int, int]]
     stored: set[tuple[int, int]]
 
-    def wrapped(self, size: int) -> "Done":
+    def wrapped(self, size: int) -> "PointerAccesses":
         """The same accesses reduced modulo the size of an array element."""
-        return Done(
+        return PointerAccesses(
             {(offset % size, width) for offset, width in self.touched},
             {(offset % size, width) for offset, width in self.floating},
             {(offset % size, width) for offset, width in self.numbers},
@@ -48,7 +48,7 @@ class Done(NamedTuple):
             {(offset % size, width) for offset, width in self.stored},
         )
 
-    def add(self, other: "Done", apart: int = 0) -> None:
+    def add(self, other: "PointerAccesses", apart: int = 0) -> None:
         """Add the accesses through another pointer that is ``apart`` bytes further."""
         self.touched.update((apart + offset, width) for offset, width in other.touched)
         self.floating.update((apart + offset, width) for offset, width in other.floating)
@@ -60,12 +60,12 @@ class Done(NamedTuple):
         self.stored.update((apart + offset, width) for offset, width in other.stored)
 
 
-def nothing_done() -> Done:
+def no_accesses() -> PointerAccesses:
     """An empty set of accesses."""
-    return Done(set(), set(), set(), set(), set(), set(), set(), set())
+    return PointerAccesses(set(), set(), set(), set(), set(), set(), set(), set())
 
 
-def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
+def fits(graph: TypeGraph, t: int, done: PointerAccesses, *, merged: bool = False) -> bool:
     """Whether all accesses are of whole members of a type. ``merged``: also of several whole members at once, since
     optimizers combine stores.
     """

@@ -6,38 +6,38 @@ output is the array element or member that it reaches. A stride equal to an arra
 array; the functions here decide between neighbouring arrays, biased indices, flexible arrays and unrolled loops.
 """
 
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field, Kind, TypeGraph
 
 __all__ = [
-    "absorbed",
     "array_at",
     "at_border",
-    "before_array",
     "before_element",
-    "behind_last",
-    "behind_smaller",
     "element_at",
-    "goes_on",
+    "ends_open",
     "holds_array",
-    "in_array_behind",
-    "in_first_of_rest",
+    "in_flexible_array_of_one",
+    "in_following_array",
+    "in_following_larger_array",
     "in_next",
     "in_rows",
+    "in_rust_slice",
+    "is_before_similar_array",
+    "is_explained_by_array",
+    "is_flexible_array_of_one",
     "is_of_smaller",
     "leaves_array",
     "leaves_element",
     "row_at",
     "same_array",
     "stands_alone",
-    "stands_for_more",
 ]
 
 _TURNS = 4
 """Largest unroll factor of a loop."""
 
 
-def goes_on(graph: TypeGraph, t: int) -> bool:
+def ends_open(graph: TypeGraph, t: int) -> bool:
     """Whether an aggregate ends in an array without bounds, or in a Rust slice (described as its first element): it
     cannot be an array element itself.
     """
@@ -48,7 +48,7 @@ def goes_on(graph: TypeGraph, t: int) -> bool:
     return (not last.size and graph.is_open(last.type)) or (last.offset >= graph.size(t) > 0 and last.size > 0)
 
 
-def in_first_of_rest(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+def in_rust_slice(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
     """The offset in an aggregate with a trailing Rust slice of an element reached by steps; None if they do not fit it.
 
     rustc describes a slice as one element past the aggregate's size.
@@ -63,17 +63,19 @@ def in_first_of_rest(graph: TypeGraph, t: int, step: int, offset: int) -> int | 
 def stands_alone(graph: TypeGraph, t: int) -> bool:
     """Whether an aggregate ends in an array of unknown length, so that there is no array of it."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
-    return bool(members) and (goes_on(graph, t) or stands_for_more(graph, t, members[-1].offset, members[-1].size))
+    return bool(members) and (
+        ends_open(graph, t) or is_flexible_array_of_one(graph, t, members[-1].offset, members[-1].size)
+    )
 
 
-def stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
+def is_flexible_array_of_one(graph: TypeGraph, t: int, at: int, total: int) -> bool:
     """Whether an aggregate ends in an array of one element, the pre-C99 form of a flexible array."""
     members = graph.members(t)
     last = members[-1].type if members and members[-1].offset == at else VOID
     return graph.is_array(last) and graph.stride(last) == total == graph.size(last)
 
 
-def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
+def in_flexible_array_of_one(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
     """The element of a trailing array of one that stands for an element further on (pre-C99 flexible array); None if
     none.
     """
@@ -85,7 +87,7 @@ def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | Non
             return None
         last = members[-1]
         begin += last.offset
-        if stands_for_more(graph, inner, last.offset, last.size):
+        if is_flexible_array_of_one(graph, inner, last.offset, last.size):
             stride = graph.stride(last.type)
             place = (offset - begin) % stride if stride > 0 else 0
             alone = not begin or offset < begin + stride or place + size > stride
@@ -118,7 +120,7 @@ def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
 
 
-def behind_smaller(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def in_following_larger_array(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """An element of the following array, if the elements of the array at the offset are too small for the steps even in
     an unrolled loop; else None.
     """
@@ -126,7 +128,7 @@ def behind_smaller(graph: TypeGraph, t: int, step: int, offset: int, size: int) 
     held = [by for at, by, total in graph.arrays(t) if at <= offset < at + total]
     if not held or max(held) * _TURNS >= stride or not stride & (stride - 1):
         return None
-    return in_array_behind(graph, t, step, offset, size)
+    return in_following_array(graph, t, step, offset, size)
 
 
 def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool:
@@ -146,7 +148,7 @@ def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     return bool(held) and all(by < stride and end <= offset + stride for by, end in held)
 
 
-def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def in_following_array(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """The first element of an array that starts a few strides further on, if a whole scalar or element is accessed: the
     index is biased by one, or by the unroll factor.
     """
@@ -159,12 +161,12 @@ def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int)
             continue
         found = graph.member_at(t, place, size)
         if found is not None and not found.offset and size in (graph.size(found.type), stride):
-            return Located(t, place, found, "array")
+            return ResolvedMember(t, place, found, "array")
         break
     return None
 
 
-def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """A whole member of the next object, for byte steps through types with a trailing byte array (length-prefixed
     records in a buffer): the bytes before the array are accessed as members only.
     """
@@ -173,7 +175,7 @@ def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Loca
         return None
     found = graph.member_at(t, offset, size)
     whole = found is not None and not found.offset and graph.size(found.type) == size
-    return Located(t, offset, found, "array") if found is not None and whole else None
+    return ResolvedMember(t, offset, found, "array") if found is not None and whole else None
 
 
 def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
@@ -182,7 +184,7 @@ def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int
     return min(found, key=lambda one: one[1] - one[0]) if found else None
 
 
-def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+def is_before_similar_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     """Whether an offset is in the last elements of a long array that another array with the same stride follows: a
     biased index may be of the second one.
     """
@@ -206,7 +208,7 @@ def before_element(graph: TypeGraph, found: Field, step: int) -> int:
     return 0
 
 
-def absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
+def is_explained_by_array(graph: TypeGraph, found: Field, step: int) -> bool:
     """Whether an array that contains a field explains the steps."""
     for t, _offset in found.containers:
         if graph.is_array(t):

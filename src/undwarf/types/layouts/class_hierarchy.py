@@ -8,10 +8,10 @@ with it) has a member there. Code can only cast to types that it mentions, hence
 
 from collections.abc import Callable, Iterable
 
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import TypeGraph
 
-__all__ = ["Kin"]
+__all__ = ["ClassHierarchy"]
 
 _Derived = dict[int, list[tuple[int, int]]]
 """{class: [(derived class, offset of the base in it)]}, direct or not."""
@@ -19,7 +19,7 @@ _MOST = 512
 """Limit of classes of one function."""
 
 
-class Kin:
+class ClassHierarchy:
     """The classes mentioned by one function, by their bases.
 
     ``mentioned`` returns them in groups, nearest first, and is called at most once. The first group with a class that
@@ -31,7 +31,7 @@ class Kin:
         self._asked = mentioned
         self._known: list[list[int]] | None = None
         self._derived: list[_Derived] | None = None
-        self._located: dict[tuple[int, int, int], Located | None] = {}
+        self._located: dict[tuple[int, int, int], ResolvedMember | None] = {}
         self._first_in: dict[int, list[int]] | None = None
 
     def _mentioned(self) -> list[list[int]]:
@@ -57,7 +57,7 @@ class Kin:
                             self._first_in.setdefault(graph.canonical(member.type), []).append(whole)
         return self._first_in.get(graph.canonical(t), []) if graph.is_aggregate(t) else []
 
-    def continued(self, t: int, offset: int, size: int) -> "tuple[Located | None, bool]":
+    def continued(self, t: int, offset: int, size: int) -> "tuple[ResolvedMember | None, bool]":
         """(member of the larger object that starts with ``t``, whether there is such a type), for an access past ``t``:
         inner nodes of a tree start as leaves.
 
@@ -68,13 +68,13 @@ class Kin:
         larger = [one for one in self.beginning_with(t) if offset + size <= graph.size(one)]
         # In an array there would be another object of the type, too.
         larger = [one for one in larger if not whole or not graph.object_at(one, offset - offset % whole, t)]
-        found: list[Located] = []
+        found: list[ResolvedMember] = []
         for one in larger:
             field = graph.member_at(one, offset, size)
             pointer = graph.value_at(one, offset, size)
             leads = graph.canonical(graph.target(pointer)) if pointer and graph.is_pointer(pointer) else 0
             if field is not None and leads == graph.canonical(t):
-                found.append(Located(one, offset, field, "container"))
+                found.append(ResolvedMember(one, offset, field, "container"))
         return (found[0] if len(found) == 1 else None), bool(larger)
 
     def _index(self, types: Iterable[int]) -> "_Derived":
@@ -102,16 +102,16 @@ class Kin:
             self._derived = [self._index(types) for types in self._mentioned()]
         return self._derived
 
-    def locate(self, t: int, offset: int, size: int) -> Located | None:
+    def locate(self, t: int, offset: int, size: int) -> ResolvedMember | None:
         """An access outside of a class, in the only derived class where it fits; None if none or several do."""
         key = (t, offset, size)
         if key not in self._located:
             self._located[key] = self._find(t, offset, size) if self._graph.is_aggregate(t) else None
         return self._located[key]
 
-    def _find(self, t: int, offset: int, size: int) -> Located | None:
+    def _find(self, t: int, offset: int, size: int) -> ResolvedMember | None:
         canonical = self._graph.canonical(t)
-        several: list[Located] = []
+        several: list[ResolvedMember] = []
         for derived in self._groups():
             fitting, wider = self._fitting(derived.get(canonical, []), offset, size)
             if fitting:
@@ -128,11 +128,13 @@ class Kin:
             for whole, begin in derived.get(canonical, ())
         )
 
-    def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> "tuple[list[Located], list[Located]]":
+    def _fitting(
+        self, classes: list[tuple[int, int]], offset: int, size: int
+    ) -> "tuple[list[ResolvedMember], list[ResolvedMember]]":
         """(classes with a member for an access of this size, classes with several members there)."""
         graph = self._graph
-        fitting: list[Located] = []
-        wider: list[Located] = []
+        fitting: list[ResolvedMember] = []
+        wider: list[ResolvedMember] = []
         for derived, begin in classes:
             place = offset + begin
             found = graph.member_at(derived, place, size) if place >= 0 else None
@@ -142,14 +144,14 @@ class Kin:
                 # Compilers never read a part of a pointer.
                 continue
             if not found.offset % (size or 1) and (not size or size <= graph.size(found.type)):
-                fitting.append(Located(derived, place, found, "container"))
+                fitting.append(ResolvedMember(derived, place, found, "container"))
             elif not found.offset and place + size <= graph.size(derived):
                 # Several members at once, from the start of the first.
-                wider.append(Located(derived, place, found, "container"))
+                wider.append(ResolvedMember(derived, place, found, "container"))
         whole = [one for one in fitting if graph.size(one.field.type) == size]
         return whole or fitting, wider
 
-    def _only(self, fitting: list[Located]) -> Located | None:
+    def _only(self, fitting: list[ResolvedMember]) -> ResolvedMember | None:
         """The least derived of the classes if they are on one line of inheritance; None if not."""
         graph = self._graph
         first = min(fitting, key=lambda one: graph.size(one.type))

@@ -1,35 +1,37 @@
 # cython: language_level=3, annotation_typing=False
 """Accesses outside of a pointee's type: the containing object (container_of) or a neighbouring array element.
 
-Input is a type, an exact offset outside of it, and the :class:`Embedders` relation of the function; output is the
+Input is a type, an exact offset outside of it, and the :class:`Containers` relation of the function; output is the
 member of the only container that has one of that size there. If several containers fit, the one that contains no other,
 or the one that the function's variables name, is taken; otherwise the access stays unknown.
 """
 
 from collections.abc import Iterable
 
-from undwarf.types.layouts.array_offsets import array_at, goes_on, in_array_behind
-from undwarf.types.layouts.containers import Embedders
-from undwarf.types.layouts.resolved_member import INCOMPLETE, Located, is_member
+from undwarf.types.layouts.array_offsets import array_at, ends_open, in_following_array
+from undwarf.types.layouts.containers import Containers
+from undwarf.types.layouts.resolved_member import INCOMPLETE, ResolvedMember, is_member
 from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.types.layouts.virtual_bases import has_method_table
 
 # tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of results.
 _as_it_is = tuple.__new__
 
-__all__ = ["around", "candidates", "covered", "in_array_around", "is_last_before", "whole_around"]
+__all__ = ["candidates", "container_of_accesses", "covered", "in_array_around", "is_last_before", "member_outside"]
 
 _CANDIDATES = 16
 
 
-def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
+def member_outside(
+    graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Containers | None
+) -> ResolvedMember | str:
     """The member at an exact offset outside of a type, in its container or in a neighbouring array element; else the
     reason.
     """
     if graph.is_array(t) and embedders is not None and whole and offset >= 0:
         # A pointer to an array of arrays.
         found = graph.member_at(t, offset % whole, size)
-        return Located(t, offset % whole, found, "array") if found is not None else "offset outside the type"
+        return ResolvedMember(t, offset % whole, found, "array") if found is not None else "offset outside the type"
     if embedders is None or not embedders.complete or graph.is_array(t):
         return "offset outside the type"
     key = (t, offset, size)
@@ -39,11 +41,11 @@ def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedde
     return known
 
 
-def whole_around(
+def container_of_accesses(
     graph: TypeGraph,
     t: int,
     accesses: "list[tuple[int, int]]",
-    embedders: Embedders,
+    embedders: Containers,
     rows: "Iterable[tuple[int, int]]" = (),
 ) -> tuple[int, int] | None:
     """(container, offset of the part in it) of the only, or innermost, container with whole members for all
@@ -76,7 +78,9 @@ def whole_around(
     return container, at
 
 
-def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
+def _in_wholes(
+    graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Containers
+) -> ResolvedMember | str:
     outer = embedders.around(t)
     if not outer and not embedders.wholes(t):
         if not whole:
@@ -84,7 +88,7 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
         if embedders.lonely or (offset < 0 and not embedders.whole):
             # A member of an unknown container.
             return "offset outside the type"
-        if not embedders.whole and covered(graph, t, offset, embedders, spoken_of=False):
+        if not embedders.whole and covered(graph, t, offset, embedders, mentioned_only=False):
             return "offset outside the type"
         return _beside(graph, t, offset, size, whole)
     if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
@@ -93,17 +97,17 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
     next_of_several = embedders.speaks and bool(whole) and offset >= whole
     if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
         return "offset outside the type"
-    fitting: list[Located] = []
+    fitting: list[ResolvedMember] = []
     for container, at in outer:
         place = offset + at
         found = graph.member_at(container, place, size) if place >= 0 else None
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
-            fitting.append(_as_it_is(Located, (container, place, found, "container")))
+            fitting.append(_as_it_is(ResolvedMember, (container, place, found, "container")))
     if size == 1 and all(_is_character(graph, one) for one in fitting):
         # Bytes are not specific: text is everywhere, and flags are tested by a byte of an integer.
         places = [(container, offset + at) for container, at in outer]
         bytes_in = [(t, at, graph.member_at(t, at, 1)) for t, at in places if _may_be(graph, t, at, 1)]
-        fitting = [Located(t, at, found, "container") for t, at, found in bytes_in if found is not None]
+        fitting = [ResolvedMember(t, at, found, "container") for t, at, found in bytes_in if found is not None]
     if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
         # All containers have another object of the type there.
         return _beside(graph, t, offset, size, whole)
@@ -140,13 +144,13 @@ def _at_several(
 
     Then the containers are ambiguous without looking at the rest: a common first member is in hundreds of types.
     """
-    first: Located | None = None
+    first: ResolvedMember | None = None
     differ = other_there = False
     for container, at in sorted(outer, key=lambda one: graph.size(one[0])):
         found = graph.member_at(container, offset + at, size)
         if found is None or found.offset or size > graph.size(found.type):
             continue
-        one = _as_it_is(Located, (container, offset + at, found, "container"))
+        one = _as_it_is(ResolvedMember, (container, offset + at, found, "container"))
         other_there = other_there or not _beside_there(graph, t, one, offset)
         if (size == 2 or graph.size(found.type) == size) and graph.canonical(container) in wanted:
             if first is None:
@@ -166,33 +170,33 @@ def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     return found is not None and graph.is_scalar(found.type) and not graph.is_pointer(found.type)
 
 
-def _is_character(graph: TypeGraph, one: Located) -> bool:
+def _is_character(graph: TypeGraph, one: ResolvedMember) -> bool:
     """Whether the field is an element of a byte array."""
     return one.field.path.endswith("[]") and graph.size(one.field.type) == 1
 
 
-def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:
+def _beside_there(graph: TypeGraph, t: int, found: ResolvedMember, offset: int) -> bool:
     """Whether a container has another object of the type where an array would have the neighbour."""
     place = found.offset - offset % graph.size(t)
     return place >= 0 and graph.object_at(found.type, place, t)
 
 
-def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
+def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> ResolvedMember | str:
     """The field in a neighbouring array element."""
     place = offset % whole
     found = graph.member_at(t, place, size) if place + size <= whole else None
-    return Located(t, place, found, "array") if found is not None else "offset outside the type"
+    return ResolvedMember(t, place, found, "array") if found is not None else "offset outside the type"
 
 
-def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spoken_of: bool = True) -> bool:
+def covered(graph: TypeGraph, t: int, offset: int, embedders: Containers, *, mentioned_only: bool = True) -> bool:
     """Whether some container of the type extends to an offset and has anything else there than another object of the
-    type, as an array would. ``spoken_of``: of many containers only those that the function mentions.
+    type, as an array would. ``mentioned_only``: of many containers only those that the function mentions.
     """
     whole = graph.size(t)
-    wholes = embedders.wholes(t) if spoken_of else embedders.all_wholes(t)
+    wholes = embedders.wholes(t) if mentioned_only else embedders.all_wholes(t)
     for container, places in wholes.items():
         end = graph.size(container)
-        reaches = not end or goes_on(graph, container)
+        reaches = not end or ends_open(graph, container)
         for at in places:
             if reaches or 0 <= offset + at < end:
                 beside = at + offset - offset % whole if whole else -1
@@ -201,23 +205,23 @@ def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spok
     return False
 
 
-def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders) -> bool:
+def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Containers) -> bool:
     """Whether an offset is in the object before, as the last element before an iterator's end; not if a container has
     something else there.
     """
     before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
     if not before or not embedders.bases_only or has_method_table(graph, t) or any(at for _t, at in embedders.of(t)):
         return False
-    return not covered(graph, t, offset, embedders, spoken_of=False)
+    return not covered(graph, t, offset, embedders, mentioned_only=False)
 
 
-def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
+def _within(graph: TypeGraph, outer: ResolvedMember, inner: ResolvedMember) -> bool:
     """Whether the outer field is inside an object of the inner one's type, at the same offset of it."""
     canonical = graph.canonical(inner.type)
     return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
 
 
-def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
+def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Containers | None) -> list[tuple[int, int]]:
     """(container, offset in it) of all containers that have a member for an access outside of a type; at most
     ``_CANDIDATES``.
     """
@@ -232,19 +236,19 @@ def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embe
 
 
 def in_array_around(
-    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders
-) -> Located | None:
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Containers
+) -> ResolvedMember | None:
     """An element of an array with the stride in the only, or innermost, container of an aggregate that has one; else
     None.
     """
-    fitting: list[tuple[int, int, int, Located]] = []
+    fitting: list[tuple[int, int, int, ResolvedMember]] = []
     for container, at in embedders.around(t) if graph.is_aggregate(t) and embedders.complete else ():
         place = offset + at
         if is_member(graph, container, place, size) and array_at(graph, container, abs(step), place):
             found = graph.member_at(container, place, size)
-            located = Located(container, place, found) if found is not None else None
+            located = ResolvedMember(container, place, found) if found is not None else None
         else:
-            located = in_array_behind(graph, container, step, place, size)
+            located = in_following_array(graph, container, step, place, size)
         if located is not None:
             fitting.append((graph.size(container), container, at, located))
     if not fitting:
@@ -252,4 +256,4 @@ def in_array_around(
     _size, container, at, first = min(fitting)
     if any(not graph.object_at(other, place - at, container) for _bytes, other, place, _located in fitting):
         return None
-    return Located(container, first.offset, first.field, "container")
+    return ResolvedMember(container, first.offset, first.field, "container")

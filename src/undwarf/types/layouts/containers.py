@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeGraph
 
-__all__ = ["Embedders", "Parts"]
+__all__ = ["Containers", "Parts"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _MANY = 64
@@ -27,7 +27,7 @@ class Parts(Protocol):
         """
 
 
-class Embedders:
+class Containers:
     """Which aggregates contain a type by value, outside of arrays; built at first use.
 
     ``types`` returns all types to index, None if they are too many. ``wanted``: types of the function's own variables,
@@ -64,12 +64,12 @@ class Embedders:
         """{type: [(container, offset)]}; preferred ones only if there are many."""
         self._narrowed: dict[int, dict[int, list[int]]] = {}
 
-        self.located: dict[tuple[int, int, int], Located | str] = {}
+        self.located: dict[tuple[int, int, int], ResolvedMember | str] = {}
         """Cache of results for accesses outside of types, of one function."""
 
-    def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Embedders":
+    def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Containers":
         """The same relation for one function and its preferred types."""
-        made = Embedders(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
+        made = Containers(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
         made.lonely = self.lonely
         made._shared, made._parts = self._shared, self._parts
         made._wanted = wanted

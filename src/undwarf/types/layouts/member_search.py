@@ -20,7 +20,7 @@ _WORDS = cython.declare(cython.Py_ssize_t, 4)
 
 @cython.final
 @cython.cclass
-class Shape:
+class TypeShape:
     """One type prepared for the search.
 
     ``type``: below typedefs, except that an anonymous aggregate keeps its typedef; ``whole``: its size. Arrays:
@@ -108,7 +108,7 @@ def _bounded(value: int) -> int:
 
 @cython.final
 @cython.cclass
-class Search:
+class MemberSearch:
     """One query: the leaves of type ``t`` at ``offset``, for an access of ``width`` bytes (0: unknown).
 
     ``found`` are (score, field): 4 for a scalar of exactly this size, less if it only starts there, is accessed in
@@ -116,7 +116,7 @@ class Search:
     """
 
     _graph: TypeStore = cython.declare(object)
-    _shapes: dict[int, Shape] = cython.declare(dict)
+    _shapes: dict[int, TypeShape] = cython.declare(dict)
     _steps = cython.declare(cython.longlong)
     _depth = cython.declare(cython.longlong)
     width = cython.declare(cython.longlong)
@@ -133,11 +133,11 @@ class Search:
             self._descend(t, offset, 0, "", (), 0)
 
     @cython.cfunc
-    @cython.returns(Shape)
-    def _shape(self, t: int) -> Shape:
-        shape = cython.cast(Shape, self._shapes.get(t))
+    @cython.returns(TypeShape)
+    def _shape(self, t: int) -> TypeShape:
+        shape = cython.cast(TypeShape, self._shapes.get(t))
         if shape is None:
-            shape = Shape(self._graph, t)
+            shape = TypeShape(self._graph, t)
             if self._graph.settled:
                 self._shapes[t] = shape
         return shape
@@ -151,7 +151,7 @@ class Search:
         path=str,
         containers=tuple,
         depth=cython.longlong,
-        shape=Shape,
+        shape=TypeShape,
         index=cython.longlong,
         first=cython.longlong,
         width=cython.longlong,

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Resolves an access to a member: a type, an offset, a stride and a size give a :class:`Located` or the reason why not.
+"""Resolves an access to a member: type, offset, stride and size give a :class:`ResolvedMember`, or the reason why not.
 
 An exact offset must be inside the type. A stride must be explained by an array: of the type itself if it is a multiple
 of its size, or by an inner array that contains the offset and whose element size divides it. Anything else is unknown:
@@ -8,26 +8,26 @@ a negative offset is most often a pointer to a member of an unknown container.
 
 from undwarf.limits import Limits
 from undwarf.types.layouts.array_offsets import (
-    absorbed,
     array_at,
     at_border,
     before_element,
-    behind_last,
-    behind_smaller,
-    goes_on,
-    in_array_behind,
-    in_first_of_rest,
+    ends_open,
+    in_flexible_array_of_one,
+    in_following_array,
+    in_following_larger_array,
     in_rows,
+    in_rust_slice,
+    is_explained_by_array,
+    is_flexible_array_of_one,
     leaves_array,
     leaves_element,
-    stands_for_more,
 )
-from undwarf.types.layouts.container_of import around, covered, in_array_around
-from undwarf.types.layouts.containers import Embedders
-from undwarf.types.layouts.resolved_member import INCOMPLETE, WIDER, Located
+from undwarf.types.layouts.container_of import covered, in_array_around, member_outside
+from undwarf.types.layouts.containers import Containers
+from undwarf.types.layouts.resolved_member import INCOMPLETE, WIDER, ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Kind, Member, TypeGraph
 
-__all__ = ["in_words", "locate", "one_of_two"]
+__all__ = ["in_words", "locate", "members_selected_by_condition"]
 
 _APART = 64
 """Largest distance of two members between which a condition selects."""
@@ -43,7 +43,7 @@ class _Variants:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.known: dict[tuple[int, int], Located | str] = {}
+        self.known: dict[tuple[int, int], ResolvedMember | str] = {}
         self.steps = limits.type_steps
         self.depth = limits.type_depth
 
@@ -54,9 +54,9 @@ def locate(
     step: int,
     offset: int,
     size: int,
-    embedders: Embedders | None = None,
+    embedders: Containers | None = None,
     variants: _Variants | None = None,
-) -> Located | str:
+) -> ResolvedMember | str:
     """The member accessed by ``size`` bytes at ``offset``, plus or minus multiples of ``step``, of a type; else the
     reason.
 
@@ -70,7 +70,7 @@ def locate(
             return "ambiguous type"
     whole = graph.size(t)
     how, walks = "", 0
-    if step and whole and step % whole == 0 and not goes_on(graph, t):
+    if step and whole and step % whole == 0 and not ends_open(graph, t):
         if not 0 <= offset < whole:
             offset %= whole
         step, how, walks = 0, "array", step
@@ -79,33 +79,33 @@ def locate(
     if not step:
         found = graph.member_at(t, offset, size) if offset >= 0 else None
         if found is not None:
-            return Located(t, offset, found, how)
+            return ResolvedMember(t, offset, found, how)
         if not whole and not graph.members(t):
             return INCOMPLETE
-        found = behind_last(graph, t, offset, size) if 0 < whole <= offset else None
+        found = in_flexible_array_of_one(graph, t, offset, size) if 0 < whole <= offset else None
         # Unless a container has other members there.
         if found is not None and not (embedders is not None and covered(graph, t, offset, embedders)):
-            return Located(t, offset, found, "behind")
-        return around(graph, t, offset, size, whole, embedders)
+            return ResolvedMember(t, offset, found, "behind")
+        return member_outside(graph, t, offset, size, whole, embedders)
     if not 0 <= offset < whole:
         place = in_rows(graph, t, step, offset)
-        place = in_first_of_rest(graph, t, step, offset) if place is None else place
+        place = in_rust_slice(graph, t, step, offset) if place is None else place
         found = graph.member_at(t, place, size) if place is not None else None
         if found is not None and place is not None:
-            return Located(t, place, found, "array")
+            return ResolvedMember(t, place, found, "array")
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is not None:
         # All elements of an array without bounds are equal; hash computations give huge offsets.
         offset -= before_element(graph, found, step)
         found = graph.member_at(t, offset, size)
-    if found is not None and (absorbed(graph, found, step) or in_rows(graph, t, step, offset) is not None):
+    if found is not None and (is_explained_by_array(graph, found, step) or in_rows(graph, t, step, offset) is not None):
         if at_border(graph, t, step, offset):
-            return behind_smaller(graph, t, step, offset, size) or "unresolved array index"
+            return in_following_larger_array(graph, t, step, offset, size) or "unresolved array index"
         # An access across two elements is of neither: the index is biased, into the following array.
         leaves = leaves_element(graph, found, step, size) or leaves_array(graph, t, step, offset)
-        other = in_array_behind(graph, t, step, offset, size) if leaves else None
-        return other or Located(t, offset, found)
-    other = in_array_behind(graph, t, step, offset, size)
+        other = in_following_array(graph, t, step, offset, size) if leaves else None
+        return other or ResolvedMember(t, offset, found)
+    other = in_following_array(graph, t, step, offset, size)
     if other is not None:
         return other
     if embedders is not None and not embedders.whole and _is_behind_part(graph, t, offset, embedders):
@@ -117,14 +117,14 @@ def locate(
         for at, stride, total in graph.arrays(t)
         if size <= stride and not step % stride
         if (step == stride < total and not at + total < offset < whole)
-        or (at <= offset and stands_for_more(graph, t, at, total))
+        or (at <= offset and is_flexible_array_of_one(graph, t, at, total))
     ]
     if len(arrays) == 1:
         at, stride = arrays[0]
         place = at + (offset - at) % stride
         found = graph.member_at(t, place, size)
         if found is not None:
-            return Located(t, place, found, "array")
+            return ResolvedMember(t, place, found, "array")
     part = _in_parts(graph, t, step, offset, size)
     if part is not None:
         return part
@@ -136,18 +136,18 @@ def locate(
         # The diagonal: the next object and in it the next element of an array.
         found = graph.member_at(t, offset, size)
         if found is not None:
-            return Located(t, offset, found, "array")
+            return ResolvedMember(t, offset, found, "array")
     if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
         return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
     return "unresolved array index"
 
 
-def _is_behind_part(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
+def _is_behind_part(graph: TypeGraph, t: int, offset: int, embedders: Containers) -> bool:
     """Whether an offset is past an aggregate, where a container that starts with it may have something else."""
-    return offset >= graph.size(t) > 0 and covered(graph, t, offset, embedders, spoken_of=False)
+    return offset >= graph.size(t) > 0 and covered(graph, t, offset, embedders, mentioned_only=False)
 
 
-def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """A narrow part of an element of a long array, traversed with the narrow size: tables of small integers in storage
     for large ones.
     """
@@ -159,11 +159,13 @@ def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Lo
         element, found = graph.member_at(t, at, stride), graph.member_at(t, at, size)
         whole = element is not None and graph.is_scalar(element.type) and graph.size(element.type) == stride
         if whole and found is not None and not graph.is_pointer(found.type):
-            return Located(t, at, found, "array")
+            return ResolvedMember(t, at, found, "array")
     return None
 
 
-def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants) -> Located | None:
+def _in_variant(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants
+) -> ResolvedMember | None:
     """The member of the only member of a union that explains the stride, as where structures end in arrays of their
     own.
     """
@@ -173,15 +175,15 @@ def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int, var
     for one in graph.members(graph.strip(t)):
         array = graph.is_array(one.type)
         inner = _in_member(graph, one, step, offset, size, variants) if array or graph.is_aggregate(one.type) else ""
-        if isinstance(inner, Located):
+        if isinstance(inner, ResolvedMember):
             path = f"{one.name}{inner.field.path}"
-            found.append(Located(t, offset, inner.field._replace(path=path)) if array else inner)
+            found.append(ResolvedMember(t, offset, inner.field._replace(path=path)) if array else inner)
     return found[0] if len(found) == 1 else None
 
 
 def _in_member(
     graph: TypeGraph, member: Member, step: int, offset: int, size: int, variants: _Variants
-) -> Located | str:
+) -> ResolvedMember | str:
     """:func:`locate` in a member of a union, evaluated once for each type and offset."""
     key = (member.type, offset - member.offset)
     found = variants.known.get(key)
@@ -198,7 +200,7 @@ def _in_member(
     return found
 
 
-def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
+def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """The first of several words of different types that word-sized steps from an aggregate's start traverse: a copy,
     or swap, by words. None if the aggregate has arrays.
     """
@@ -208,10 +210,10 @@ def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Loc
     begins = any(not left and graph.is_aggregate(one) and graph.size(one) > size for one, left in found.containers)
     behind = graph.member_at(t, offset + size, 1)
     differs = behind is not None and graph.canonical(behind.type) != graph.canonical(found.type)
-    return Located(t, offset, found, "array") if begins and differs else None
+    return ResolvedMember(t, offset, found, "array") if begins and differs else None
 
 
-def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
+def members_selected_by_condition(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
     """(aggregate, offset) of two members of one type between which a condition selects, such as a tree's left and
     right; empty if there are none.
     """
@@ -227,7 +229,9 @@ def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> l
     return []
 
 
-def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, walks: int) -> Located | str:
+def _in_scalars(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, walks: int
+) -> ResolvedMember | str:
     """A scalar, or an element of an array of scalars: a pointer to a scalar may point to either. ``walks``: the stride,
     if it is a multiple of the scalar's size.
     """
@@ -253,7 +257,7 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
         within = 0
     found = graph.member_at(t, within, size)
     return (
-        Located(t, within, found, "" if not step and 0 <= offset < whole else "array")
+        ResolvedMember(t, within, found, "" if not step and 0 <= offset < whole else "array")
         if found
         else "offset outside the type"
     )

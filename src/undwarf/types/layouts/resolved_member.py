@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""The result of a resolved access (:class:`Located`), and predicates on the member at an offset."""
+"""The result of a resolved access (:class:`ResolvedMember`), and predicates on the member at an offset."""
 
 from typing import NamedTuple
 
@@ -8,10 +8,10 @@ from undwarf.types.layouts.type_graph import Field, TypeGraph
 __all__ = [
     "INCOMPLETE",
     "WIDER",
-    "Located",
+    "ResolvedMember",
     "begins",
-    "begins_inside_pointer",
     "is_exact",
+    "is_inside_pointer_member",
     "is_member",
     "is_whole",
     "value_of",
@@ -27,7 +27,7 @@ _VECTOR = 16
 """Smallest vector access, which may cover several members."""
 
 
-class Located(NamedTuple):
+class ResolvedMember(NamedTuple):
     """A resolved access: the type, the offset of its first byte in it, and the field there.
 
     `how` is "" for an offset inside the type, "array" for a neighbouring element, "behind" for an element of a trailing
@@ -73,12 +73,12 @@ def begins(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
     return found is not None and not found.offset
 
 
-def begins_inside_pointer(graph: TypeGraph, t: int, offset: int) -> bool:
+def is_inside_pointer_member(graph: TypeGraph, t: int, offset: int) -> bool:
     """Whether an offset is inside a pointer member, where no access starts."""
     found = graph.member_at(t, offset, 1) if 0 < offset < graph.size(t) else None
     return found is not None and found.offset > 0 and graph.is_pointer(found.type)
 
 
-def value_of(graph: TypeGraph, found: Located, size: int) -> int:
+def value_of(graph: TypeGraph, found: ResolvedMember, size: int) -> int:
     """The type of the value read there; void if it is not one whole scalar."""
     return graph.value_at(found.type, found.offset, size)

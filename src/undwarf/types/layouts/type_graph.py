@@ -14,7 +14,7 @@ import cython
 
 from undwarf.defects import Defects
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.layouts.member_search import Search
+from undwarf.types.layouts.member_search import MemberSearch
 from undwarf.types.layouts.type_records import (
     ADDRESSES,
     DISCRIMINANT,
@@ -219,11 +219,13 @@ class TypeGraph(TypeStore):
     @cython.cfunc
     @cython.returns(list)
     def _leaves(self, t: int, offset: int, size: int) -> list[tuple[int, Field]]:
-        """(score, field) of the leaves at an offset (:class:`undwarf.types.layouts.member_search.Search`), cached."""
+        """(score, field) of the leaves at an offset (:class:`~undwarf.types.layouts.member_search.MemberSearch`);
+        cached.
+        """
         key = (t, offset, size)
         found: list[tuple[int, Field]] | None = self._searched.get(key)
         if found is None:
-            found = Search(self, t, offset, size).found
+            found = MemberSearch(self, t, offset, size).found
             if self.settled and len(found) <= _FEW_LEAVES:
                 if len(self._searched) >= _SEARCHES_KEPT:
                     self._searched.clear()

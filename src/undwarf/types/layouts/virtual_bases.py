@@ -37,7 +37,7 @@ def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
     return VOID
 
 
-def virtual_base_behind(graph: TypeGraph, t: int, offset: int, slot: int) -> tuple[int, int] | None:
+def virtual_base_from_offset(graph: TypeGraph, t: int, offset: int, slot: int) -> tuple[int, int] | None:
     """(virtual base, offset in it) of an offset relative to the part of a class whose vtable has the base's offset at
     ``slot``; None if several parts fit.
     """

@@ -13,7 +13,7 @@ import cython
 from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
 
 from undwarf.dwarf.type_sizes import embedded
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.sources.dwarf_entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
 
@@ -40,12 +40,12 @@ _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 
 
 class UnitTypes:
-    """The aggregates of one binary's units. ``lonely``: see :class:`Embedders`."""
+    """The aggregates of one binary's units. ``lonely``: see :class:`Containers`."""
 
     def __init__(self, source: DwarfSource, *, lonely: bool = False) -> None:
         self._source = source
         self._lonely = lonely
-        self._units: dict[tuple[int, int], Embedders] = {}
+        self._units: dict[tuple[int, int], Containers] = {}
         self._made_up: dict[tuple[int, int], bool] = {}
         self._seen: dict[tuple[object, ...], int] = {}
         self._relations = _Relations()
@@ -53,12 +53,12 @@ class UnitTypes:
         self._shared: dict[int, list[int]] = {}
         """Aggregates in type units, by space."""
 
-    def embedders(self, pc: int) -> Embedders:
+    def embedders(self, pc: int) -> Containers:
         """The containment relation among the types of the unit of an address; the function's own types come first."""
         source = self._source
         place = self._declared_in(pc)
         if place is None:
-            return Embedders(source.graph, None)
+            return Containers(source.graph, None)
         space, unit = place
         key = (space.number, unit)
         found = self._units.get(key)
@@ -70,7 +70,7 @@ class UnitTypes:
             relations = self._relations if language in _C else _Relations()
             apart = bool(space.spaces.type_units(space))
             parts = _UnitParts(source, space, unit, lambda: self._aggregates(space, unit), relations)
-            found = self._units[key] = Embedders(
+            found = self._units[key] = Containers(
                 source.graph,
                 lambda: self._with_type_units(space, unit) if apart else self._aggregates(space, unit),
                 bases_only=language in _CXX,
