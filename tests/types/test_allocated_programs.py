@@ -9,7 +9,7 @@ from tests.support.types.fakes import Fake, accesses, assemble, compiled
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.allocation_types import allocated
 from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
@@ -136,7 +136,7 @@ def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path, name
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     behind = flow.instructions.address_of(4)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -32, behind, len(code))]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
+    program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
     # Room for two of 32 bytes.
     assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.array_of(fake.node, 2), 0)}
     fake.variables = [Place("p", fake.graph.pointer_to(fake.item), PlaceKind.CFA, -1, -32, behind, len(code))]
@@ -171,7 +171,7 @@ def test_a_row_of_pointers_is_told_by_what_is_stored_there(tmp_path: Path, then:
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     stored = flow.instructions.address_of(3)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 4, 0, stored, len(code))]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
     found = allocated(Tracker(program, flow, 0, len(code)))
     assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if told else {})
 
@@ -183,5 +183,5 @@ def test_an_array_of_pointers_is_typed_by_the_loop_that_fills_it(tmp_path: Path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     begin, end = (flow.instructions.address_of(k) for k in (4, 5))
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 6, 0, begin, end)]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
     assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.pointer_to(fake.node), 0)}

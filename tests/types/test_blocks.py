@@ -1,4 +1,4 @@
-"""Blocks of functions as columns: what leads where, against the same said instruction by instruction."""
+"""BlockTable of functions as columns: what leads where, against the same said instruction by instruction."""
 
 import hashlib
 from pathlib import Path
@@ -11,9 +11,9 @@ from undwarf.disasm import Flow, scan
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.noreturn import is_endless
+from undwarf.types.dataflow.noreturn import ends_in_noreturn_call
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.resolver import Resolver
 
@@ -80,7 +80,7 @@ def test_a_block_comes_after_one_that_leads_to_it(seed: int) -> None:
         seen.add(n)
 
 
-def reachable(blocks: Blocks, roots: list[int]) -> set[int]:
+def reachable(blocks: BlockTable, roots: list[int]) -> set[int]:
     """What may be come to from these."""
     found, left = set(roots), list(roots)
     while left:
@@ -97,7 +97,7 @@ def test_what_leads_to_an_instruction_is_what_it_can_be_reached_from(seed: int) 
     blocks = flow.blocks
     for wanted in ((0,), (len(flow.instructions) // 2,), (len(flow.instructions) - 1, 7), ()):
         inside = {n for n in range(len(blocks)) if reachable(blocks, [n]) & {flow.block_of(k) for k in wanted}}
-        leading, order, size = blocks.leading_to(wanted)
+        leading, order, size = blocks.blocks_leading_to(wanted)
         assert {n for n, one in enumerate(leading) if one} == inside
         assert list(order) == [n for n in flow.order if n in inside]
         assert size == sum(blocks.end(n) - blocks.first(n) for n in inside)
@@ -268,7 +268,7 @@ def test_a_function_that_is_said_not_to_come_back_may_not_return(tmp_path: Path,
 )
 def test_a_function_that_can_only_end_in_noreturn_is_noreturn(tmp_path: Path, text: str, endless: bool) -> None:
     code = assemble(text, tmp_path)[:-1]
-    assert is_endless(MACHINE.listing(code, BASE), lambda target: target == BASE + len(code)) is endless
+    assert ends_in_noreturn_call(MACHINE.listing(code, BASE), lambda target: target == BASE + len(code)) is endless
 
 
 STOPS = """
@@ -307,7 +307,7 @@ def test_nothing_comes_to_a_loop_from_what_fills_the_space_before_it(tmp_path: P
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[1].target or 0)
     assert loop is not None and flow.blocks.is_padding(flow.blocks.of(loop - 1))
-    assert flow.blocks.makers(loop, 3, 100, None) == [0]
+    assert flow.blocks.reaching_definitions(loop, 3, 100, None) == [0]
     assert flow.blocks.predecessors(flow.blocks.of(loop)) == [0, flow.blocks.of(loop)]
 
 
@@ -316,4 +316,4 @@ def test_what_is_run_through_on_the_way_to_a_loop_leads_there(tmp_path: Path) ->
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[6].target or 0)
     assert loop is not None and not flow.blocks.is_padding(flow.blocks.of(loop - 1))
-    assert flow.blocks.makers(loop, 3, 100, None) == [0]
+    assert flow.blocks.reaching_definitions(loop, 3, 100, None) == [0]

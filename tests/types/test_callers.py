@@ -14,7 +14,7 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.types import resolver
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference import function_inference, interprocedural
 from undwarf.types.inference.address_references import Mentions
 from undwarf.types.open_resolver import open_resolver
@@ -81,7 +81,7 @@ def test_what_nothing_is_inferred_of_is_followed_once(program: Path, monkeypatch
     followed: list[int] = []
 
     class Counted(Tracker):
-        def __init__(self, program: Program, flow: FunctionFlow, low: int, *rest: Any) -> None:
+        def __init__(self, program: ProgramContext, flow: FunctionFlow, low: int, *rest: Any) -> None:
             followed.append(low)
             super().__init__(program, flow, low, *rest)
 

@@ -9,7 +9,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import OBJECT, join
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.byte_accesses import in_a_row
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
@@ -264,7 +264,7 @@ def test_numbers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) ->
     operands = operands_of(fake)
     made = flow.instructions[5]
     for said in (None, "int"):
-        tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+        tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
         tracker.before(5)
         found = operands.resolve(tracker, 5, made, 0, made.memory[0])
         assert (found.type, found.size) == (said, 4)
@@ -280,7 +280,7 @@ def test_a_spilled_number_that_is_compared_with_bytes_is_bytes(tmp_path: Path, n
         fake.variables.append(Place("n", fake.table, PlaceKind.CFA, 7, -24, 0, 99))
     waits = "mov (%rsi),%rax; mov %rax,-16(%rsp); mov (%rdi),%rax; cmp %rax,-16(%rsp); je 1b"
     code = assemble(f"1: add $8,%rsi; add $8,%rdi; {waits}; ret", tmp_path)
-    tracker = Tracker(Program(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
     tracker.before(2)
     where = tracker.address_of(2, 0)
     assert where is not None
@@ -297,7 +297,7 @@ def test_what_compilers_keep_beside_the_code_is_put_into_bytes(tmp_path: Path, n
         fake.globals = [GlobalVariable("n", fake.table, 0x100, 72)]
     code = assemble("mov 0x100(%rip),%rcx; mov %rcx,(%rdi); mov 0x110(%rip),%ecx; mov %ecx,8(%rdi); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     made = flow.instructions[1]
     tracker.before(1)
     operands = operands_of(fake)

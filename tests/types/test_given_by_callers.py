@@ -11,7 +11,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.address_references import Mentions
 from undwarf.types.inference.caller_argument_types import GivenByCallers
 from undwarf.types.sources.data_symbols import DataSymbols
@@ -81,7 +81,7 @@ class Calls:
         ]
         # A variable of the function's own, so that there are some.
         fake.variables.append(Place("n", fake.long, PlaceKind.REGISTER, 3, 0, *self.bounds[0]))
-        program = Program(fake, MACHINE, complete=False)
+        program = ProgramContext(fake, MACHINE, complete=False)
 
         def flow_of(address: int) -> tuple[FunctionFlow, int, int]:
             low, high = next((low, high) for low, high in self.bounds if low <= address < high)

@@ -8,7 +8,7 @@ from tests.support.types.fakes import Fake, assemble, operands_of
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.stack_slot_variables import array_above, array_below, is_extended, just_as_large
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
@@ -30,7 +30,7 @@ def at(fake: Fake, text: str, where: Path) -> tuple[str, bool]:
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     k = flow.index_of(STORE)
     assert k is not None
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(k)
     operand = flow.instructions[k].memory[0]
     place = tracker.address_of(k, 0)
@@ -130,7 +130,7 @@ def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
     pairs = "xor %ecx,%ecx; jmp 2f; 1: add $2,%rcx; 2: dec %edi; jg 1b"
     code = assemble(f"{pairs}; lea -{less}(%rcx),%rax; mov {begin}(%rsp,%rax,{scale}),%rdx; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     k = len(flow.instructions) - 2
     tracker.before(k)
     where = tracker.address_of(k, 0)
@@ -155,7 +155,7 @@ def test_an_index_of_what_is_behind_an_array_is_into_that(
     put(fake, "array", fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=6)), 0, 99, -72)
     code = assemble(f"mov $6,%eax; 1: mov {begin}(%rsp,%rax,{scale}),%rdx; dec %rax; jne 1b; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(1)
     where = tracker.address_of(1, 0)
     assert where is not None
@@ -182,7 +182,7 @@ def test_a_store_that_ends_what_is_said_of_memory_is_of_something_else(
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     k = flow.index_of(STORE)
     assert k is not None
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(k)
     made = flow.instructions[k]
     operands = operands_of(fake)
@@ -194,7 +194,7 @@ def test_an_object_is_at_home_where_a_store_ends_what_is_said_of_it(tmp_path: Pa
     fake.variables = [Place("n", fake.node, PlaceKind.MEMORY, RDI, 0, ENTRY, ENTRY + 4)]
     code = assemble("mov %rcx,24(%rdi); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(0)
     made = flow.instructions[0]
     operands = operands_of(fake)

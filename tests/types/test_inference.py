@@ -10,7 +10,7 @@ from tests.support.types.fakes import Fake, assemble
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import OBJECT
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.function_inference import FunctionBody, Inference
 from undwarf.types.inference.value_node import Node
 from undwarf.types.layouts.container_of import container_of_accesses
@@ -39,7 +39,7 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
         code = assemble(FRAME + text + END, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         tracker = Inference(
-            Program(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), fake.prototypes[0])
+            ProgramContext(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), fake.prototypes[0])
         ).tracker
         tracker.before(0)
         found = tracker.stack_variable(0, offset - 16)
@@ -162,7 +162,7 @@ def inferred(fake: Fake, tmp_path: Path) -> Callable[..., str]:
         for k, (_name, taken) in enumerate(callees):
             fake.takes(*taken, at=at + k)
         flow = FunctionFlow(MACHINE.listing(code[:at], 0), MACHINE)
-        tracker = Inference(Program(fake, MACHINE), FunctionBody(flow, 0, at, None)).tracker
+        tracker = Inference(ProgramContext(fake, MACHINE), FunctionBody(flow, 0, at, None)).tracker
         answer = "?"
         for k in range(len(flow.instructions)):
             for number, operand in enumerate(flow.instructions[k].memory):
@@ -250,7 +250,7 @@ def test_what_is_done_with_is_gone_without_a_search_for_cycles(fake: Fake, tmp_p
     gc.disable()
     try:
         before = nodes()
-        made = Inference(Program(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), None))
+        made = Inference(ProgramContext(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), None))
         assert nodes() > before
         made.release()
         del made

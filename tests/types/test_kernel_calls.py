@@ -12,7 +12,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.access import Access
-from undwarf.types.dataflow.preserved_registers import put_back
+from undwarf.types.dataflow.preserved_registers import preserved_registers
 from undwarf.types.resolver import Resolver
 
 RAX, RDX, RCX, RDI, RSI = 0, 1, 2, 5, 4
@@ -161,8 +161,8 @@ def test_what_is_put_back(tmp_path: Path, code: str, kept: set[int]) -> None:
     def read(address: int, size: int) -> bytes | None:
         return binary[address : address + size] + bytes(size)
 
-    assert put_back(MACHINE, read, 0) == kept
+    assert preserved_registers(MACHINE, read, 0) == kept
 
 
 def test_what_is_put_back_by_code_that_cannot_be_read_is_not_known() -> None:
-    assert put_back(MACHINE, lambda _address, _size: None, 0) == frozenset()
+    assert preserved_registers(MACHINE, lambda _address, _size: None, 0) == frozenset()

@@ -8,7 +8,7 @@ from tests.support.types.fakes import Fake, assemble, operands_of
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.spill_types import put_aside
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -19,7 +19,7 @@ def kept(fake: Fake, text: str, where: Path) -> list[str]:
     """What is kept in each place on the stack, operand by operand."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     found = []
     for k in range(len(flow.instructions)):
         made = flow.instructions[k]
@@ -59,7 +59,7 @@ def test_what_tries_out_the_stack_is_no_access_of_a_variable(fake: Fake, tmp_pat
     operands = operands_of(fake)
     code = assemble("orq $0,-8(%rsp); lock orq $0,-8(%rsp); lock addl $0,-8(%rsp); orq $1,-8(%rsp); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     found = []
     for k in range(4):
         tracker.before(k)

@@ -9,7 +9,7 @@ from tests.support.types.tracked import RAX, RBX, RCX, RDI, RDX, RSI, Touched
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.member_access import led_to_by_both
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
@@ -145,7 +145,7 @@ def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -
         fake.variables.append(Place("i", graph.pointer_to(t), PlaceKind.REGISTER, index, 0, 0, 99))
     fake.variables.append(Place("p", graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 99))
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     said = []
     for k in range(3):
         tracker.before(k)

@@ -8,7 +8,7 @@ from tests.support.types.fakes import Fake, assemble, in_union
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.member_access import as_far_away
 from undwarf.types.evidence.union_pointee_by_use import everywhere, loaded_from, meant
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
@@ -35,7 +35,7 @@ def told(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list[str
     """
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    program = Program(fake, MACHINE, callee=lambda address: fake.prototypes.get(address))
+    program = ProgramContext(fake, MACHINE, callee=lambda address: fake.prototypes.get(address))
     tracker = Tracker(program, flow, 0, len(code))
     graph = fake.graph
     found = []
@@ -332,7 +332,7 @@ def test_a_copy_of_an_array_has_its_elements_as_far_away(
     fake.takes((RDI, fake.node), (RSI, fake.item))
     code = assemble(f"sub %rdi,%rax; {access}; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     k = len(flow.instructions) - 2
     tracker.before(k)
     operand = flow.instructions[k].memory[0]
@@ -354,7 +354,7 @@ def test_it_is_what_that_one_leads_to_which_it_was_loaded_from(fake: Fake, tmp_p
     fake.takes((RDI, in_union(fake, *ways)))
     code = assemble("mov (%rdi),%rax; mov 8(%rax),%edx; mov (%rax),%rcx; mov 8(%rcx),%rsi; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(3)
     at = tracker.address_of(3, 0)
     assert at is not None
@@ -364,7 +364,7 @@ def test_it_is_what_that_one_leads_to_which_it_was_loaded_from(fake: Fake, tmp_p
     assert tracker.address_of(3, 0) == at
     # What the first pointer leads to is told by nothing.
     code = assemble("mov (%rdi),%rax; mov (%rax),%rcx; mov 8(%rcx),%rsi; ret", tmp_path)
-    tracker = Tracker(Program(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
     tracker.before(2)
     at = tracker.address_of(2, 0)
     assert at is not None

@@ -13,8 +13,8 @@ from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.kernel_control_flow import KernelWays
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.kernel_control_flow import KernelControlFlow
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
@@ -33,7 +33,7 @@ def flow_of(text: str, folder: Path, further: tuple[tuple[int, int], ...] = (), 
 
 def last_address(flow: FunctionFlow, fake: Fake, rule: tuple[int, int] | None = None) -> Value | None:
     """Where the memory operand of the last instruction but one is."""
-    program = Program(fake, MACHINE, frame_rules=lambda pcs: [rule for _pc in pcs])
+    program = ProgramContext(fake, MACHINE, frame_rules=lambda pcs: [rule for _pc in pcs])
     tracker = Tracker(program, flow, 0, flow.instructions.offsets[-1] + 1)
     k = len(flow.instructions) - 2
     tracker.before(k)
@@ -177,7 +177,7 @@ def test_ways_are_read_from_the_tables_of_a_module(tmp_path: Path) -> None:
     text = elf.section(".text")
     assert text is not None
     at = text.address
-    ways = KernelWays(elf, None)
+    ways = KernelControlFlow(elf, None)
     assert ways.between(at, at + 100) == [(at, at + 2), (at + 2, at + 6)]
     assert ways.between(at + 1, at + 100) == [(at + 2, at + 6)]
     assert ways.between(at, at) == []
@@ -185,7 +185,7 @@ def test_ways_are_read_from_the_tables_of_a_module(tmp_path: Path) -> None:
 
 def test_a_file_without_tables_has_no_ways(tmp_path: Path) -> None:
     assemble("ret", tmp_path)
-    assert KernelWays(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
+    assert KernelControlFlow(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
 
 
 def test_no_part_of_an_address_is_written_to_a_pointer_on_the_stack(tmp_path: Path) -> None:

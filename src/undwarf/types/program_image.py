@@ -20,9 +20,9 @@ from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.tables.code.returning import is_known
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.noreturn import is_endless
-from undwarf.types.dataflow.preserved_registers import put_back
-from undwarf.types.dataflow.returned_arguments import given_back
+from undwarf.types.dataflow.noreturn import ends_in_noreturn_call
+from undwarf.types.dataflow.preserved_registers import preserved_registers
+from undwarf.types.dataflow.returned_arguments import returned_argument
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.got import OffsetTable
 from undwarf.types.sources.relocatable_objects import ObjectFile
@@ -96,7 +96,7 @@ class Binary:
         self._last_row: tuple[int, int, tuple[int, int] | None] = (0, 0, None)
         self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
-        self._given_back: dict[int, tuple[int, int] | None] = {}
+        self._returned_argument: dict[int, tuple[int, int] | None] = {}
         self._listings: dict[int, Listing] = {}
         self._within = 0
         self._lost = sum(1 << one for one in machine.lost_in_calls if one < 64) if machine is not None else 0
@@ -272,16 +272,18 @@ class Binary:
                 self._within -= 1
         return found
 
-    def given_back(self, address: int) -> tuple[int, int] | None:
+    def returned_argument(self, address: int) -> tuple[int, int] | None:
         """(register, offset) if a small function returns that argument plus an offset; else None."""
-        found = self._given_back.get(address)
-        if found is None and address not in self._given_back:
+        found = self._returned_argument.get(address)
+        if found is None and address not in self._returned_argument:
             # Ends recursion.
-            self._given_back[address] = None
+            self._returned_argument[address] = None
             place = self._small(address, _ACCESSOR)
             if self._machine is not None and place is not None and self._within < _CALLS_DEEP:
                 self._within += 1
-                found = self._given_back[address] = given_back(self._listing(*place), self._machine, self.given_back)
+                found = self._returned_argument[address] = returned_argument(
+                    self._listing(*place), self._machine, self.returned_argument
+                )
                 self._within -= 1
         return found
 
@@ -312,7 +314,7 @@ class Binary:
         # Skip an ENDBR at the start.
         begin = listing[1] if len(listing) > 1 and not listing[0].reads and not listing[0].writes else listing[0]
         if begin.action == _PUSH and listing.may_push(self._lost):
-            kept = put_back(machine, self._read, address) & machine.lost_in_calls
+            kept = preserved_registers(machine, self._read, address) & machine.lost_in_calls
         changed = self._written(listing, place)
         if changed is None:
             return machine.lost_in_calls - kept if kept else None
@@ -390,7 +392,7 @@ class Binary:
         end = self._read(place[1] - _CALL_SIZE, _CALL_SIZE)
         if end is None or not _is_call(end, machine.name != "x86_64"):
             return False
-        return is_endless(self._listing(*place), self.never_returns)
+        return ends_in_noreturn_call(self._listing(*place), self.never_returns)
 
     def may_not_return(self, address: int) -> bool:
         """Whether some function ends in a call of this address, so that it cannot return there (an assertion whose

@@ -24,7 +24,7 @@ from undwarf.types.access import Access, nothing
 from undwarf.types.dataflow.abstract_values import ADDRESS
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.allocation_types import with_allocated
 from undwarf.types.layouts.containers import Containers
 from undwarf.types.operand_resolver import NOTHING_KNOWN, Operands, on_stack
@@ -35,7 +35,7 @@ from undwarf.types.sources.relocatable_objects import APART, ELSEWHERE, ObjectFi
 from undwarf.types.sources.type_source import PlaceKind, TypeSource
 
 if TYPE_CHECKING:
-    from undwarf.types.dataflow.kernel_control_flow import KernelWays
+    from undwarf.types.dataflow.kernel_control_flow import KernelControlFlow
     from undwarf.types.inference.caller_argument_types import GivenByCallers
     from undwarf.types.inference.interprocedural import Callers
 
@@ -92,13 +92,13 @@ def _is_told(one: Access) -> bool:
     return one.typed or one.reason != NOTHING_KNOWN
 
 
-def _ways_of_kernels(elf: ElfFile, symbols: SymbolTable | None) -> "KernelWays | None":
+def _ways_of_kernels(elf: ElfFile, symbols: SymbolTable | None) -> "KernelControlFlow | None":
     """Additional control-flow edges of an x86-64 kernel; None for other machines."""
     if elf.machine != _EM_X86_64:
         return None
-    from undwarf.types.dataflow.kernel_control_flow import KernelWays
+    from undwarf.types.dataflow.kernel_control_flow import KernelControlFlow
 
-    return KernelWays(elf, symbols)
+    return KernelControlFlow(elf, symbols)
 
 
 @cython.cclass
@@ -139,13 +139,13 @@ class Resolver:
         self._given_by_callers: GivenByCallers | None = None
         if machine is not None:
             symbols = getattr(source, "symbols", None)
-            self.program = Program(
+            self.program = ProgramContext(
                 source,
                 machine,
                 frame_rules=self.binary.frame_rules,
                 callee=self.binary.callee,
                 changed_by=self.binary.changed_by,
-                given_back=self.binary.given_back,
+                returned_argument=self.binary.returned_argument,
                 is_data=self._is_data if elf.kind == 2 or not linked else None,
                 elsewhere=self.binary.elsewhere,
                 constant_at=self.binary.constant_at if elf.kind == 3 and linked and not kernel else None,

@@ -10,7 +10,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import FRAME
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.member_access import touched as what_is_touched
 from undwarf.types.layouts.containers import Containers
 
@@ -38,7 +38,7 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         changed_by = changes.get if changes is not None else None
         is_data = (lambda address: fake.global_at(address) is not None) if fixed else None
-        program = Program(
+        program = ProgramContext(
             fake, MACHINE, complete=complete, changed_by=changed_by, is_data=is_data, constant_at=constant_at
         )
         if rule is not None:

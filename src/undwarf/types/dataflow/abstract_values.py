@@ -40,11 +40,11 @@ __all__ = [
     "THREAD",
     "VIRTUAL",
     "Value",
-    "alone",
     "join",
+    "join_list_link",
+    "join_variable",
+    "scalar_pointee",
     "value_of_type",
-    "with_link",
-    "with_variable",
 ]
 
 _VOID, _UNION = Kind.VOID, Kind.UNION
@@ -92,12 +92,12 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
     if left[0] == right[0]:
         if left[0] == OBJECT and not graph.same(left[1], right[1]):
             return (
-                _unflagged(left, right, graph)
-                or _around(left, right, graph)
-                or _beginning(left, right, graph)
-                or _or_bytes(left, right, graph)
-                or _nested(left, right, graph)
-                or _shared(left, right, graph)
+                _join_untagged(left, right, graph)
+                or _join_container(left, right, graph)
+                or _join_first_part(left, right, graph)
+                or _join_bytes(left, right, graph)
+                or _join_part(left, right, graph)
+                or _join_common_part(left, right, graph)
             )
         if left[0] == POISON:
             return NOWHERE
@@ -127,7 +127,7 @@ def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
     return gcd(gcd(first, second), apart)
 
 
-def _begun_alike(left: Value, right: Value, graph: TypeGraph) -> int:
+def _common_prefix(left: Value, right: Value, graph: TypeGraph) -> int:
     """Of two structures pointed to, the one whose members the other starts with; void if there is none."""
     if left[2] or right[2] or left[4] or right[4] or not all(graph.is_aggregate(one[1]) for one in (left, right)):
         return VOID
@@ -142,31 +142,31 @@ def _begun_alike(left: Value, right: Value, graph: TypeGraph) -> int:
     return shorter if alike else VOID
 
 
-def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def _join_common_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join pointers to parts of different objects (or to two offsets of one) as a pointer to the type that both point
     to.
     """
     parts = _parts(left, graph)
     others = _parts(right, graph)
     # An element of the array that one of them iterates over is preferred to the object at its start.
-    of_array = [t for t in parts if _goes_through(right, t, graph)]
-    of_array = of_array or [t for t in others if _goes_through(left, t, graph)]
+    of_array = [t for t in parts if _iterates_over(right, t, graph)]
+    of_array = of_array or [t for t in others if _iterates_over(left, t, graph)]
     shared = next((t for t in parts if any(graph.same(t, other) for other in others)), VOID)
     if of_array and graph.size(of_array[0]) > graph.size(shared):
         shared = of_array[0]
     if shared and not graph.is_aggregate(shared):
-        shared = _begun_alike(left, right, graph) or shared
+        shared = _common_prefix(left, right, graph) or shared
     return (OBJECT, shared, 0, 0, 0) if shared else None
 
 
-def _goes_through(value: Value, t: int, graph: TypeGraph) -> bool:
+def _iterates_over(value: Value, t: int, graph: TypeGraph) -> bool:
     """Whether a pointer iterates over an array of ``t`` inside its object, judged by its step."""
     size = graph.size(t)
     through = graph.is_aggregate(t) and size > 0 and abs(value[2]) == size != graph.size(value[1])
     return through and holds_array(graph, value[1], value[2], value[4], t)
 
 
-def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph) -> Value | None:
+def join_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph) -> Value | None:
     """Join a pointer to an offset of a stack variable of type ``t`` (plus multiples of ``step``) with another pointer,
     as a pointer to the type that both point to: a few elements in the frame, more on the heap. None if there is none.
     """
@@ -186,7 +186,7 @@ def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph
     return None
 
 
-def alone(value: Value, graph: TypeGraph) -> Value | None:
+def scalar_pointee(value: Value, graph: TypeGraph) -> Value | None:
     """A pointer to a scalar inside an object, as a pointer to that scalar only; None for other values.
 
     A pointer to the start of an object may mean the whole object, so it does not count.
@@ -199,7 +199,7 @@ def alone(value: Value, graph: TypeGraph) -> Value | None:
     return (OBJECT, parts[0], 0, 0, 0) if parts and graph.is_scalar(parts[0]) else None
 
 
-def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def _join_untagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join an object pointer with a union of pointers and an integer whose low bits are flags (struct page's compound
     head): the result is the object, since the integer is used as a pointer to it after the flags are removed.
     """
@@ -210,7 +210,7 @@ def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def _around(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def _join_container(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join an object pointer with a pointer before a part of it, at the same distance as the part's offset: an element
     obtained from its list link (container_of), or newly allocated.
     """
@@ -223,7 +223,7 @@ def _around(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def with_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def join_list_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join a pointer to an object with a pointer to the list link that it starts with; None for other values."""
     for part, whole in ((left, right), (right, left)):
         begins = part[0] == whole[0] == OBJECT and part[2:] == whole[2:] == (0, 0, 0) and graph.is_link(part[1])
@@ -234,7 +234,7 @@ def with_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def _beginning(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def _join_first_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join a choice of several pointees with an object pointer, as the only alternative that the object starts with
     (short strings stored in a union, long ones elsewhere).
     """
@@ -248,7 +248,7 @@ def _beginning(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def _or_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def _join_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join byte pointers with pointers to objects as a choice type: the accesses decide."""
     several = [graph.choices(one[1]) or (one[1],) for one in (left, right)]
     bytes_in = [[t for t in among if graph.is_scalar(t) and graph.size(t) == 1] for among in several]
@@ -282,7 +282,7 @@ def _parts(value: Value, graph: TypeGraph) -> list[int]:
     )
 
 
-def _nested(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+def _join_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join a pointer to an object with one to its first part, or to another such part, as a pointer to the part."""
     for part, whole in ((left, right), (right, left)):
         size = graph.size(part[1])

@@ -24,7 +24,7 @@ LISTED = cython.declare(cython.int, 4)
 
 
 @cython.cclass
-class Blocks:
+class BlockTable:
     """The basic blocks of a function in order of address: instructions [first, end) of a listing.
 
     ``ends(target)``: whether a function never returns. ``may_end(target)``: whether it does not return if all its calls
@@ -396,13 +396,13 @@ class Blocks:
             raise IndexError(k)
         return cython.cast(int, self.number[k])
 
-    def maker_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
+    def definition_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
         """The last definition of a register before an instruction in the same block; -1 if there is none.
         ``lost[call]`` are the registers that a call clobbers; None if no call clobbers this one.
         """
         listing = self.listing
         first = self.ints[self.of(k)]
-        return _last_maker(listing.flows, listing.templates, listing.table.rows, first, k, register, lost)
+        return _last_definition(listing.flows, listing.templates, listing.table.rows, first, k, register, lost)
 
     @cython.locals(
         flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
@@ -410,9 +410,9 @@ class Blocks:
         depth=cython.Py_ssize_t, left=cython.Py_ssize_t, last=cython.Py_ssize_t, one=cython.Py_ssize_t,
         wanted=cython.Py_ssize_t,
     )  # fmt: skip
-    def makers(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
+    def reaching_definitions(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
         """The reaching definitions of a register at an instruction, -1 for the function's entry; empty if that takes
-        ``most`` or more instructions. ``lost`` is as for :meth:`maker_within`.
+        ``most`` or more instructions. ``lost`` is as for :meth:`definition_within`.
         """
         flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
         seen, room = zeros("B", self.count), zeros("i", self.count + 1)
@@ -422,7 +422,7 @@ class Blocks:
         while depth:
             depth -= 1
             n = room[depth]
-            last = _last_maker(flows, templates, rows, self.ints[n], at, wanted, lost)
+            last = _last_definition(flows, templates, rows, self.ints[n], at, wanted, lost)
             left -= at - (last if last >= 0 else self.ints[n])
             if last >= 0:
                 found.append(last)
@@ -446,7 +446,7 @@ class Blocks:
         found="unsigned char[::1]", room="int[::1]", ordered="const int[::1]", kept="int[::1]", k=cython.Py_ssize_t,
         n=cython.Py_ssize_t, one=cython.Py_ssize_t, depth=cython.Py_ssize_t, size=cython.Py_ssize_t,
     )  # fmt: skip
-    def leading_to(self, wanted: Any) -> Any:
+    def blocks_leading_to(self, wanted: Any) -> Any:
         """(by block, whether it reaches one of some instructions, B; those blocks in reverse postorder, i; number of
         their instructions).
         """
@@ -490,7 +490,7 @@ class Blocks:
     flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
     word=cython.Py_ssize_t, bit=cython.int, flow=cython.int, asks=cython.bint,
 )  # fmt: skip
-def _last_maker(
+def _last_definition(
     flows: Any,
     templates: Any,
     rows: Any,

@@ -50,13 +50,13 @@ HALF = cython.declare(cython.int, 1 << 10)
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong, whole=cython.bint,
 )  # fmt: skip
-def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
+def branch_facts(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
     """Two numbers (i) for each block: twice the register, plus the number of the edge on which it is known, plus HALF
     if only its lower half is (-1 if there is no such fact); and the instruction with the constant it is compared with
     (-1: it is 0).
 
-    ``column``: of :class:`~undwarf.types.dataflow.block_table.Blocks`, of ``count`` blocks; ``lost``: bit set of the
-    registers that calls clobber.
+    ``column``: of :class:`~undwarf.types.dataflow.block_table.BlockTable`, of ``count`` blocks; ``lost``: bit set of
+    the registers that calls clobber.
     """
     flows, templates, rows, ints, blocks = listing.flows, listing.templates, listing.table.rows, column, count
     made = found = zeros("i", 2 * blocks)

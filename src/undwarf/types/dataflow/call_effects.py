@@ -10,14 +10,14 @@ from functools import cache
 
 from undwarf.disasm import Machine
 from undwarf.types.dataflow.abstract_values import ANYWHERE, OBJECT, value_of_type
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.dataflow.value_interner import ValueInterner
 from undwarf.types.layouts.type_graph import Kind
 from undwarf.types.sources.c_library import GIVEN_BACK, TAKEN, returned_number
 from undwarf.types.sources.parameter_registers import argument_registers, returned_in_memory, stack_arguments
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["REGISTERS", "Calls", "Returned"]
+__all__ = ["REGISTERS", "CallEffects", "Returned"]
 
 REGISTERS = 96
 """Number of registers in an abstract state."""
@@ -57,12 +57,12 @@ def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], i
     return lost, _bits(lost), _bits(tuple(machine.general))[0]
 
 
-class Calls:
+class CallEffects:
     """The effects of calls of a program's functions, by address; values are ids. ``in_c``: the caller is C or C++, so
     that the C library's scalar types have their names.
     """
 
-    def __init__(self, program: Program, values: Values, *, in_c: bool) -> None:
+    def __init__(self, program: ProgramContext, values: ValueInterner, *, in_c: bool) -> None:
         self._in_c = in_c
         self._program = program
         self._values = values
@@ -98,16 +98,16 @@ class Calls:
         same = machine.parameters[1] if self._places_only(prototype) else None
         if prototype.name.partition("@")[0] in GIVEN_BACK and (prototype.returns or not prototype.parameters):
             same = machine.parameters[0]
-        back = self._given_back(prototype, target) if same is None and target is not None else None
+        back = self._returned_argument(prototype, target) if same is None and target is not None else None
         if back is not None:
             return False, self.passed(prototype), returned, through, *back
         return False, self.passed(prototype), returned, through, same, None
 
-    def _given_back(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
+    def _returned_argument(self, prototype: Prototype, target: int) -> tuple[int, int] | None:
         """(register, offset) if a function returns its argument, or a pointer into it; else None."""
         if not self._graph.is_pointer(prototype.returns):
             return None
-        return self._program.given_back(target & 0xFFFFFFFFFFFFFFFF)
+        return self._program.returned_argument(target & 0xFFFFFFFFFFFFFFFF)
 
     def taken(self, target: int) -> tuple[int, int]:
         """Bit sets of a callee: registers it is known to read, and registers it is known to overwrite."""

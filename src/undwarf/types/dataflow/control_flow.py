@@ -11,7 +11,7 @@ from functools import cached_property
 from undwarf.disasm import Action, Flow, Instruction, Machine
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.scan import table_entries
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 
 __all__ = ["FunctionFlow"]
 
@@ -36,7 +36,7 @@ class FunctionFlow:
 
     `read(address, size)` returns bytes of the file (jump tables); `never_returns(address)` whether calls have no
     successor; `may_not_return(address)`, `further` and `warns` as in
-    :class:`~undwarf.types.dataflow.block_table.Blocks`, by address.
+    :class:`~undwarf.types.dataflow.block_table.BlockTable`, by address.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class FunctionFlow:
         """Addresses of the jump tables."""
         self._read_tables: dict[tuple[int, int], list[int]] = {}
         places = [(self.index_of(source), self.index_of(target)) for source, target in further]
-        self.blocks = Blocks(
+        self.blocks = BlockTable(
             instructions,
             never_returns or (lambda _target: False),
             may_not_return,

@@ -9,7 +9,7 @@ cdef class Tracker:
     cdef readonly bint converged
     cdef public object others
     cdef public object passed_as
-    cdef public dict makers
+    cdef public dict reaching_definitions
     cdef public object lost
     cdef public object named
     cdef public object said

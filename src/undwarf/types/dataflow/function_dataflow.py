@@ -17,10 +17,10 @@ import cython
 from undwarf.column import zeros
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.dataflow.solver import FixedPoint
-from undwarf.types.dataflow.type_oracle import Questions
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.dataflow.solver import Solver
+from undwarf.types.dataflow.type_oracle import TypeOracle
+from undwarf.types.dataflow.value_interner import ValueInterner
 from undwarf.types.sources.type_source import GlobalVariable, Place
 
 __all__ = ["Facts", "Named", "Tracker"]
@@ -89,7 +89,7 @@ class Tracker:
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         flow: FunctionFlow,
         low: int,
         high: int,
@@ -101,15 +101,15 @@ class Tracker:
         self._low = low
         self.graph = program.graph
         if program.values is None or program.values.count > _MOST_VALUES:
-            program.values = Values()
+            program.values = ValueInterner()
         self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
         """(offset, size) of all accesses through the base pointer of an operand, if known."""
         self.passed_as: Callable[[int, int], list[tuple[int, int]]] = lambda _k, _operand: []
         """(type, offset in it) of an operand, by the parameters that its base pointer is passed as, if known."""
         self.facts = facts = facts or Facts()
         # Values loaded from this function's own variables must not be shared.
-        values = program.values if not facts.variables else Values()
-        self.questions = Questions(program, values, low, high, flow.instructions, facts.places, facts.variables)
+        values = program.values if not facts.variables else ValueInterner()
+        self.questions = TypeOracle(program, values, low, high, flow.instructions, facts.places, facts.variables)
         self.has_variables = self.questions.has_variables
         self.wanted = wanted
         self._block = -1
@@ -117,7 +117,7 @@ class Tracker:
         self._crossed: set[int] | None = None
         self._through_unions: dict[int, list[tuple[int, int, int, int]]] | None = None
         self._numbers_read: frozenset[int] | None = None
-        self.makers: dict[tuple[int, int], frozenset[int]] = {}
+        self.reaching_definitions: dict[tuple[int, int], frozenset[int]] = {}
         """{(block, register): reaching definitions at the block's start}."""
         self.lost: Mapping[int, Container[int]] | None = None
         """{call: registers it clobbers}; None if not computed yet."""
@@ -133,7 +133,7 @@ class Tracker:
         """By block, whether it was processed; None if all were."""
         order = flow.order
         if wanted is not None and (self.has_variables or program.kernel):
-            followed, part, size = flow.blocks.leading_to(wanted)
+            followed, part, size = flow.blocks.blocks_leading_to(wanted)
             if _WORTH * size < len(flow.instructions) * (_WORTH - 1):
                 self._followed, order = followed, part
         self.converged = self._follow(order)
@@ -141,7 +141,7 @@ class Tracker:
     def _follow(self, order: "memoryview[int]") -> bool:
         """Process some blocks, in this order."""
         flow, facts, values = self.flow, self.facts, self.questions.values
-        self._states = FixedPoint(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
+        self._states = Solver(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
         number = values.number
         for k, (register, t, begin) in facts.made.items():
             step = self.graph.size(t) if k in facts.rows else 0
@@ -218,7 +218,7 @@ class Tracker:
             values = self.questions.values
             found += [(register, values.of(value)) for register, value in self.questions.calls.passed(prototype)]
         elif prototype is not None:
-            found += self.questions.unplaced(prototype)
+            found += self.questions.parameters_without_location(prototype)
             if len(found) == 1 and self.questions.calls.returns_in_memory(prototype):
                 # The hidden argument with the result's address.
                 found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))

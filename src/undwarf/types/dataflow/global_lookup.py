@@ -4,22 +4,22 @@
 from collections.abc import Mapping
 
 from undwarf.types.dataflow.abstract_values import Value
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.sources.type_source import GlobalVariable
 
-__all__ = ["Globals"]
+__all__ = ["GlobalLookup"]
 
 _KEPT = 4096
 
 
-class Globals:
+class GlobalLookup:
     """Lookup of a program's globals; ``variables`` are undescribed ones by address.
 
     A class of its own so that :class:`~undwarf.types.dataflow.declared_vs_tracked.Reconciler` holds no reference cycle,
     which would keep all of a function's state alive.
     """
 
-    def __init__(self, program: Program, variables: "Mapping[int, GlobalVariable] | None") -> None:
+    def __init__(self, program: ProgramContext, variables: "Mapping[int, GlobalVariable] | None") -> None:
         self._program = program
         self._variables = variables or {}
         self._known: dict[int, tuple[int, int, str] | None] = {}

@@ -1,7 +1,7 @@
-from undwarf.types.dataflow.memory_accesses cimport Memory
+from undwarf.types.dataflow.memory_accesses cimport MemoryAccesses
 
 
-cdef class Results(Memory):
+cdef class InstructionResults(MemoryAccesses):
     cdef int result_register
     cdef tuple parameters
     # Escape analysis of addresses.

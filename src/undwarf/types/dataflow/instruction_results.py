@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Results of instructions: the abstract value of the destination register."""
+"""InstructionResults of instructions: the abstract value of the destination register."""
 
 from typing import Any
 
@@ -48,9 +48,9 @@ from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER,
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING, NULL, UNKNOWN
 
 from undwarf.column import zeros
-from undwarf.types.dataflow.memory_accesses import Memory
-from undwarf.types.dataflow.non_escaping_addresses import LocalAddresses
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.memory_accesses import MemoryAccesses
+from undwarf.types.dataflow.non_escaping_addresses import NonEscapingAddresses
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 NEAR = cython.declare(cython.Py_ssize_t, 4)
 """How many instructions back the definition of an operand is searched."""
@@ -81,14 +81,14 @@ def _exponent(power: cython.longlong) -> cython.longlong:
 
 
 @cython.cclass
-class Results(Memory):
+class InstructionResults(MemoryAccesses):
     """The state, and the results of instructions on it."""
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.result_register = machine.result
         self.parameters = machine.parameters
-        self.local = LocalAddresses(listing, zeros("i", 1), 0, questions.calls, self.values.rooms)
+        self.local = NonEscapingAddresses(listing, zeros("i", 1), 0, questions.calls, self.values.rooms)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -211,7 +211,7 @@ class Results(Memory):
             return left
         if self._is_object(right) and self._is_unflagged(k, self.rows[row + ROW_LEFT], left):
             return right
-        return self.in_frame_or_not(left, right) if left and right else NOTHING
+        return self.join_frame_pointer(left, right) if left and right else NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)

@@ -16,7 +16,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.symbol_table import SymbolTable
 
-__all__ = ["KernelWays"]
+__all__ = ["KernelControlFlow"]
 
 _JUMP_TABLE, _FAULTS = "__jump_table", "__ex_table"
 _JUMP_SIZE, _FAULT_SIZE = 16, 12
@@ -28,7 +28,7 @@ _QUESTION = 32
 """Size of a feature test in bytes."""
 
 
-class KernelWays:
+class KernelControlFlow:
     """The additional edges of one x86-64 kernel or module; none if the tables are not found."""
 
     def __init__(self, elf: ElfFile, symbols: SymbolTable | None) -> None:

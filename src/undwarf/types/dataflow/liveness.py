@@ -23,12 +23,12 @@ ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 @cython.final
 @cython.cclass
-class Living:
+class Liveness:
     """The live general registers after direct calls: bit sets in `behind` (Q) by instruction, 0 for others, all bits if
     unknown.
 
-    ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.Blocks`; ``questions`` has the registers
-    that calls clobber, read and return, and variables in registers. ``taken`` caches the registers that calls read, by
+    ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.BlockTable`; ``questions`` has the
+    registers that calls clobber, read and return, and variables in registers. ``taken`` caches the registers that calls read, by
     callee.
     """
 

@@ -1,4 +1,4 @@
-cdef class Segments:
+cdef class LocationIntervals:
     cdef const long long[::1] places
     cdef Py_ssize_t count
     # The segment of each instruction and of the function's end; the first and last segment of each location; by

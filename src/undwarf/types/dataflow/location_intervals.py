@@ -15,7 +15,7 @@ NEAR = cython.declare(cython.Py_ssize_t, 32)
 
 
 @cython.cclass
-class Segments:
+class LocationIntervals:
     """Locations by segment: a range of instructions at which the same locations are valid.
 
     ``places`` are location rows, outermost scope first, with validity as offsets in the function; ``offsets`` are those

@@ -1,7 +1,7 @@
-from undwarf.types.dataflow.value_arithmetic cimport Sums
+from undwarf.types.dataflow.value_arithmetic cimport ValueArithmetic
 
 
-cdef class State(Sums):
+cdef class MachineState(ValueArithmetic):
     cdef Py_ssize_t count
     cdef const long long[::1] rows
     cdef const long long[::1] operands

@@ -8,8 +8,8 @@ from cython.cimports.undwarf.types.dataflow.bases import NUMBER
 from cython.cimports.undwarf.types.dataflow.known_values import NOTHING
 
 from undwarf.column import longer, zeros
-from undwarf.types.dataflow.value_arithmetic import Sums
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_arithmetic import ValueArithmetic
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Number of registers in a state, indexed by DWARF number; stack slots follow."""
@@ -29,12 +29,12 @@ def named_by(symbol: cython.longlong) -> cython.longlong:
 
 
 @cython.cclass
-class State(Sums):
+class MachineState(ValueArithmetic):
     """Values (ids) of a function's registers and stack slots. ``listing`` has the instructions; ``machine`` gives
     register numbers.
     """
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(values, questions)
         self.most_slots = limits.flow_slots
         self.count = len(listing)

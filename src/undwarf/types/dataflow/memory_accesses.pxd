@@ -1,7 +1,7 @@
 from undwarf.types.dataflow.stack_frame cimport StackFrame
 
 
-cdef class Memory(StackFrame):
+cdef class MemoryAccesses(StackFrame):
     # Whether any variable's value is the address of a stack slot.
     cdef bint pointed
 

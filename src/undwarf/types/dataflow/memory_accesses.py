@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Memory operands: their abstract addresses, the values that loads give, and the effects of stores."""
+"""MemoryAccesses operands: their abstract addresses, the values that loads give, and the effects of stores."""
 
 from typing import Any
 
@@ -37,19 +37,19 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
 )
 
 from undwarf.types.dataflow.stack_frame import StackFrame
-from undwarf.types.dataflow.value_interner import Own, Values
+from undwarf.types.dataflow.value_interner import FunctionCaches, ValueInterner
 
 ANY = cython.declare(cython.longlong, 1 << 40)
 """The symbol of values loaded from unions, as in undwarf.types.dataflow.abstract_values."""
 
 
 @cython.cclass
-class Memory(StackFrame):
+class MemoryAccesses(StackFrame):
     """The state with its memory. Outside of the frame, what memory holds is known from types only; each query is cached
     by value.
     """
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.pointed = questions.has_pointed
 
@@ -314,7 +314,7 @@ class Memory(StackFrame):
             value, own = self.questions.load(self.values.of(where), size)
             found = self.values.number(value)
             if own and self.own is None:
-                self.own = Own()
+                self.own = FunctionCaches()
             (self.own.loaded if own else self.values.loaded).put(key, found)
         return found
 

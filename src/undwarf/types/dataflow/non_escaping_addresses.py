@@ -55,11 +55,11 @@ UNTOUCHED = cython.declare(cython.longlong, -2)
 
 @cython.final
 @cython.cclass
-class LocalAddresses:
+class NonEscapingAddresses:
     """Escape queries of one function. ``column`` and ``count`` as in
-    :class:`undwarf.types.dataflow.block_table.Blocks`.
+    :class:`undwarf.types.dataflow.block_table.BlockTable`.
 
-    ``calls`` know what functions do with pointer arguments (:class:`undwarf.types.dataflow.call_effects.Calls`);
+    ``calls`` know what functions do with pointer arguments (:class:`undwarf.types.dataflow.call_effects.CallEffects`);
     ``rooms`` caches that by function.
     """
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
 
-__all__ = ["is_endless"]
+__all__ = ["ends_in_noreturn_call"]
 
 _JUMPS = (Flow.JUMP, Flow.BRANCH)
 _UNSEEN = (Flow.RETURN, Flow.INDIRECT_JUMP, Flow.STOP)
 """Returns, has an unknown target, or is undecoded."""
 
 
-def is_endless(listing: Listing, never_returns: Callable[[int], bool]) -> bool:
+def ends_in_noreturn_call(listing: Listing, never_returns: Callable[[int], bool]) -> bool:
     """Whether a whole function ends in a call that never returns and has no return before, nor a jump to where anything
     returns.
     """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Machine
 
-__all__ = ["put_back"]
+__all__ = ["preserved_registers"]
 
 _MOST = 64
 """Limit of instructions, and number of bytes decoded at once."""
@@ -17,7 +17,7 @@ _MOST = 64
 Read = Callable[[int, int], bytes | None]
 
 
-def put_back(machine: Machine, read: Read, address: int) -> frozenset[int]:
+def preserved_registers(machine: Machine, read: Read, address: int) -> frozenset[int]:
     """The registers that straight-line code pushes and pops before it returns.
 
     Empty if the code branches, writes to memory otherwise, or moves the stack pointer: the saved values might be lost.

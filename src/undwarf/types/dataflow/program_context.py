@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterable
 
 from undwarf.disasm import Machine
 from undwarf.types.dataflow.abstract_values import ADDRESS, PERCPU, Value
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_interner import ValueInterner
 from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.types.layouts.type_records import AGGREGATES
 from undwarf.types.sources.got import OffsetTable
 from undwarf.types.sources.type_source import GlobalVariable, Prototype, TypeSource
 
-__all__ = ["Program"]
+__all__ = ["ProgramContext"]
 
 
-class Program:
+class ProgramContext:
     """The binary that a function is in.
 
     `frame_rules(pcs)` gives for each (register, offset) whose sum is the call frame address, or None. `callee(address)`
@@ -30,7 +30,7 @@ class Program:
         frame_rules: Callable[[Iterable[int]], list[tuple[int, int] | None]] | None = None,
         callee: Callable[[int], Prototype | None] | None = None,
         changed_by: Callable[[int], frozenset[int] | None] | None = None,
-        given_back: Callable[[int], tuple[int, int] | None] | None = None,
+        returned_argument: Callable[[int], tuple[int, int] | None] | None = None,
         is_data: Callable[[int], bool] | None = None,
         elsewhere: Callable[[int], int] | None = None,
         constant_at: Callable[[int], int | None] | None = None,
@@ -48,13 +48,13 @@ class Program:
         self.callee = callee or source.prototype_at
         self.changed_by = changed_by or (lambda _address: None)
         """The caller-saved registers that a function clobbers; None for all."""
-        self.given_back = given_back or (lambda _address: None)
+        self.returned_argument = returned_argument or (lambda _address: None)
         """(register, offset) if a function returns an argument plus an offset."""
         self.is_data = is_data
         """Whether an integer is the address of a variable; None in position-independent code."""
         self.constant_at = constant_at or (lambda _address: None)
         """The word at a read-only address, unless it is an address."""
-        self.values: Values | None = None
+        self.values: ValueInterner | None = None
         """Interned values, shared by all functions."""
         self.elsewhere = elsewhere or (lambda _slot: 0)
         """The type of another file's variable with its address in a GOT slot; void if none."""

@@ -1,17 +1,17 @@
-from undwarf.types.dataflow.value_interner cimport Own
-from undwarf.types.dataflow.location_intervals cimport Segments
-from undwarf.types.dataflow.machine_state cimport State
+from undwarf.types.dataflow.value_interner cimport FunctionCaches
+from undwarf.types.dataflow.location_intervals cimport LocationIntervals
+from undwarf.types.dataflow.machine_state cimport MachineState
 
 
-cdef class RegisterVariables(State):
+cdef class RegisterLocations(MachineState):
     # Registers and value ids of the variables in registers.
-    cdef Segments seeds
+    cdef LocationIntervals seeds
     cdef int[::1] seeded
     # Of the variables in registers, whether the location outlives the scope.
     cdef const unsigned char[::1] strays
     # By variable in a register: the last tracked value, the segment, and the reconciled value.
     cdef int[::1] met
-    cdef Own own
+    cdef FunctionCaches own
     # The instruction after one that derived a register from an unknown one: both registers, and the distance.
     cdef Py_ssize_t derived_before
     cdef long long derived

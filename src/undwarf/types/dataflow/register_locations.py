@@ -17,9 +17,9 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
 )
 
 from undwarf.column import zeros
-from undwarf.types.dataflow.location_intervals import Segments
-from undwarf.types.dataflow.machine_state import State
-from undwarf.types.dataflow.value_interner import Own, Values
+from undwarf.types.dataflow.location_intervals import LocationIntervals
+from undwarf.types.dataflow.machine_state import MachineState
+from undwarf.types.dataflow.value_interner import FunctionCaches, ValueInterner
 
 UNASKED = cython.declare(cython.int, -1)
 """The value of a variable was not computed yet."""
@@ -31,19 +31,19 @@ IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 
 
 @cython.cclass
-class RegisterVariables(State):
+class RegisterLocations(MachineState):
     """The state with the variables in its registers. Where a variable's type differs from the tracked value,
     :class:`~undwarf.types.dataflow.declared_vs_tracked.Reconciler` decides.
 
     ``questions``: ``in_registers`` are location rows, ``seeds`` the registers and values of these.
     """
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.own: Any = None
         self.derived_before = -1
         self.derived = self.derived_from = self.derived_by = 0
-        self.seeds = Segments(questions.in_registers, listing.offsets, questions.size)
+        self.seeds = LocationIntervals(questions.in_registers, listing.offsets, questions.size)
         self.seeded = questions.seeds
         self.strays = questions.strays
         self.met = zeros("i", 3 * self.seeds.count)
@@ -236,10 +236,10 @@ class RegisterVariables(State):
         if found < 0 and self.own is not None:
             found = self.own.reconciled.find(key)
         if found < 0:
-            value, own = self.questions.reconciler.of(self.values.of(known), self.values.of(said), told)
+            value, own = self.questions.reconciler.reconcile(self.values.of(known), self.values.of(said), told)
             found = self.values.number(value)
             if own and self.own is None:
-                self.own = Own()
+                self.own = FunctionCaches()
             (self.own.reconciled if own else self.values.reconciled).put(key, found)
         if symbol and self.is_several(found):
             return self.values.intern(OBJECT, self.type_of(found), 0, symbol, self.offset_of(found))

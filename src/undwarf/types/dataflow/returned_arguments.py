@@ -9,7 +9,7 @@ from collections.abc import Callable
 from undwarf.disasm import NONE, Action, Flow, Instruction, Machine, Memory
 from undwarf.disasm.listing import Listing
 
-__all__ = ["given_back"]
+__all__ = ["returned_argument"]
 
 _RETURN, _NEXT, _CALL = Flow.RETURN, Flow.NEXT, Flow.CALL
 _COPY, _ADD, _SUBTRACT, _ADDRESS, _LOAD = Action.COPY, Action.ADD, Action.SUBTRACT, Action.ADDRESS, Action.LOAD
@@ -23,23 +23,23 @@ _Where = tuple[int, int]
 """(argument register or ``_ON_STACK``, offset)."""
 
 
-def given_back(
+def returned_argument(
     listing: Listing, machine: Machine, callee: Callable[[int], tuple[int, int] | None]
 ) -> tuple[int, int] | None:
     """(register, offset) if a function returns that argument plus an offset; None if that is not certain. ``callee``
     gives the same for its callees.
     """
-    followed = _Followed(machine, callee)
+    followed = _SymbolicState(machine, callee)
     for made in listing:
         if made.flow == _RETURN:
             back = followed.held.get(machine.result)
             return back if back is not None and back[0] != _ON_STACK else None
-        if made.flow not in (_NEXT, _CALL) or not followed.goes_on(made):
+        if made.flow not in (_NEXT, _CALL) or not followed.execute(made):
             return None
     return None
 
 
-class _Followed:
+class _SymbolicState:
     """Symbolic values of registers and stack words."""
 
     def __init__(self, machine: Machine, callee: Callable[[int], tuple[int, int] | None]) -> None:
@@ -50,7 +50,7 @@ class _Followed:
         self._kept: dict[int, _Where | None] = {}
         """{offset from the initial stack pointer: value}."""
 
-    def goes_on(self, made: Instruction) -> bool:
+    def execute(self, made: Instruction) -> bool:
         """Execute an instruction; False if the stack pointer is no longer known."""
         if made.flow == _CALL:
             return self._calls(made)

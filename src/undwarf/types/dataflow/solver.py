@@ -22,11 +22,11 @@ from cython.cimports.undwarf.types.dataflow.bases import FRAME, NUMBER, OBJECT
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL
 
 from undwarf.column import copied, longer, zeros
-from undwarf.types.dataflow.branch_conditions import number_behind
-from undwarf.types.dataflow.liveness import Living
-from undwarf.types.dataflow.non_escaping_addresses import LocalAddresses
-from undwarf.types.dataflow.transfer import Effects
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.branch_conditions import branch_facts
+from undwarf.types.dataflow.liveness import Liveness
+from undwarf.types.dataflow.non_escaping_addresses import NonEscapingAddresses
+from undwarf.types.dataflow.transfer import Transfer
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Number of registers in a state, indexed by DWARF number; stack slots follow."""
@@ -34,13 +34,13 @@ WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
 """Mask of the lower half of a register."""
 HALF = cython.declare(cython.int, 1 << 10)
 """Flag of tests of the lower half of a register, as in undwarf.types.dataflow.branch_conditions."""
-AGAIN = cython.declare(cython.int, 2)
+RECOVERIES = cython.declare(cython.int, 2)
 """How many times values that the join with a loop's first iteration lost may be recovered."""
 
 
 @cython.final
 @cython.cclass
-class FixedPoint(Effects):
+class Solver(Transfer):
     """The data flow of one function: the state at the start of each block, and from there at each instruction.
 
     Blocks are visited in reverse postorder. The join is not commutative (see `abstract_values.py`), so what the first
@@ -63,7 +63,7 @@ class FixedPoint(Effects):
     numbers = cython.declare("int[::1]")
     """By block, register facts on its edges (:mod:`undwarf.types.dataflow.branch_conditions`)."""
     open: cython.bint
-    turns: cython.bint
+    is_back_edge: cython.bint
     """Whether the current edge is a back edge."""
     lost_now: list[int]
     missed: dict[tuple[int, int], dict[int, int]]
@@ -75,11 +75,11 @@ class FixedPoint(Effects):
     visits: cython.longlong
     most_words: cython.Py_ssize_t
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.visits = max(0, min(limits.flow_visits, 1 << 20))
         self.most_words = limits.flow_words
-        self.open = self.turns = False
+        self.open = self.is_back_edge = False
         self.lost_now, self.missed, self.known_again = [], {}, {}
         self.listing = listing
         self.on_stack: Any = ()
@@ -101,9 +101,9 @@ class FixedPoint(Effects):
         self.block_first, self.block_end = column[:count], column[count : 2 * count]
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
-        self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
-        self.local = LocalAddresses(self.listing, column, count, self.questions.calls, self.values.rooms)
-        self.numbers = number_behind(self.listing, column, count, self.lost_low)
+        self.living = Liveness(self.listing, column, count, self.open, self.questions, self.values.taken).behind
+        self.local = NonEscapingAddresses(self.listing, column, count, self.questions.calls, self.values.rooms)
+        self.numbers = branch_facts(self.listing, column, count, self.lost_low)
         self._set_top(begin)
         self.pool = self.values.lend_pool()
         try:
@@ -126,7 +126,7 @@ class FixedPoint(Effects):
             if any(self.escaped_as.get(offset) for offset in self.forgotten):
                 # Pointers to escaped pointers were found too late: repeat.
                 continue
-            if not self.grown and (len(self.escaped) == before or not self.stayed_too_long()):
+            if not self.grown and (len(self.escaped) == before or not self.kept_slots_have_escaped()):
                 break
         return True
 
@@ -253,12 +253,12 @@ class FixedPoint(Effects):
         budget = self.visits * count + (64 if self.visits else 0)
         self.missed.clear()
         self.known_again.clear()
-        again: cython.int = AGAIN
+        again: cython.int = RECOVERIES
         at = lowest
         while True:
             if at >= len(order) and self.known_again and again:
                 again -= 1
-                for following in self._regain(roots):
+                for following in self._recover_lost_cells(roots):
                     queued[rank[following]] = 1
                     at = min(at, cython.cast(cython.Py_ssize_t, rank[following]))
             if at >= len(order):
@@ -302,7 +302,7 @@ class FixedPoint(Effects):
                 if half:
                     zero -= HALF
                 compared = self.numbers[2 * number + 1]
-                self.turns = rank[following] <= at
+                self.is_back_edge = rank[following] <= at
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
                     if compared >= 0:
                         changed = self._merge_number(following, zero >> 1, compared, half)
@@ -313,8 +313,8 @@ class FixedPoint(Effects):
                     continue
                 else:
                     changed = self._merge(following)
-                if self.turns and (self.lost_now or self.missed):
-                    self._note_turn(number, following)
+                if self.is_back_edge and (self.lost_now or self.missed):
+                    self._record_lost_cells(number, following)
                 if changed:
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
@@ -368,7 +368,7 @@ class FixedPoint(Effects):
         changed: cython.bint = self._meet(first, 0, self.top)
         return self._meet(first + self.top, REGISTERS, slots) or changed
 
-    def _note_turn(self, number: int, following: int) -> None:
+    def _record_lost_cells(self, number: int, following: int) -> None:
         """Record what a back edge lost of a loop header's state, and what it knows of that by now."""
         turn = number, following
         if self.lost_now:
@@ -383,7 +383,7 @@ class FixedPoint(Effects):
         roots="const unsigned char[::1]", number=cython.Py_ssize_t, i=cython.Py_ssize_t, cell=cython.Py_ssize_t,
         at=cython.Py_ssize_t, following=cython.Py_ssize_t, cells=set,
     )  # fmt: skip
-    def _regain(self, roots_of: Any) -> list[int]:
+    def _recover_lost_cells(self, roots_of: Any) -> list[int]:
         """Recover values that a back edge lost: join what all predecessors know by now. Returns the headers that
         changed.
 
@@ -475,8 +475,8 @@ class FixedPoint(Effects):
                 continue
             met = self.join(known, self.state[begin + i])
             if not met and self.state[begin + i]:
-                met = self.in_frame_or_not(known, self.state[begin + i])
-            if not met and self.turns and self.base_of(known) == OBJECT:
+                met = self.join_frame_pointer(known, self.state[begin + i])
+            if not met and self.is_back_edge and self.base_of(known) == OBJECT:
                 self.lost_now.append(begin + i)
             if met != known:
                 self.pool[first + i] = met

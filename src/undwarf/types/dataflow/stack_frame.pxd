@@ -1,9 +1,9 @@
-from undwarf.types.dataflow.register_locations cimport RegisterVariables
-from undwarf.types.dataflow.location_intervals cimport Segments
+from undwarf.types.dataflow.register_locations cimport RegisterLocations
+from undwarf.types.dataflow.location_intervals cimport LocationIntervals
 
 
-cdef class StackFrame(RegisterVariables):
-    cdef Segments frames
+cdef class StackFrame(RegisterLocations):
+    cdef LocationIntervals frames
     cdef long long[::1] frame
     # Bit set of the registers that variables' locations are relative to, without the stack pointer.
     cdef unsigned long long placing
@@ -54,7 +54,7 @@ cdef class StackFrame(RegisterVariables):
     cdef int escape_at(self, Py_ssize_t k, int value) except? -1
     cdef long long _next_end(self, Py_ssize_t k, long long offset) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape_as(self, int value, long long room) except? -1
-    cdef int in_frame_or_not(self, int known, int value) except? -1
+    cdef int join_frame_pointer(self, int known, int value) except? -1
     cdef int _escape_as_one(self, int frame, int found) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1
@@ -62,4 +62,4 @@ cdef class StackFrame(RegisterVariables):
     cdef int spoil(self, Py_ssize_t k, long long offset, long long size, long long base) except? -1
     cdef int _note_stayed(self, Py_ssize_t k, long long top, long long bottom) except? -1
     cdef int stop_noting(self) except? -1
-    cdef bint stayed_too_long(self) except? -1
+    cdef bint kept_slots_have_escaped(self) except? -1

@@ -20,9 +20,9 @@ from cython.cimports.undwarf.types.dataflow.place_words import (
 )
 
 from undwarf.column import longer, zeros
-from undwarf.types.dataflow.location_intervals import Segments
-from undwarf.types.dataflow.register_locations import RegisterVariables
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.location_intervals import LocationIntervals
+from undwarf.types.dataflow.register_locations import RegisterLocations
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Number of registers in a state, indexed by DWARF number; stack slots follow."""
@@ -39,12 +39,12 @@ FARTHEST = cython.declare(cython.longlong, 1 << 50)
 
 
 @cython.cclass
-class StackFrame(RegisterVariables):
+class StackFrame(RegisterLocations):
     """The state with the variables in the frame and the escaped addresses. ``questions``: ``in_frame`` are location
     rows.
     """
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.escaped: list[int] = []
         self.escaped_as: dict[int, int] = {}
@@ -62,7 +62,7 @@ class StackFrame(RegisterVariables):
         self.noting = False
         self.found = 0
         self.within = 0
-        self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
+        self.frames = LocationIntervals(questions.in_frame, listing.offsets, questions.size)
         self.frame = questions.in_frame
         self.by_top, self.by_bottom = self._counted_from(self.stack_pointer), self._counted_from(self.frame_pointer)
         self.placing = questions.placing
@@ -337,7 +337,7 @@ class StackFrame(RegisterVariables):
         frame=cython.int, other=cython.int, step=cython.longlong, offset=cython.longlong,
         within=cython.longlong, top=cython.longlong, bottom=cython.longlong, place=cython.Py_ssize_t,
     )  # fmt: skip
-    def in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
+    def join_frame_pointer(self, known: cython.int, value: cython.int) -> cython.int:
         """Join a pointer to a stack variable (or its element) with a pointer to another object of that type: a small
         buffer in the frame, a large one on the heap. An unnamed slot joins with a pointer to a scalar.
         """
@@ -510,7 +510,7 @@ class StackFrame(RegisterVariables):
         at=cython.Py_ssize_t, k=cython.Py_ssize_t, e=cython.Py_ssize_t, i=cython.Py_ssize_t, offset=cython.longlong,
         begin=cython.longlong, end=cython.longlong,
     )  # fmt: skip
-    def stayed_too_long(self) -> cython.bint:
+    def kept_slots_have_escaped(self) -> cython.bint:
         """Whether an address that escaped after a call was processed points to slots kept there."""
         if self.stayed_used > MOST_NOTED:
             return True

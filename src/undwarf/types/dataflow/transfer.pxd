@@ -1,7 +1,7 @@
-from undwarf.types.dataflow.instruction_results cimport Results
+from undwarf.types.dataflow.instruction_results cimport InstructionResults
 
 
-cdef class Effects(Results):
+cdef class Transfer(InstructionResults):
     cdef int[::1] taught
     cdef int[::1] taught_register
     cdef dict taught_begin

@@ -8,8 +8,8 @@ results of instructions (`instruction_results.py`), all effects (here), the work
 
 Any register that an instruction writes in a way not modelled becomes unknown (the decoder lists written registers), so
 that no stale value survives. To model an instruction: let the decoder give it an :class:`undwarf.disasm.Action`
-(`disasm/x86_actions.py`), and compute its destination in :meth:`Results.result`, or other effects in
-:meth:`Effects.apply`.
+(`disasm/x86_actions.py`), and compute its destination in :meth:`InstructionResults.result`, or other effects in
+:meth:`Transfer.apply`.
 """
 
 from typing import Any
@@ -53,8 +53,8 @@ from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER,
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NULL, UNKNOWN
 
 from undwarf.column import zeros
-from undwarf.types.dataflow.instruction_results import Results
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.instruction_results import InstructionResults
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 # Sizes of call arguments' pointees, as in undwarf.types.dataflow.call_effects.
 COUNTED = cython.declare(cython.longlong, -1)
@@ -71,10 +71,10 @@ ROOM = cython.declare(cython.longlong, 1 << 26)
 
 
 @cython.cclass
-class Effects(Results):
+class Transfer(InstructionResults):
     """The state and the effects of instructions on it."""
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
+    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, questions, machine, limits)
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False

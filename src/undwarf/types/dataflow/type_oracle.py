@@ -25,18 +25,18 @@ from undwarf.types.dataflow.abstract_values import (
     THREAD,
     VIRTUAL,
     Value,
-    alone,
     join,
+    join_list_link,
+    join_variable,
+    scalar_pointee,
     value_of_type,
-    with_link,
-    with_variable,
 )
-from undwarf.types.dataflow.call_effects import REGISTERS, Calls
+from undwarf.types.dataflow.call_effects import REGISTERS, CallEffects
 from undwarf.types.dataflow.declared_vs_tracked import Reconciler
-from undwarf.types.dataflow.global_lookup import Globals
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.global_lookup import GlobalLookup
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.dataflow.stale_locations import cut_at_calls, cut_at_inner, without_stale
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_interner import ValueInterner
 from undwarf.types.layouts.array_offsets import row_at, stands_alone
 from undwarf.types.layouts.class_hierarchy import ClassHierarchy
 from undwarf.types.layouts.container_of import is_last_before
@@ -48,7 +48,7 @@ from undwarf.types.sources.location_table import WORDS, behind_calls, sorted_pla
 from undwarf.types.sources.parameter_registers import argument_registers, stack_arguments
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
 
-__all__ = ["Questions"]
+__all__ = ["TypeOracle"]
 
 _REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
@@ -59,7 +59,7 @@ _ANY_INDEX = 1 << 60
 """Larger than any index."""
 
 
-class Questions:
+class TypeOracle:
     """The queries of one function's data flow. ``low`` and ``high``: the function's range; ``listing``: its
     instructions; ``told``: inferred variables in its frame, if it has no described ones; ``variables``: undescribed
     globals by address, as inferred from this function.
@@ -67,8 +67,8 @@ class Questions:
 
     def __init__(
         self,
-        program: Program,
-        values: Values,
+        program: ProgramContext,
+        values: ValueInterner,
         low: int,
         high: int,
         listing: Listing,
@@ -82,7 +82,7 @@ class Questions:
         self.size = high - low
         self._machine = program.machine
         self.embedders = program.embedders_at(low)
-        self.calls = Calls(program, values, in_c=self.embedders.whole or self.embedders.bases_only)
+        self.calls = CallEffects(program, values, in_c=self.embedders.whole or self.embedders.bases_only)
         self.places = table_of(program.source.function_places(low, high), low, self.size)
         self._offsets = listing.offsets
         self._unfollowed = False
@@ -106,7 +106,7 @@ class Questions:
         """Variables whose value is the address of a stack slot."""
         self.has_pointed = len(self._pointing) > 0
         self._told = told
-        known = Globals(program, variables)
+        known = GlobalLookup(program, variables)
         self.variable_of, self.global_at = known.variable_of, known.global_at
         self._in_frame = found.in_frame
         """Numbers of the locations in memory."""
@@ -143,7 +143,7 @@ class Questions:
         return self.places[self._in_frame[number]] if further < 0 else self._told[further]
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
-    def homes_at(self, offset: int, stack: Value | None) -> list[Place]:
+    def locations_starting_at(self, offset: int, stack: Value | None) -> list[Place]:
         """Locations of variables that start at an offset from the call frame address, valid anywhere; ``stack`` is the
         stack pointer's value.
         """
@@ -200,12 +200,12 @@ class Questions:
         key = (t, offset, step, value)
         found = self._shared.get(key)
         if found is None:
-            found = self._shared[key] = self.values.number(with_variable(t, offset, step, value, self.graph))
+            found = self._shared[key] = self.values.number(join_variable(t, offset, step, value, self.graph))
         return found
 
     def scalar(self, value: Value) -> int:
         """The id of a pointer to a scalar (inside an object) as a pointer to that alone; 0 if it is none."""
-        return self.values.number(alone(value, self.graph))
+        return self.values.number(scalar_pointee(value, self.graph))
 
     @cython.locals(
         rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong, t=cython.Py_ssize_t,
@@ -246,7 +246,7 @@ class Questions:
         asked = self.program.is_data
         return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
-    def unplaced(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
+    def parameters_without_location(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
         """(register, value) of a function's parameters at entry if no variable has a location there: compilers that
         turn a tail call into a loop describe parameters within the loop only.
         """
@@ -426,7 +426,7 @@ class Questions:
             named = a if b is None else b
             return named if named is not None and self._is_character(named[1]) else None
         # Only without variables, which would decide; the end of a C++ container is a link without an element.
-        element = with_link(left, right, self.graph) if self.program.complete else None
+        element = join_list_link(left, right, self.graph) if self.program.complete else None
         return element or join(left, right, self.graph)
 
     def _is_character(self, t: int) -> bool:
@@ -498,7 +498,7 @@ class Questions:
         """Types of the variables in a register, or computed from it, at an address."""
         return self.places.types_in(register, pc - self._low)
 
-    def walks(self, t: int) -> bool:
+    def is_iterated(self, t: int) -> bool:
         """Whether a variable steps from one object of a type to the next anywhere in the function."""
         graph = self.graph
         canonical, whole = graph.canonical(t), graph.size(t)
@@ -513,8 +513,8 @@ class Questions:
         rows="const long long[::1]", seeds="const int[::1]", first="const int[::1]", later="const int[::1]",
         n=cython.Py_ssize_t, at=cython.longlong,
     )  # fmt: skip
-    def said_of(self, register: int, pc: int) -> list[Value]:
-        """Values that variables give a register at an address."""
+    def declared_values(self, register: int, pc: int) -> list[Value]:
+        """ValueInterner that variables give a register at an address."""
         rows, seeds = self.in_registers, self.seeds
         first, later = self._by_register
         at = pc - self._low
@@ -601,6 +601,6 @@ class Questions:
         canonical = graph.canonical(t)
         return not graph.is_pointer(t) or any(graph.canonical(one) == canonical for one in graph.choices(several))
 
-    def is_one_of_several(self, t: int) -> bool:
+    def is_choice_type(self, t: int) -> bool:
         """Whether a type is a choice type."""
         return bool(self.graph.choices(t))

@@ -1,8 +1,8 @@
-from undwarf.types.dataflow.value_interner cimport Values
+from undwarf.types.dataflow.value_interner cimport ValueInterner
 
 
-cdef class Sums:
-    cdef Values values
+cdef class ValueArithmetic:
+    cdef ValueInterner values
     cdef object questions
     cdef bint kernel
     # Position-dependent code: integers may be addresses.

@@ -11,7 +11,7 @@ import cython
 from cython.cimports.undwarf.types.dataflow.bases import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, VIRTUAL
 from cython.cimports.undwarf.types.dataflow.known_values import ANYWHERE, NOTHING, NOWHERE, NULL, UNKNOWN
 
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 TO_VOID = cython.declare(cython.longlong, 1)
 """Type of a NUMBER that is a void pointer."""
@@ -65,10 +65,10 @@ def _is_one(a: cython.longlong, b: cython.longlong) -> cython.bint:
 
 
 @cython.cclass
-class Sums:
+class ValueArithmetic:
     """Arithmetic on values by id. ``questions`` answers what needs types."""
 
-    def __init__(self, values: Values, questions: Any) -> None:
+    def __init__(self, values: ValueInterner, questions: Any) -> None:
         self.values = values
         self.questions = questions
         self.kernel = questions.program.kernel
@@ -418,4 +418,4 @@ class Sums:
     @cython.exceptval(-1)
     def is_several(self, value: cython.int) -> cython.bint:
         """Whether a value points to a choice type."""
-        return self.base_of(value) == OBJECT and bool(self.questions.is_one_of_several(self.type_of(value)))
+        return self.base_of(value) == OBJECT and bool(self.questions.is_choice_type(self.type_of(value)))

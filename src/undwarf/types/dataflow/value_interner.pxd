@@ -1,4 +1,4 @@
-cdef class Answers:
+cdef class IdMap:
     cdef unsigned long long[::1] keys
     cdef int[::1] numbers
     cdef unsigned long long mask
@@ -8,25 +8,25 @@ cdef class Answers:
     cdef int put(self, unsigned long long key, int number) except? -1
 
 
-cdef class Values:
+cdef class ValueInterner:
     cdef long long[::1] parts
     cdef int[::1] index
     cdef readonly Py_ssize_t count
     cdef unsigned long long mask
     # Joins, by the two ids.
-    cdef Answers joined
+    cdef IdMap joined
     # Loads that are equal in all functions, by address id and size.
-    cdef Answers loaded
+    cdef IdMap loaded
     # Reconciled values that are equal in all functions.
-    cdef Answers reconciled
+    cdef IdMap reconciled
     # Pointers into arrays plus a second index, by the two ids.
-    cdef Answers indexed
+    cdef IdMap indexed
     # Whether an address is a variable's.
-    cdef Answers data
+    cdef IdMap data
     # Sizes of types, by id plus one.
-    cdef Answers sizes
-    # Values of registers that hold bytes of a variable, by type, offset and size.
-    cdef Answers held
+    cdef IdMap sizes
+    # ValueInterner of registers that hold bytes of a variable, by type, offset and size.
+    cdef IdMap held
     # Effects of calls, by callee.
     cdef dict called
     # Registers that it clobbers, and reads.
@@ -44,6 +44,6 @@ cdef class Values:
     cdef int intern(self, long long base, long long t, long long step, long long symbol, long long offset) except? -1
 
 
-cdef class Own:
-    cdef Answers loaded
-    cdef Answers reconciled
+cdef class FunctionCaches:
+    cdef IdMap loaded
+    cdef IdMap reconciled

@@ -21,7 +21,7 @@ MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 
 
 @cython.cclass
-class Answers:
+class IdMap:
     """Hash map from non-zero 64-bit keys to ids."""
 
     def __init__(self, size: cython.Py_ssize_t) -> None:
@@ -71,7 +71,7 @@ class Answers:
 
 
 @cython.cclass
-class Values:
+class ValueInterner:
     """Values by id, each stored once: (base, type, step, symbol, offset)."""
 
     def __init__(self) -> None:
@@ -79,13 +79,13 @@ class Values:
         self.index = zeros("i", 4096)
         self.mask = 4095
         self.count = 1
-        self.joined = Answers(256)
-        self.loaded = Answers(256)
-        self.reconciled = Answers(256)
-        self.indexed = Answers(64)
-        self.data = Answers(64)
-        self.sizes = Answers(64)
-        self.held = Answers(256)
+        self.joined = IdMap(256)
+        self.loaded = IdMap(256)
+        self.reconciled = IdMap(256)
+        self.indexed = IdMap(64)
+        self.data = IdMap(64)
+        self.sizes = IdMap(64)
+        self.held = IdMap(256)
         self.called: dict[int, Any] = {}
         self.changed: dict[int, Any] = {}
         self.taken: dict[int, Any] = {}
@@ -190,9 +190,9 @@ class Values:
 
 
 @cython.cclass
-class Own:
-    """Caches that are valid for one function only, as in :class:`Values`."""
+class FunctionCaches:
+    """Caches that are valid for one function only, as in :class:`ValueInterner`."""
 
     def __init__(self) -> None:
-        self.loaded = Answers(32)
-        self.reconciled = Answers(32)
+        self.loaded = IdMap(32)
+        self.reconciled = IdMap(32)

@@ -18,7 +18,7 @@ from undwarf.disasm.x86_operands import RAX, RDI, RSI
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Facts, Tracker
 from undwarf.types.evidence.pointer_use_scan import expected
-from undwarf.types.evidence.reaching_definitions import makers
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import PlaceKind, Prototype
@@ -243,14 +243,18 @@ class _Call:
         self._indexed = self._indexed or (operand.index != NONE and not at)
         if made.action == _STORE and made.left != NONE:
             # In a loop only the first iteration's value may be known.
-            put = (one + 1 for one in makers(self._tracker, k, made.left) if one >= 0)
+            put = (one + 1 for one in reaching_definitions(self._tracker, k, made.left) if one >= 0)
             there = (t for at in (k, *put) for t in self._objects(at, made.left))
             self._stored.update(t for t in there if self._graph.is_aggregate(t))
 
     def _objects(self, k: int, register: int) -> Iterator[int]:
         """Pointees of variables in a register before an instruction."""
         instructions = self._tracker.flow.instructions
-        said = self._tracker.questions.said_of(register, instructions.address_of(k)) if k < len(instructions) else []
+        said = (
+            self._tracker.questions.declared_values(register, instructions.address_of(k))
+            if k < len(instructions)
+            else []
+        )
         return (value[1] for value in said if value[0] == OBJECT and not value[2] and not value[4])
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:

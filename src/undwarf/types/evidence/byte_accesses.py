@@ -12,7 +12,7 @@ from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.disasm.x86_properties import bytes_read, compares, differs, immediate_of, multiplies, turned_around
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.reaching_definitions import makers
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
@@ -91,7 +91,7 @@ def said_to_be_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bo
     if operand.floating or not tracker.has_variables:
         return False
     registers = (operand.base, operand.index) if counted else ()
-    said = [one for register in registers for one in tracker.questions.said_of(register, pc)]
+    said = [one for register in registers for one in tracker.questions.declared_values(register, pc)]
     return not counted or any(graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
 
 
@@ -310,7 +310,7 @@ def _compared(made: Instruction) -> list[int]:
 
 def _comes_from_bytes(tracker: Tracker, k: int, register: int, size: int) -> bool:
     """Whether all reaching definitions of a register swap bytes, or load from bytes."""
-    ways = makers(tracker, k, register)
+    ways = reaching_definitions(tracker, k, register)
     return 0 < len(ways) <= _WAYS and all(at >= 0 and _is_of_bytes(tracker, at, register, size) for at in ways)
 
 
@@ -338,7 +338,7 @@ def _goes_on(tracker: Tracker, k: int, operand: Memory, size: int) -> bool:
         if {other.base, other.index} != registers:
             continue
         if action == _STORE:
-            last = blocks.maker_within(at, made.left, None) if made.left >= 0 else -1
+            last = blocks.definition_within(at, made.left, None) if made.left >= 0 else -1
             return last >= 0 and _shifts(instructions[last], _SHIFT_RIGHT, size)
         return _shifts(instructions[_next_with(tracker, at, made.destination)], _SHIFT_LEFT, size)
     return False
@@ -364,7 +364,7 @@ def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Resol
         held = tracker.register(register)
         if held is None or held[:4] != base[:4]:
             continue
-        for value in tracker.questions.said_of(register, pc):
+        for value in tracker.questions.declared_values(register, pc):
             begin = value[4] + operand.displacement + base[4] - held[4]
             # After an object all are text, the last one by its length.
             behind = begin >= -1 and graph.size(held[1]) == held[4] - value[4]
@@ -377,7 +377,7 @@ def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> Resol
 def _near_said(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """A byte of the text that variables declare for the operand's base register; None if they declare anything else."""
     graph = tracker.graph
-    said = tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
+    said = tracker.questions.declared_values(operand.base, tracker.flow.instructions.address_of(k))
     bytes_only = all(not one[2] and graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
     if not said or size != 1 or not bytes_only or len({graph.canonical(one[1]) for one in said}) > 1:
         return None

@@ -8,7 +8,7 @@ one has, it is that one.
 from undwarf.disasm import NONE, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.reaching_definitions import makers
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources.type_source import PlaceKind
 
@@ -74,13 +74,18 @@ def _parts_at(tracker: Tracker, k: int, register: int) -> Parts:
 
 def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
     """The same at all instructions of the function where the register holds this value."""
-    made = makers(tracker, k, register)
+    made = reaching_definitions(tracker, k, register)
     found = Parts()
     if not made:
         return found
     flow = tracker.flow
     for low in tracker.questions.counted_from(register):
         at = flow.index_of(low)
-        if at is not None and at != k and _parts_at(tracker, at, register) and made <= makers(tracker, at, register):
+        if (
+            at is not None
+            and at != k
+            and _parts_at(tracker, at, register)
+            and made <= reaching_definitions(tracker, at, register)
+        ):
             found |= _parts_at(tracker, at, register)
     return found

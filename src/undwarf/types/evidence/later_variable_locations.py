@@ -58,7 +58,7 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                 pc, follow = instructions.address_of(at), instructions[at]
                 # A location that starts where a register is written is of the new value.
                 kept = held.keys() - (set(follow.writes) - set(follow.reads))
-                told = [(value, held[one]) for one in kept for value in tracker.questions.said_of(one, pc)]
+                told = [(value, held[one]) for one in kept for value in tracker.questions.declared_values(one, pc)]
                 if told:
                     found.update((value[1], value[4]) for value, apart in told if _is_said(tracker, value, apart))
                     break

@@ -106,7 +106,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         # List links are embedded in others, hardly in an array.
         alone = questions.embedders.lonely and not graph.is_link(where[1])
         beside = isinstance(found, str) and alone and 0 < size <= whole
-        return locate(graph, where[1], whole, where[4], size) if beside and questions.walks(where[1]) else found
+        return locate(graph, where[1], whole, where[4], size) if beside and questions.is_iterated(where[1]) else found
     # Only a register that points to an object itself is used for its array neighbours; also for several scalars at
     # once, but not bytes, which may be anything.
     fits = size <= whole or (graph.is_scalar(where[1]) and whole > 1 and not size % whole)
@@ -199,7 +199,7 @@ def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) ->
         return False
     canonical = graph.canonical(t)
     base = tracker.register(operand.base)
-    told = questions.said_of(operand.base, tracker.flow.instructions.address_of(k))
+    told = questions.declared_values(operand.base, tracker.flow.instructions.address_of(k))
     further = base is not None and base[:3] == where[:3] and base[4] >= whole and not base[4] % whole
     further = further and 0 <= operand.displacement < whole
     if told:
@@ -482,13 +482,13 @@ def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> b
 def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     """Whether a variable declares this offset for a register."""
     pc = tracker.flow.instructions.address_of(k)
-    return any(said[4] == value[4] for said in tracker.questions.said_of(register, pc))
+    return any(said[4] == value[4] for said in tracker.questions.declared_values(register, pc))
 
 
 def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool:
     """Whether a variable declares a register as pointer to a scalar of ``size`` bytes."""
     graph = tracker.graph
-    said = tracker.questions.said_of(register, tracker.flow.instructions.address_of(k))
+    said = tracker.questions.declared_values(register, tracker.flow.instructions.address_of(k))
     return any(not one[2] and not one[4] and graph.is_scalar(one[1]) and graph.size(one[1]) == size for one in said)
 
 

@@ -8,7 +8,7 @@ only one of these types has a member at the offset with the size of the access, 
 from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.abstract_values import NULL, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.reaching_definitions import makers
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember, begins
 
 __all__ = ["brought_there"]
@@ -36,7 +36,7 @@ def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> Resol
 
 def _brought(tracker: Tracker, k: int, register: int, deep: int) -> list[int]:
     """The pointees that a register may have at an instruction; empty if any may be unknown."""
-    ways = makers(tracker, k, register)
+    ways = reaching_definitions(tracker, k, register)
     found: dict[int, int] = {}
     for at in ways if deep and len(ways) <= _WAYS and -1 not in ways else ():
         several = _put(tracker, at, deep - 1)

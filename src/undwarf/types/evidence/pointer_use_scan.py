@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import NUMBER, OBJECT, Value
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import scalar_at
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
@@ -98,7 +98,7 @@ def uses_after(tracker: Tracker, loaded: Loaded) -> Uses:
     k = loaded.k + 1
     if k < len(tracker.flow.instructions):
         pc = tracker.flow.instructions.address_of(k)
-        for value in tracker.questions.said_of(loaded.register, pc):
+        for value in tracker.questions.declared_values(loaded.register, pc):
             _lead(tracker.graph, value, uses)
     return _behind(tracker, k, {loaded.register}, uses, _NEXT, told=False)
 
@@ -168,7 +168,7 @@ def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int,
     return uses
 
 
-def _comes_first(blocks: Blocks, number: int, behind: int) -> bool:
+def _comes_first(blocks: BlockTable, number: int, behind: int) -> bool:
     """Whether a block's only predecessor, apart from its own back edges, is another one."""
     return number < behind and all(one == number or one >= behind for one in blocks.predecessors(behind))
 

@@ -7,26 +7,28 @@ from undwarf.disasm import Flow
 from undwarf.disasm.template_words import TARGETED
 from undwarf.types.dataflow.function_dataflow import Tracker
 
-__all__ = ["makers"]
+__all__ = ["reaching_definitions"]
 
 _MOST = 2048
 """Limit of instructions searched."""
 
 
-def makers(tracker: Tracker, k: int, register: int) -> frozenset[int]:
+def reaching_definitions(tracker: Tracker, k: int, register: int) -> frozenset[int]:
     """The definitions of a register that reach an instruction, -1 for the function's entry; empty if the limit is
     exceeded.
     """
     blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.questions.calls.lost else None
-    last = blocks.maker_within(k, register, lost)
+    last = blocks.definition_within(k, register, lost)
     if last >= 0:
         return frozenset((last,))
     # All instructions of a block share the result.
     number = blocks.of(k)
-    found = tracker.makers.get((number, register))
+    found = tracker.reaching_definitions.get((number, register))
     if found is None:
         first = blocks.first(number)
-        found = tracker.makers[number, register] = frozenset(blocks.makers(first, register, _MOST, lost))
+        found = tracker.reaching_definitions[number, register] = frozenset(
+            blocks.reaching_definitions(first, register, _MOST, lost)
+        )
     return found
 
 

@@ -60,7 +60,7 @@ def _brought_home(tracker: Tracker, k: int, made: Instruction, at: int, size: in
     }
     if not any(_is_of(graph, t, size) for _name, t in held):
         return None
-    for home in questions.homes_at(at, tracker.register(tracker.program.machine.stack_pointer)):
+    for home in questions.locations_starting_at(at, tracker.register(tracker.program.machine.stack_pointer)):
         if (home.name, home.type) in held and not home.piece_size and _is_of(graph, home.type, size):
             return home, 0
     return None

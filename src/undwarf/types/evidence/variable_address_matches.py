@@ -15,7 +15,7 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.call_effects import REGISTERS
 from undwarf.types.dataflow.function_dataflow import Named, Tracker
 from undwarf.types.evidence.pointer_use_scan import expected
-from undwarf.types.evidence.reaching_definitions import makers
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
@@ -104,7 +104,7 @@ def _sum(tracker: Tracker, k: int, operand: Memory) -> "Sum | None":
     """The sum of an operand's base and index; None if it has no index."""
     if operand.base == NONE or operand.index == NONE or operand.segment or operand.scale != 1:
         return None
-    parts = [(register, makers(tracker, k, register)) for register in (operand.base, operand.index)]
+    parts = [(register, reaching_definitions(tracker, k, register)) for register in (operand.base, operand.index)]
     return frozenset(parts) if all(made for _register, made in parts) else None
 
 
@@ -239,7 +239,7 @@ def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, 
     """
     instructions, offset = tracker.flow.instructions, 0
     for _step in range(_STEPS):
-        made = makers(tracker, k, register)
+        made = reaching_definitions(tracker, k, register)
         if not made:
             return
         yield (register, made), offset

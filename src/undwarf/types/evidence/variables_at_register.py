@@ -26,13 +26,13 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Resolve
     graph = tracker.graph
     best: ResolvedMember | None = None
     pc = tracker.flow.instructions.address_of(k)
-    said = tracker.questions.said_of(operand.base, pc)
+    said = tracker.questions.declared_values(operand.base, pc)
     held = tracker.register(operand.base)
     exact = held if held is not None and held[0] == OBJECT and not held[2] else None
     if not said and exact and (exact[4] < 0 or exact[4] + operand.displacement >= graph.size(exact[1]) > 0):
         # Outside of the object, also variables of other registers with the same pointer.
         copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
-        said = [value for one in copies for value in tracker.questions.said_of(one, pc)]
+        said = [value for one in copies for value in tracker.questions.declared_values(one, pc)]
     for value in said:
         offset = operand.displacement + value[4]
         inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
@@ -51,7 +51,7 @@ def in_variable_behind(
     whole = graph.size(base[1])
     inside = 0 <= base[4] < whole <= base[4] + operand.displacement
     pc = tracker.flow.instructions.address_of(k)
-    for value in tracker.questions.said_of(operand.base, pc) if inside else ():
+    for value in tracker.questions.declared_values(operand.base, pc) if inside else ():
         if base[4] - value[4] >= whole and not value[2] and graph.is_aggregate(value[1]):
             located = locate(graph, value[1], where[2], value[4] + operand.displacement, size)
             if not isinstance(located, str):
@@ -66,7 +66,7 @@ def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> R
     graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
     if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
         return None
-    for value in tracker.questions.said_of(operand.base, tracker.flow.instructions.address_of(k)):
+    for value in tracker.questions.declared_values(operand.base, tracker.flow.instructions.address_of(k)):
         if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
             row = in_a_row(tracker, k, number, value, size)
             return row or locate(graph, value[1], 0, value[4] + operand.displacement, size)

@@ -15,7 +15,7 @@ import cython
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 
 if TYPE_CHECKING:
     from undwarf.disasm.references import References
@@ -30,7 +30,9 @@ _EXECUTABLE = 2
 class Mentions:
     """The references of one file. ``functions``: {address: name}; ``moved``: {place: address} of relocated data."""
 
-    def __init__(self, elf: ElfFile, program: Program, functions: Mapping[int, str], moved: Mapping[int, int]) -> None:
+    def __init__(
+        self, elf: ElfFile, program: ProgramContext, functions: Mapping[int, str], moved: Mapping[int, int]
+    ) -> None:
         self._elf = elf
         self._source = program.source
         self._functions = functions

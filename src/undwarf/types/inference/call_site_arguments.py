@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, NUMBER, Value
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.address_references import MOST_SITES, Mentions
 from undwarf.types.inference.argument_types import as_declared, begins, given_types, in_common
 from undwarf.types.inference.callback_argument_types import CallbackContexts
@@ -61,7 +61,7 @@ class PassedArguments:
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         functions: Mapping[int, str],
         moved: Mapping[int, int],
         mentions: Mentions,

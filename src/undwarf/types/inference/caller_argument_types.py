@@ -12,7 +12,7 @@ from undwarf.disasm.references import CALL
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.address_references import MOST_SITES, Mentions
 from undwarf.types.layouts.array_offsets import element_at
 from undwarf.types.layouts.type_graph import VOID
@@ -28,7 +28,7 @@ class GivenByCallers:
     contains an address.
     """
 
-    def __init__(self, program: Program, mentions: Mentions, flow_of: FlowOf) -> None:
+    def __init__(self, program: ProgramContext, mentions: Mentions, flow_of: FlowOf) -> None:
         self._program = program
         self._mentions = mentions
         self._flow_of = flow_of

@@ -14,7 +14,7 @@ from undwarf.disasm.x86_operands import RAX
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Facts, Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.pointer_types import PointerTypes
 from undwarf.types.inference.stack_slot_uses import Claim
 from undwarf.types.inference.value_graph import Webs
@@ -83,7 +83,7 @@ class Inference:
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         body: FunctionBody,
         known: FromOutside = FROM_NOBODY,
         callees: Callees | None = None,

@@ -15,7 +15,7 @@ from undwarf.elf import ElfFile
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.address_references import MOST_SITES, Mentions
 from undwarf.types.inference.argument_types import given_types, in_common
 from undwarf.types.inference.call_site_arguments import PassedArguments
@@ -47,7 +47,7 @@ class Callers:
     def __init__(
         self,
         elf: ElfFile,
-        program: Program,
+        program: ProgramContext,
         functions: Mapping[int, str],
         moved: Mapping[int, int],
         flow_of: Callable[[int], tuple[FunctionFlow, int, int] | None],

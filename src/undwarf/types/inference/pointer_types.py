@@ -10,7 +10,7 @@ import cython
 from cython.cimports.undwarf.types.inference.value_node import Node
 
 from undwarf.disasm.x86_operands import RDI
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import begins_with, common_whole, merged
 from undwarf.types.inference.structure_matching import StructureMatching
 from undwarf.types.inference.value_graph import Webs
@@ -29,7 +29,7 @@ _PASSES = 8
 class PointerTypes:
     """Decides the pointees of one function's nodes."""
 
-    def __init__(self, program: Program, webs: Webs, flow: ValueFlow) -> None:
+    def __init__(self, program: ProgramContext, webs: Webs, flow: ValueFlow) -> None:
         self._graph: TypeGraph = program.graph
         self._webs = webs
         self._flow = flow

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from itertools import product
 
 from undwarf.disasm import Flow
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import common_whole, merged
 from undwarf.types.inference.stack_scalar_types import Variables
 from undwarf.types.inference.stack_slot_liveranges import FrameAccess, webs_of
@@ -42,7 +42,7 @@ class FrameObjects:
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         low: int,
         high: int,
         webs: Webs,

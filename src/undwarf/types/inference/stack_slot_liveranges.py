@@ -8,7 +8,7 @@ reach form a web; two webs are two objects, or one that is initialised anew.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 
 __all__ = ["FrameAccess", "webs_of"]
 
@@ -32,7 +32,7 @@ class FrameAccess(NamedTuple):
 class _Reaching:
     """Reaching definitions at block starts. ``last``: {block: {part of the frame: last access that writes it}}."""
 
-    def __init__(self, blocks: Blocks, last: dict[int, dict[int, int]]) -> None:
+    def __init__(self, blocks: BlockTable, last: dict[int, dict[int, int]]) -> None:
         self._blocks = blocks
         self._last = last
         self._before: dict[int, list[int]] = {}
@@ -66,7 +66,7 @@ class _Reaching:
         return made
 
 
-def webs_of(blocks: Blocks, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
+def webs_of(blocks: BlockTable, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
     """The web of each access; one for all if they are too many. ``accesses`` are sorted; ``agree`` tells whether two
     connected ones can be of one object.
     """

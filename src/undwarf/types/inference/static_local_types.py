@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from undwarf.disasm import NONE
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_properties import moves_vector
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.structure_matching import of_size, several_kinds
 from undwarf.types.layouts.access_pattern_fit import no_accesses
 from undwarf.types.sources.type_source import GlobalVariable
@@ -24,7 +24,7 @@ _PAIR = 8
 
 
 def static_objects(
-    program: Program, instructions: Listing, callers: Callable[[], Iterable[Listing]] = lambda: ()
+    program: ProgramContext, instructions: Listing, callers: Callable[[], Iterable[Listing]] = lambda: ()
 ) -> dict[int, GlobalVariable]:
     """{address: variable} of undeclared static variables that a function accesses.
 
@@ -66,7 +66,7 @@ class _Accessed:
         self.calculated |= other.calculated
 
 
-def _accessed(program: Program, instructions: Listing) -> dict[_Symbol, _Accessed]:
+def _accessed(program: ProgramContext, instructions: Listing) -> dict[_Symbol, _Accessed]:
     """Accesses of undeclared objects by some instructions."""
     found: dict[_Symbol, _Accessed] = {}
     for k in range(len(instructions)):
@@ -88,7 +88,7 @@ def _accessed(program: Program, instructions: Listing) -> dict[_Symbol, _Accesse
     return found
 
 
-def _told(program: Program, symbol: _Symbol, there: _Accessed) -> GlobalVariable | None:
+def _told(program: ProgramContext, symbol: _Symbol, there: _Accessed) -> GlobalVariable | None:
     """The variable that an object is; None if undecided. Floating-point moves may also copy two integers."""
     name, address, size = symbol
     done = there.done

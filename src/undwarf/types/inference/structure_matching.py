@@ -8,7 +8,7 @@ if it is unique and the accesses are of different sizes or classes, since equal 
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import common_whole
 from undwarf.types.inference.value_graph import Webs
 from undwarf.types.inference.value_node import Decided, Node
@@ -67,7 +67,7 @@ def of_size(graph: TypeGraph, size: int, done: PointerAccesses) -> int:
 class StructureMatching:
     """Matches one function's accesses against the structures of its program."""
 
-    def __init__(self, program: Program, webs: Webs, flow: ValueFlow) -> None:
+    def __init__(self, program: ProgramContext, webs: Webs, flow: ValueFlow) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
         self._webs = webs
