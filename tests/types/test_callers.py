@@ -16,7 +16,7 @@ from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference import function_inference, interprocedural
-from undwarf.types.inference.address_references import Mentions
+from undwarf.types.inference.address_references import AddressReferences
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.resolver import Resolver
 
@@ -127,7 +127,7 @@ def test_functions_in_a_range_of_data_however_long_it_is() -> None:
     moved = {0x1000: 5, 0x1008: 7, 0x1010: 6, 0x2000: 5}
     program: Any = SimpleNamespace(source=None)
     file: Any = SimpleNamespace(kind=ET_DYN)
-    mentions = Mentions(file, program, {5: "f", 6: "g"}, moved)
+    mentions = AddressReferences(file, program, {5: "f", 6: "g"}, moved)
     assert mentions.placed(0x1000, 1 << 47) == [(0x1000, 5), (0x1010, 6), (0x2000, 5)]
     assert mentions.placed(0x1001, 0x2000) == [(0x1010, 6)]
 
@@ -137,6 +137,6 @@ def test_what_was_inferred_of_a_function_with_another_end_is_not_used() -> None:
     tracker: Any = SimpleNamespace(flow=flow, graph=SimpleNamespace(limits=DEFAULT))
     inferred = [SimpleNamespace(flow=shorter), SimpleNamespace(flow=flow)]
     known: Any = SimpleNamespace(infer=lambda *_asked: SimpleNamespace(tracker=inferred[0]))
-    assert interprocedural.follow(known, tracker.flow, 0, 3, tracker) is tracker
+    assert interprocedural.with_inferred_types(known, tracker.flow, 0, 3, tracker) is tracker
     inferred.pop(0)
-    assert interprocedural.follow(known, tracker.flow, 0, 3, tracker) is inferred[0]
+    assert interprocedural.with_inferred_types(known, tracker.flow, 0, 3, tracker) is inferred[0]

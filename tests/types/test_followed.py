@@ -84,7 +84,9 @@ def test_what_was_expected_late_is_charged_to_the_load_before(program: Path) -> 
 
 def test_nobody_is_asked_who_calls_what_an_assembler_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("undwarf.types.inference.interprocedural.follow", lambda *of: asked.append(of[2]) or of[-1])
+    monkeypatch.setattr(
+        "undwarf.types.inference.interprocedural.with_inferred_types", lambda *of: asked.append(of[2]) or of[-1]
+    )
     compiled(SOURCE, "gcc", "-O1", tmp_path)
     (tmp_path / "a.s").write_text(
         ".globl last\n.type last, @function\nlast: mov 8(%rdi), %rax\nret\n.size last, .-last\n"

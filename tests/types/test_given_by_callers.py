@@ -12,8 +12,8 @@ from undwarf.elf import ElfFile
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.inference.address_references import Mentions
-from undwarf.types.inference.caller_argument_types import GivenByCallers
+from undwarf.types.inference.address_references import AddressReferences
+from undwarf.types.inference.caller_argument_types import CallerArgumentTypes
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -50,7 +50,7 @@ def test_an_array_that_is_passed_in_place_of_what_has_it_is_known(tmp_path: Path
     }
 
 
-class Sites(Mentions):
+class Sites(AddressReferences):
     """What calls a function, as it is given."""
 
     def __init__(self, *sites: tuple[int, int]) -> None:
@@ -89,7 +89,7 @@ class Calls:
 
         tracker = Tracker(program, *flow_of(0))
         sites = Sites(*((kind, site) for site in self.sites))
-        return GivenByCallers(program, sites, flow_of).of(0, tracker)
+        return CallerArgumentTypes(program, sites, flow_of).of(0, tracker)
 
 
 def test_what_all_callers_give_is_what_a_parameter_leads_to(fake: Fake, tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ from undwarf.types.sources.type_source import PlaceKind, TypeSource
 
 if TYPE_CHECKING:
     from undwarf.types.dataflow.kernel_control_flow import KernelControlFlow
-    from undwarf.types.inference.caller_argument_types import GivenByCallers
-    from undwarf.types.inference.interprocedural import Callers
+    from undwarf.types.inference.caller_argument_types import CallerArgumentTypes
+    from undwarf.types.inference.interprocedural import Interprocedural
 
 __all__ = ["Access", "Resolver"]
 
@@ -135,8 +135,8 @@ class Resolver:
         self._kernel = kernel
         self._by_dwarf = not complete
         self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
-        self._callers: Callers | None = None
-        self._given_by_callers: GivenByCallers | None = None
+        self._callers: Interprocedural | None = None
+        self._given_by_callers: CallerArgumentTypes | None = None
         if machine is not None:
             symbols = getattr(source, "symbols", None)
             self.program = ProgramContext(
@@ -266,9 +266,9 @@ class Resolver:
     def _infer(self, function: _Function, tracker: Tracker) -> Tracker:
         """The data flow of a function without variables, with inferred types."""
         # Lazy: most functions have variables.
-        from undwarf.types.inference.interprocedural import follow
+        from undwarf.types.inference.interprocedural import with_inferred_types
 
-        return follow(self._all_callers(), self._flow_of(function), function.low, function.high, tracker)
+        return with_inferred_types(self._all_callers(), self._flow_of(function), function.low, function.high, tracker)
 
     @cython.locals(function=_Function, further=_Function)
     def _inferred(self, function: _Function) -> _Function:
@@ -366,11 +366,11 @@ class Resolver:
         if self._kernel or not isinstance(symbols, DataSymbols):
             return {}
         if self._given_by_callers is None:
-            from undwarf.types.inference.address_references import Mentions
-            from undwarf.types.inference.caller_argument_types import GivenByCallers
+            from undwarf.types.inference.address_references import AddressReferences
+            from undwarf.types.inference.caller_argument_types import CallerArgumentTypes
 
-            mentions = Mentions(self._elf, self.program, symbols.functions, {})
-            self._given_by_callers = GivenByCallers(self.program, mentions, self._flow_at)
+            mentions = AddressReferences(self._elf, self.program, symbols.functions, {})
+            self._given_by_callers = CallerArgumentTypes(self.program, mentions, self._flow_at)
         return self._given_by_callers.of(function.low, tracker)
 
     def _flow_at(self, address: int) -> tuple[FunctionFlow, int, int] | None:
@@ -378,16 +378,16 @@ class Resolver:
         found = self._decoded(address)
         return None if isinstance(found, str) else (self._flow(*found), *found[1:])
 
-    def _all_callers(self) -> "Callers":
+    def _all_callers(self) -> "Interprocedural":
         """The interprocedural inference, created on demand."""
         if self._callers is not None:
             return self._callers
-        from undwarf.types.inference.interprocedural import Callers
+        from undwarf.types.inference.interprocedural import Interprocedural
 
         symbols = getattr(self.source, "symbols", None)
         functions = symbols.functions if isinstance(symbols, DataSymbols) and not self._kernel else {}
         moved = self.binary.slots.all_moved
-        self._callers = Callers(self._elf, self.program, functions, moved, self._flow_at)
+        self._callers = Interprocedural(self._elf, self.program, functions, moved, self._flow_at)
         return self._callers
 
     # Answers -----------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class Fake:
         """Nothing is inlined."""
         return []
 
-    def made_for(self, pc: int) -> list[int]:
+    def type_parameters(self, pc: int) -> list[int]:
         """It is no template."""
         return []
 

@@ -28,8 +28,8 @@ class Liveness:
     unknown.
 
     ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.BlockTable`; ``questions`` has the
-    registers that calls clobber, read and return, and variables in registers. ``taken`` caches the registers that calls read, by
-    callee.
+    registers that calls clobber, read and return, and variables in registers. ``taken`` caches the registers that calls
+    read, by callee.
     """
 
     behind: Any = cython.declare(object, visibility="readonly")

@@ -20,14 +20,14 @@ from undwarf.types.dataflow.program_context import ProgramContext
 if TYPE_CHECKING:
     from undwarf.disasm.references import References
 
-__all__ = ["MOST_SITES", "Mentions"]
+__all__ = ["MOST_SITES", "AddressReferences"]
 
 MOST_SITES = 16
 """Limit of functions that reference one; with more, its callers are not examined."""
 _EXECUTABLE = 2
 
 
-class Mentions:
+class AddressReferences:
     """The references of one file. ``functions``: {address: name}; ``moved``: {place: address} of relocated data."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Mentions:
             return []
         return sorted(one for section in self._references for one in section.of(number))
 
-    def speaking_of(self, variable: int) -> list[int]:
+    def mentioning(self, variable: int) -> list[int]:
         """Start addresses of the functions that reference a variable with function addresses, by the variable's
         address.
         """

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from undwarf.types.inference.function_inference import Inference
     from undwarf.types.inference.value_node import Held
 
-__all__ = ["as_declared", "begins", "given_types", "in_common"]
+__all__ = ["add_declared_parameters", "argument_pointees", "common_pointee", "objects_starting_at"]
 
 
-def begins(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
+def objects_starting_at(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
     """Types of the objects that start at an offset of a type, largest first; empty for void."""
     if not t:
         return ()
@@ -27,7 +27,7 @@ def begins(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
     )
 
 
-def given_types(made: "Inference", value: Value | None, source: "Held | None") -> tuple[int, ...]:
+def argument_pointees(made: "Inference", value: Value | None, source: "Held | None") -> tuple[int, ...]:
     """Types of the objects that start where a call's argument points to; empty if unknown."""
     known = pointed(made.tracker, value)
     if known:
@@ -39,14 +39,14 @@ def given_types(made: "Inference", value: Value | None, source: "Held | None") -
         graph, webs = made.tracker.graph, made.webs
         kind = graph.kind(graph.strip(t))
         alone = kind != Kind.FLOAT if not webs.unoptimised else value[4] not in webs.frame.given
-        return begins(graph, t, offset) if alone or graph.is_pointer(t) or not graph.is_scalar(t) else ()
+        return objects_starting_at(graph, t, offset) if alone or graph.is_pointer(t) or not graph.is_scalar(t) else ()
     if source is not None and not source[1]:
         t = made.decided.leads.get(source[0], VOID)
         return (t,) if t else ()
     return ()
 
 
-def in_common(graph: TypeGraph, told: list[tuple[int, ...]]) -> int:
+def common_pointee(graph: TypeGraph, told: list[tuple[int, ...]]) -> int:
     """The largest type that all argument lists have; void if aggregates merely start with a common scalar."""
     common = set.intersection(*({graph.canonical(t) for t in one} for one in told))
     t = next((t for t in told[0] if graph.canonical(t) in common), VOID)
@@ -55,7 +55,7 @@ def in_common(graph: TypeGraph, told: list[tuple[int, ...]]) -> int:
     return t
 
 
-def as_declared(graph: TypeGraph, t: int, declared: dict[int, int]) -> None:
+def add_declared_parameters(graph: TypeGraph, t: int, declared: dict[int, int]) -> None:
     """Add the parameters' pointees of a function pointer type to ``declared``; void where several such
     types disagree.
     """

@@ -15,7 +15,7 @@ from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import pointed, scalar_at
-from undwarf.types.inference.instruction_evidence import InstructionUses
+from undwarf.types.inference.instruction_evidence import InstructionEvidence
 from undwarf.types.inference.stack_slot_uses import GONE, Claim, Piece
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID, Kind
@@ -31,7 +31,7 @@ from undwarf.types.sources.parameter_registers import (
 from undwarf.types.sources.printf_formats import FORMATS, general_arguments, unsigned_size
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["CallUses"]
+__all__ = ["CallEvidence"]
 
 _INDIRECT_CALL = Flow.INDIRECT_CALL
 _INT, _FUNCTION, _FLOAT, _VOID = Kind.INT, Kind.FUNCTION, Kind.FLOAT, Kind.VOID
@@ -57,8 +57,8 @@ _LONGEST = 64
 """Limit of pointers of an array in the frame."""
 
 
-class CallUses(InstructionUses):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` on calls and returns."""
+class CallEvidence(InstructionEvidence):
+    """The part of :class:`undwarf.types.inference.value_graph.ValueGraph` on calls and returns."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)
@@ -132,7 +132,7 @@ class CallUses(InstructionUses):
         node = self._call_result(k, held, name)
         if text:
             node.confirmed = True
-            node.lead(0, text)
+            node.add_pointee(0, text)
         self._allocated(k, name)
         given = held.get(RDI) if name == "free" else None
         if given is not None and not given[1]:

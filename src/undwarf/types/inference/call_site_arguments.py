@@ -10,11 +10,16 @@ from typing import NamedTuple
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, NUMBER, Value
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.inference.address_references import MOST_SITES, Mentions
-from undwarf.types.inference.argument_types import as_declared, begins, given_types, in_common
-from undwarf.types.inference.callback_argument_types import CallbackContexts
+from undwarf.types.inference.address_references import MOST_SITES, AddressReferences
+from undwarf.types.inference.argument_types import (
+    add_declared_parameters,
+    argument_pointees,
+    common_pointee,
+    objects_starting_at,
+)
+from undwarf.types.inference.callback_argument_types import CallbackArgumentTypes
 from undwarf.types.inference.function_inference import Inference
-from undwarf.types.inference.inference_depth import Depths
+from undwarf.types.inference.inference_depth import InferenceDepths
 from undwarf.types.inference.structure_matching import of_size
 from undwarf.types.inference.value_node import Held
 from undwarf.types.layouts.access_pattern_fit import no_accesses
@@ -22,9 +27,9 @@ from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.c_library import CALLED_BACK, ELEMENT_SIZES, ONE_ELEMENT
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["PassedArguments"]
+__all__ = ["CallSiteArguments"]
 
-Told = list[tuple[int, ...]]
+ArgumentTypes = list[tuple[int, ...]]
 """Per call: types of the objects that start where the argument points to, empty if unknown."""
 _UNKNOWN: tuple[int, ...] = ()
 
@@ -38,7 +43,7 @@ class _Call(NamedTuple):
 
     def given(self, register: int) -> tuple[int, ...]:
         """Types of the objects that start where a register points to."""
-        return given_types(self.by, self.values.get(register), self.sources.get(register))
+        return argument_pointees(self.by, self.values.get(register), self.sources.get(register))
 
 
 class _Asked:
@@ -56,7 +61,7 @@ class _Asked:
         """(function, register) pairs already visited as passed through."""
 
 
-class PassedArguments:
+class CallSiteArguments:
     """Queries of the callers of one program's functions."""
 
     def __init__(
@@ -64,9 +69,9 @@ class PassedArguments:
         program: ProgramContext,
         functions: Mapping[int, str],
         moved: Mapping[int, int],
-        mentions: Mentions,
-        contexts: CallbackContexts,
-        depths: Depths,
+        mentions: AddressReferences,
+        contexts: CallbackArgumentTypes,
+        depths: InferenceDepths,
     ) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
@@ -87,17 +92,17 @@ class PassedArguments:
         every = prototype is not None and prototype.trusted
         asked = _Asked(low, wanted, 0)
         for place in self._mentions.stored.get(low, ()):
-            as_declared(self._graph, self._member_at(place), asked.declared)
-        placed: dict[int, Told] = {register: [] for register in wanted}
+            add_declared_parameters(self._graph, self._member_at(place), asked.declared)
+        placed: dict[int, ArgumentTypes] = {register: [] for register in wanted}
         self._placed_with(low, placed)
         told = placed
-        by_site: dict[int, dict[int, Told]] = {}
+        by_site: dict[int, dict[int, ArgumentTypes]] = {}
         waiting = sites
         for depth in range(self._depths.depth):
             asked.depth = depth
             asked.followed = {(low, register) for register in wanted}
             for site in waiting:
-                there = self._depths.looked_into(site, depth)
+                there = self._depths.inferred_at(site, depth)
                 if there is not None:
                     by_site[site] = self._by_one(asked, site, there)
             told = {
@@ -126,7 +131,7 @@ class PassedArguments:
             known = [one for one in each if one]
             if not known or (every and len(known) < len(each)):
                 continue
-            t = in_common(self._graph, known)
+            t = common_pointee(self._graph, known)
             if t:
                 found[register] = t
         if asked.sizes and not any(any(told[register]) for register in asked.sizes):
@@ -148,13 +153,13 @@ class PassedArguments:
         all_sizes = set().union(*sizes.values())
         return of_size(self._graph, all_sizes.pop(), done) if len(all_sizes) == 1 else VOID
 
-    def _by_one(self, asked: _Asked, function: int, made: Inference) -> dict[int, Told]:
+    def _by_one(self, asked: _Asked, function: int, made: Inference) -> dict[int, ArgumentTypes]:
         """What one caller, or function that takes the address, passes."""
         low = asked.low
-        told: dict[int, Told] = {register: [] for register in asked.registers}
+        told: dict[int, ArgumentTypes] = {register: [] for register in asked.registers}
         for address, t in made.webs.addresses:
             if address == low:
-                as_declared(self._graph, t, asked.declared)
+                add_declared_parameters(self._graph, t, asked.declared)
         self._stored_with(low, made, told)
         for _k, target, values, sources in made.webs.calls:
             call = _Call(made, values, sources)
@@ -183,7 +188,7 @@ class PassedArguments:
                     told[register].append(given)
         return told
 
-    def _given(self, asked: _Asked, function: int, call: _Call, register: int) -> Told:
+    def _given(self, asked: _Asked, function: int, call: _Call, register: int) -> ArgumentTypes:
         """An argument's pointee; if the caller only passes its own argument on, what its callers pass."""
         known, source = call.given(register), call.sources.get(register)
         outer = call.by.webs.entry_of(source[0]) if not known and source is not None and not source[1] else -1
@@ -195,19 +200,19 @@ class PassedArguments:
         asked.followed.add((function, outer))
         return self._passed_on(asked, function, outer)
 
-    def _passed_on(self, asked: _Asked, function: int, register: int) -> Told:
+    def _passed_on(self, asked: _Asked, function: int, register: int) -> ArgumentTypes:
         """What a function is given that it passes on."""
         sites = self._sites(function)
         if not sites:
             return [_UNKNOWN]
         inner = _Asked(function, [register], asked.depth)
         inner.followed = asked.followed
-        told: dict[int, Told] = {register: []}
+        told: dict[int, ArgumentTypes] = {register: []}
         for place in self._mentions.stored.get(function, ()):
-            as_declared(self._graph, self._member_at(place), inner.declared)
+            add_declared_parameters(self._graph, self._member_at(place), inner.declared)
         self._placed_with(function, told)
         for site in sites:
-            there = self._depths.looked_into(site, asked.depth)
+            there = self._depths.inferred_at(site, asked.depth)
             told[register] += self._by_one(inner, site, there)[register] if there is not None else [_UNKNOWN]
         t = inner.declared.get(register, VOID)
         return [(t,)] if t else told[register]
@@ -224,7 +229,7 @@ class PassedArguments:
             elements = (1,)
         return value[4], elements
 
-    def _called_back(self, asked: _Asked, target: int, call: _Call, told: dict[int, Told]) -> None:
+    def _called_back(self, asked: _Asked, target: int, call: _Call, told: dict[int, ArgumentTypes]) -> None:
         """What a function of the program passes to a callback that it is given."""
         passed = [
             register
@@ -233,7 +238,7 @@ class PassedArguments:
         ]
         if not passed or target not in self._functions or target == asked.low:
             return
-        made = self._depths.looked_into(target, asked.depth)
+        made = self._depths.inferred_at(target, asked.depth)
         if made is None:
             return
         called = False
@@ -244,7 +249,7 @@ class PassedArguments:
             for register, each in told.items():
                 source = given.get(register)
                 outer = made.webs.entry_of(source[0]) if source is not None and not source[1] else -1
-                found = given_types(made, known.get(register), source)
+                found = argument_pointees(made, known.get(register), source)
                 if not found and outer >= 0:
                     # Passes on its own argument.
                     found = call.given(outer)
@@ -252,7 +257,7 @@ class PassedArguments:
         if not called:
             self._kept_with(passed[0], target, call, told)
 
-    def _kept_with(self, function: int, target: int, call: _Call, told: dict[int, Told]) -> None:
+    def _kept_with(self, function: int, target: int, call: _Call, told: dict[int, ArgumentTypes]) -> None:
         """The context passed together with a callback to a function that stores both: it becomes the callback's void
         pointer argument.
         """
@@ -260,7 +265,7 @@ class PassedArguments:
             if to in told:
                 told[to].append(call.given(kept))
 
-    def _stored_with(self, low: int, made: Inference, told: dict[int, Told]) -> None:
+    def _stored_with(self, low: int, made: Inference, told: dict[int, ArgumentTypes]) -> None:
         """What a function stores in the context member beside the member in which it stores the callback's address."""
         stores = made.webs.stores
         places: dict[object, list[int]] = {}
@@ -277,9 +282,9 @@ class PassedArguments:
                 there = places.get((*one.where[:4], one.where[4] + apart), ())
                 same = places.get((one.base, one.offset + apart), ()) if one.base is not None else ()
                 for number in sorted({*there, *same}) if to in told else ():
-                    told[to].append(given_types(made, stores[number].value, stores[number].source))
+                    told[to].append(argument_pointees(made, stores[number].value, stores[number].source))
 
-    def _placed_with(self, low: int, told: dict[int, Told]) -> None:
+    def _placed_with(self, low: int, told: dict[int, ArgumentTypes]) -> None:
         """What static data has in the context member beside the callback's address."""
         for place in self._mentions.stored.get(low, ()):
             found = self._program.source.global_at(place)
@@ -288,14 +293,14 @@ class PassedArguments:
                 if to in told and value:
                     told[to].append(self._global_at(value))
 
-    def _called_in_tables(self, low: int, told: dict[int, Told]) -> None:
+    def _called_in_tables(self, low: int, told: dict[int, ArgumentTypes]) -> None:
         """Arguments of calls through members of the type in which the address is stored, by functions that reference
         that variable.
         """
         source, graph = self._program.source, self._graph
         for place in self._mentions.stored.get(low, ()) if told else ():
             found, member = source.global_at(place), self._member_at(place)
-            sites = self._mentions.speaking_of(found[0].address) if found is not None and member else []
+            sites = self._mentions.mentioning(found[0].address) if found is not None and member else []
             inferred = map(self._depths.deepest, sites if len(sites) <= MOST_SITES else ())
             for made in [one for one in inferred if one is not None]:
                 for called, values, sources in made.webs.called:
@@ -307,7 +312,7 @@ class PassedArguments:
     def _global_at(self, address: int) -> tuple[int, ...]:
         """Types of the objects that start at an address of data."""
         found = self._program.source.global_at(address)
-        return begins(self._graph, found[0].type, found[1]) if found is not None else ()
+        return objects_starting_at(self._graph, found[0].type, found[1]) if found is not None else ()
 
     def _member_at(self, place: int) -> int:
         found = self._program.source.global_at(place)

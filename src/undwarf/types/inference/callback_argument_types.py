@@ -14,11 +14,11 @@ from undwarf.types.layouts.type_graph import Kind, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["CallbackContexts"]
+__all__ = ["CallbackArgumentTypes"]
 
 
-class CallbackContexts:
-    """Pairs callbacks with their contexts. ``looked_into`` infers the function at an address, or gives None.
+class CallbackArgumentTypes:
+    """Pairs callbacks with their contexts. ``inferred_at`` infers the function at an address, or gives None.
     ``calls_through`` gives the calls through an aggregate's members: (function type, {register: distance from that
     member to the one passed}).
     """
@@ -27,12 +27,12 @@ class CallbackContexts:
         self,
         graph: TypeGraph,
         prototype_at: Callable[[int], Prototype | None],
-        looked_into: Callable[[int], Inference | None],
+        inferred_at: Callable[[int], Inference | None],
         calls_through: Callable[[int], list[tuple[int, dict[int, int]]]],
     ) -> None:
         self._graph = graph
         self._prototype_at = prototype_at
-        self._looked_into = looked_into
+        self._inferred_at = inferred_at
         self._calls_through = calls_through
 
     def kept_by(self, target: int) -> dict[int, list[tuple[int, int]]]:
@@ -67,7 +67,7 @@ class CallbackContexts:
         """The same for callbacks with several void pointer parameters: by where both are stored, and how they are
         called from there.
         """
-        made = self._looked_into(target)
+        made = self._inferred_at(target)
         found: list[tuple[int, int]] = []
         if made is None:
             return found

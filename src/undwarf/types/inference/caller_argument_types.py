@@ -13,22 +13,22 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJEC
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.inference.address_references import MOST_SITES, Mentions
+from undwarf.types.inference.address_references import MOST_SITES, AddressReferences
 from undwarf.types.layouts.array_offsets import element_at
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.c_library import CALLED_BACK, ELEMENT_SIZES, ONE_ELEMENT
 
-__all__ = ["GivenByCallers"]
+__all__ = ["CallerArgumentTypes"]
 
 FlowOf = Callable[[int], "tuple[FunctionFlow, int, int] | None"]
 
 
-class GivenByCallers:
+class CallerArgumentTypes:
     """Argument types by calls. ``flow_of`` gives the control flow and bounds of the function that
     contains an address.
     """
 
-    def __init__(self, program: ProgramContext, mentions: Mentions, flow_of: FlowOf) -> None:
+    def __init__(self, program: ProgramContext, mentions: AddressReferences, flow_of: FlowOf) -> None:
         self._program = program
         self._mentions = mentions
         self._flow_of = flow_of

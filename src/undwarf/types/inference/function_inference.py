@@ -17,9 +17,9 @@ from undwarf.types.dataflow.function_dataflow import Facts, Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.pointer_types import PointerTypes
 from undwarf.types.inference.stack_slot_uses import Claim
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, Node
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import PointerAccesses, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.type_source import GlobalVariable, Prototype
@@ -108,8 +108,8 @@ class Inference:
             begun=known.begun,
         )
         self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
-        self.webs = Webs(self.tracker, prototype)
-        self._flow = ValueFlow(self.webs)
+        self.webs = ValueGraph(self.tracker, prototype)
+        self._flow = ValueUses(self.webs)
         self.entered = {
             register
             for register, _t, _piece in (prototype.arguments if prototype is not None and prototype.trusted else ())
@@ -127,8 +127,8 @@ class Inference:
             self.facts = facts
             self.release()
             self.tracker = Tracker(program, flow, low, high, facts)
-            self.webs = Webs(self.tracker, prototype)
-            self._flow = ValueFlow(self.webs)
+            self.webs = ValueGraph(self.tracker, prototype)
+            self._flow = ValueUses(self.webs)
         # Arrays in the frame are known better by now.
         self.decided = decided if settled else self._decided()
         self.tracker.others, self.tracker.passed_as = self._around()
@@ -246,9 +246,9 @@ class Inference:
                 facts.begin.setdefault((at, more), t)
         self._lend()
         if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
-            from undwarf.types.inference.stack_object_types import FrameObjects
+            from undwarf.types.inference.stack_object_types import StackObjectTypes
 
-            objects = FrameObjects(
+            objects = StackObjectTypes(
                 self._program,
                 self._low,
                 self._high,
@@ -306,7 +306,7 @@ class Inference:
         self._told.append((target, register, values, t))
         return t
 
-    def learns_from(self, callees: Callees) -> bool:
+    def can_learn_from(self, callees: Callees) -> bool:
         """Whether callees now know anything that is unknown here."""
         calls = (
             (target, _RETURNED, dict[int, Value | None]()) for _k, target in self._open_calls(self.decided, self.facts)
@@ -314,7 +314,7 @@ class Inference:
         lent = ((target, register, values) for _k, target, register, values, _offset in self._lent_by_calls())
         return any(_tells(callees, *one) for one in (*calls, *lent))
 
-    def was_told_same(self) -> bool:
+    def has_same_answers(self) -> bool:
         """Whether callees still give the answers that this inference was based on."""
         callees = self.callees
         return callees is not None and all(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from undwarf.types.inference.function_inference import Inference
 
-__all__ = ["DEEPEST", "Depths"]
+__all__ = ["DEEPEST", "InferenceDepths"]
 
 DEEPEST = 4
 """Depth of final results."""
@@ -26,7 +26,7 @@ class _Made(NamedTuple):
     rests_on: frozenset[int]
 
 
-class Depths:
+class InferenceDepths:
     """Inferences by function and depth. ``make`` computes one; ``most`` limits the other functions that one may depend
     on.
     """
@@ -48,7 +48,7 @@ class Depths:
         """Cached inferences of a function, to be extended by the caller."""
         return self._all.setdefault(low, [])
 
-    def looked_into(self, low: int, depth: int) -> Inference | None:
+    def inferred_at(self, low: int, depth: int) -> Inference | None:
         """The inference of another function at a depth, for the one being computed; None if that depends on too many
         functions already.
         """
@@ -60,7 +60,7 @@ class Depths:
 
     def deepest(self, low: int) -> Inference | None:
         """The same at the greatest depth allowed."""
-        return self.looked_into(low, self.depth - 1) if self.depth else None
+        return self.inferred_at(low, self.depth - 1) if self.depth else None
 
     def apart(self, ask: Callable[[], None]) -> frozenset[int]:
         """Run a query that is independent of the current computation; returns the functions it depends on."""

@@ -19,13 +19,13 @@ from undwarf.disasm.x86_properties import (
 )
 from undwarf.types.dataflow.abstract_values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.evidence.pointees import scalar_at
-from undwarf.types.inference.memory_evidence import MemoryUses
+from undwarf.types.inference.memory_evidence import MemoryEvidence
 from undwarf.types.inference.scalar_evidence import OPERANDS
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import Kind
 from undwarf.types.sources.named_types import integer
 
-__all__ = ["InstructionUses"]
+__all__ = ["InstructionEvidence"]
 
 _MULTIPLY, _SHIFT_LEFT, _STORE, _UPDATE = Action.MULTIPLY, Action.SHIFT_LEFT, Action.STORE, Action.UPDATE
 _COPY, _LOAD, _ADDRESS, _ADD, _SUBTRACT = Action.COPY, Action.LOAD, Action.ADDRESS, Action.ADD, Action.SUBTRACT
@@ -45,8 +45,8 @@ MadeOf = tuple[Node | int, ...]
 """Nodes and types of the operands of an integer."""
 
 
-class InstructionUses(MemoryUses):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` on instructions other than calls and returns."""
+class InstructionEvidence(MemoryEvidence):
+    """The part of :class:`~undwarf.types.inference.value_graph.ValueGraph` on instructions but calls and returns."""
 
     def _step(self, k: int, made: Instruction, after: Instruction | None, held: dict[int, Held | None]) -> None:
         action = made.action

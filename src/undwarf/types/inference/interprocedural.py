@@ -16,20 +16,20 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.inference.address_references import MOST_SITES, Mentions
-from undwarf.types.inference.argument_types import given_types, in_common
-from undwarf.types.inference.call_site_arguments import PassedArguments
-from undwarf.types.inference.callback_argument_types import CallbackContexts
+from undwarf.types.inference.address_references import MOST_SITES, AddressReferences
+from undwarf.types.inference.argument_types import argument_pointees, common_pointee
+from undwarf.types.inference.call_site_arguments import CallSiteArguments
+from undwarf.types.inference.callback_argument_types import CallbackArgumentTypes
 from undwarf.types.inference.function_inference import FROM_NOBODY, FromOutside, FunctionBody, Inference
-from undwarf.types.inference.inference_depth import DEEPEST, Depths
-from undwarf.types.inference.ops_table_types import DispatchTables
-from undwarf.types.inference.static_local_types import static_objects
-from undwarf.types.inference.struct_prefix_matching import DerivedStructures
-from undwarf.types.inference.void_member_types import PrivateMembers
+from undwarf.types.inference.inference_depth import DEEPEST, InferenceDepths
+from undwarf.types.inference.ops_table_types import OpsTableTypes
+from undwarf.types.inference.static_local_types import static_locals
+from undwarf.types.inference.struct_prefix_matching import StructPrefixMatching
+from undwarf.types.inference.void_member_types import VoidMemberTypes
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["Callers"]
+__all__ = ["Interprocedural"]
 
 _FEW_FUNCTIONS = 4096
 """With more functions, those that take a pointer to a type are not searched."""
@@ -37,7 +37,7 @@ _WORD = 8
 """Size of a pointer."""
 
 
-class Callers:
+class Interprocedural:
     """Infers the functions of one program with what their callers and callees contribute.
 
     ``functions``: {address: name}; ``moved``: {place: address} of relocated data; ``flow_of`` gives a function's
@@ -56,19 +56,19 @@ class Callers:
         self._graph = program.graph
         self._functions = functions
         self._flow_of = flow_of
-        self._mentions = Mentions(elf, program, functions, moved)
-        self._depths = Depths(self._made, elf.limits.callers_followed)
+        self._mentions = AddressReferences(elf, program, functions, moved)
+        self._depths = InferenceDepths(self._made, elf.limits.callers_followed)
         self._asked_for: tuple[FunctionBody, Tracker | None] | None = None
         self._through: dict[tuple[int, int], tuple[list[tuple[int, dict[int, int]]], frozenset[int]]] = {}
         """{(aggregate, depth): (calls through its members by functions that take a pointer to it, functions that
         depends on)}.
         """
         deepest, source = self._depths.deepest, program.source
-        self._contexts = CallbackContexts(self._graph, source.prototype_at, deepest, self._calls_through)
-        self._passed = PassedArguments(program, functions, moved, self._mentions, self._contexts, self._depths)
-        self._tables = DispatchTables(source, self._mentions, deepest)
-        self._private = PrivateMembers(self._graph, self._tables.beside, deepest)
-        self._derived = DerivedStructures(self._graph, source.global_at, self._mentions, self._inferred)
+        self._contexts = CallbackArgumentTypes(self._graph, source.prototype_at, deepest, self._calls_through)
+        self._passed = CallSiteArguments(program, functions, moved, self._mentions, self._contexts, self._depths)
+        self._tables = OpsTableTypes(source, self._mentions, deepest)
+        self._private = VoidMemberTypes(self._graph, self._tables.beside, deepest)
+        self._derived = StructPrefixMatching(self._graph, source.global_at, self._mentions, self._inferred)
 
     def infer(self, flow: FunctionFlow, low: int, high: int, tracker: Tracker | None = None) -> Inference:
         """The inference of a function; ``tracker`` is its data flow without facts, if available."""
@@ -85,7 +85,7 @@ class Callers:
         own = self._depths.at(low, 0)
         if own is None:
             return None
-        made = self._with(own, FROM_NOBODY) if own.learns_from(self) else own
+        made = self._with(own, FROM_NOBODY) if own.can_learn_from(self) else own
         prototype = own.body.prototype
         wanted = self._wanted(made, prototype)
         if wanted:
@@ -117,7 +117,7 @@ class Callers:
         return made
 
     def _body(self, flow: FunctionFlow, low: int, high: int) -> FunctionBody:
-        variables = static_objects(self._program, flow.instructions, lambda: self._code_of_callers(low))
+        variables = static_locals(self._program, flow.instructions, lambda: self._code_of_callers(low))
         return FunctionBody(flow, low, high, self._program.source.prototype_at(low), variables)
 
     def _code_of_callers(self, low: int) -> Iterator[Listing]:
@@ -132,7 +132,7 @@ class Callers:
         """The inference of a function with facts from outside; reuses one with equal facts."""
         several = self._depths.others(own.body.low)
         for one in several:
-            if one.callees is not None and one.known == known and one.was_told_same():
+            if one.callees is not None and one.known == known and one.has_same_answers():
                 return one
         made = Inference(self._program, own.body, known, self)
         several.append(made)
@@ -185,7 +185,7 @@ class Callers:
         """The pointee of the result of a function without a prototype; void if unknown."""
         before: Inference | None = None
         for depth in range(self._depths.depth) if target in self._functions else ():
-            made = self._depths.looked_into(target, depth)
+            made = self._depths.inferred_at(target, depth)
             if made is None:
                 break
             t = self._told_by_returns(target, made, depth) if made is not before else None
@@ -214,18 +214,18 @@ class Callers:
                     return VOID
                 if source is not None and source[2] < _WORD:
                     return VOID
-                told.append(given_types(one, value, source))
+                told.append(argument_pointees(one, value, source))
             for further in one.webs.ends_in:
                 if further in seen:
                     continue
                 seen.add(further)
-                other = self._depths.looked_into(further, depth) if further in self._functions else None
+                other = self._depths.inferred_at(further, depth) if further in self._functions else None
                 if other is None:
                     return None
                 several.append(other)
         if not all(told):
             return None
-        return in_common(self._graph, told) if told else VOID
+        return common_pointee(self._graph, told) if told else VOID
 
     def taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
         """The pointee that a function assumes for an argument, itself or a callback that it is given;
@@ -264,7 +264,7 @@ class Callers:
         return any(register == one for one, _t, _piece in known)
 
 
-def follow(callers: Callers, flow: FunctionFlow, low: int, high: int, tracker: Tracker) -> Tracker:
+def with_inferred_types(callers: Interprocedural, flow: FunctionFlow, low: int, high: int, tracker: Tracker) -> Tracker:
     """The data flow of a function with inferred facts; ``tracker`` is the one without."""
     if len(flow.instructions) > tracker.graph.limits.inferred_instructions:
         return tracker

@@ -11,13 +11,13 @@ from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import exactly, is_either, pointed, scalar_at
 from undwarf.types.inference.node_state import PLACES, REACH
-from undwarf.types.inference.scalar_evidence import NumberUses
+from undwarf.types.inference.scalar_evidence import ScalarEvidence
 from undwarf.types.inference.stack_slot_uses import Home
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID, Kind
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["MemoryUses", "Store"]
+__all__ = ["MemoryEvidence", "Store"]
 
 _FUNCTION, _VOID = Kind.FUNCTION, Kind.VOID
 
@@ -39,8 +39,8 @@ class Store(NamedTuple):
     source: "Held | None"
 
 
-class MemoryUses(NumberUses):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` on loads and stores."""
+class MemoryEvidence(ScalarEvidence):
+    """The part of :class:`undwarf.types.inference.value_graph.ValueGraph` on loads and stores."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)

@@ -9,13 +9,13 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import pointed
-from undwarf.types.inference.stack_slot_uses import FrameUses
+from undwarf.types.inference.stack_slot_uses import StackSlotUses
 from undwarf.types.inference.unoptimised_code import is_unoptimised
 from undwarf.types.inference.value_node import Held, Key, added
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["GENERAL", "PLACES", "REACH", "HeldValues"]
+__all__ = ["GENERAL", "PLACES", "REACH", "NodeState"]
 
 _INT, _VOID = Kind.INT, Kind.VOID
 
@@ -31,7 +31,7 @@ _ALL = 1 << 21
 """Stands for all slots: their values are no longer known."""
 
 
-class HeldValues:
+class NodeState:
     """The nodes of one function, and those that registers hold in the current block."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
@@ -59,7 +59,7 @@ class HeldValues:
         self._known_leads: dict[Value, tuple[int, ...]] = {}
         flow = tracker.flow
         self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
-        self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
+        self.frame = StackSlotUses(tracker, unoptimised=self.unoptimised)
 
     @cython.locals(found=Node)
     def node(self, kind: str, at: int, more: int) -> Node:
@@ -219,14 +219,14 @@ class HeldValues:
             if graph.kind(graph.strip(target)) == _VOID:
                 return
             if (source[0].key[0] == "slot" or self.somewhere) and graph.is_aggregate(target):
-                source[0].goes_as(source[1], target)
+                source[0].note_use_as(source[1], target)
             known = pointed(self.tracker, self.tracker.register(register))
             whole = not source[1] or graph.size(target) == 1
             if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
                 # Text may be used from any offset.
                 source[0].confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
-                source[0].lead(source[1], target)
+                source[0].add_pointee(source[1], target)
                 source[0].passed = True
             elif known and not source[1] and graph.size(target) > graph.size(known[0]):
                 source[0].wholes = added(source[0].wholes, target)

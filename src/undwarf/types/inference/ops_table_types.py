@@ -7,29 +7,31 @@ type, where a single function, such as close, may access one member only.
 
 from collections.abc import Callable
 
-from undwarf.types.inference.address_references import Mentions
+from undwarf.types.inference.address_references import AddressReferences
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.structure_matching import only_one
 from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.type_source import TypeSource
 
-__all__ = ["DispatchTables"]
+__all__ = ["OpsTableTypes"]
 
 _MOST = 16
 """Limit of other functions in the same tables."""
 
 
-class DispatchTables:
-    """Finds the functions beside one in tables, and their parameters. ``looked_into`` infers the function at an
+class OpsTableTypes:
+    """Finds the functions beside one in tables, and their parameters. ``inferred_at`` infers the function at an
     address, or gives None.
     """
 
-    def __init__(self, source: TypeSource, mentions: Mentions, looked_into: Callable[[int], Inference | None]) -> None:
+    def __init__(
+        self, source: TypeSource, mentions: AddressReferences, inferred_at: Callable[[int], Inference | None]
+    ) -> None:
         self._graph: TypeGraph = source.graph
         self._source = source
         self._mentions = mentions
-        self._looked_into = looked_into
+        self._inferred_at = inferred_at
 
     def given(self, low: int, register: int, made: Inference) -> int:
         """The pointee of a function's void pointer parameter; void if unknown."""
@@ -39,7 +41,7 @@ class DispatchTables:
         done.add(made.done_at_entry(register))
         for other in beside:
             for parameter, its in self._anything(other).items():
-                inferred = self._looked_into(other) if its == name else None
+                inferred = self._inferred_at(other) if its == name else None
                 if inferred is not None:
                     done.add(inferred.done_at_entry(parameter))
                     t = inferred.facts.entry.get(parameter, VOID)

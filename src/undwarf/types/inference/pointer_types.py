@@ -13,9 +13,9 @@ from undwarf.disasm.x86_operands import RDI
 from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import begins_with, common_whole, merged
 from undwarf.types.inference.structure_matching import StructureMatching
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, added
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import is_row
 from undwarf.types.layouts.resolved_member import is_member
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
@@ -29,7 +29,7 @@ _PASSES = 8
 class PointerTypes:
     """Decides the pointees of one function's nodes."""
 
-    def __init__(self, program: ProgramContext, webs: Webs, flow: ValueFlow) -> None:
+    def __init__(self, program: ProgramContext, webs: ValueGraph, flow: ValueUses) -> None:
         self._graph: TypeGraph = program.graph
         self._webs = webs
         self._flow = flow
@@ -54,9 +54,9 @@ class PointerTypes:
                 for one in after:
                     one.sources = added(one.sources, (node, 0))
         self._returned_in_memory()
-        self._spread(decided)
+        self._propagate(decided)
         self._matching.by_size_of_allocations(decided)
-        self._matching.by_all_that_is_done(decided)
+        self._matching.by_all_accesses(decided)
         self._matching.casts_of_bytes(decided)
         self._matching.arrays_of_pointers(decided)
         self._matching.arrays_of_numbers(decided)
@@ -92,11 +92,11 @@ class PointerTypes:
             inside = located.field.containers if not isinstance(located, str) else ()
             for t, left in inside:
                 if not left and graph.is_aggregate(t) and graph.size(t) == end:
-                    entry.lead(0, t)
+                    entry.add_pointee(0, t)
                     break
 
     @cython.locals(node=Node, source=Node, one=Node, n=cython.Py_ssize_t, at=cython.Py_ssize_t)
-    def _spread(self, decided: Decided) -> None:
+    def _propagate(self, decided: Decided) -> None:
         """Propagate pointees between nodes until nothing changes."""
         nodes = list(self._webs.nodes.values())
         into: dict[Node, list[Node]] = {}
@@ -119,7 +119,7 @@ class PointerTypes:
                 if node in decided.conflicting:
                     continue
                 before = decided.leads.get(node)
-                told = self._told(node, flowed.get(node, []), decided)
+                told = self._pointee_of(node, flowed.get(node, []), decided)
                 changed: list[Node] = []
                 if told is None:
                     decided.conflicting.add(node)
@@ -152,7 +152,7 @@ class PointerTypes:
         return known
 
     @cython.locals(node=Node, source=Node)
-    def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
+    def _pointee_of(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
         """The pointee of a node; void if unknown, None if the evidence contradicts itself."""
         # If the objects at an address are known, uses of values it is joined with must agree.
         begun = {self._graph.canonical(t) for each in node.known for t in each}

@@ -7,19 +7,19 @@ from undwarf.disasm.x86_properties import calculates, shifts_by
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import exactly, pointed, scalar_at
-from undwarf.types.inference.node_state import GENERAL, HeldValues
+from undwarf.types.inference.node_state import GENERAL, NodeState
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["OPERANDS", "NumberUses"]
+__all__ = ["OPERANDS", "ScalarEvidence"]
 
 OPERANDS = 4
 """Limit of operands that are recorded of an integer."""
 
 
-class NumberUses(HeldValues):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` on scalars."""
+class ScalarEvidence(NodeState):
+    """The part of :class:`undwarf.types.inference.value_graph.ValueGraph` on scalars."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)
@@ -114,4 +114,4 @@ class NumberUses(HeldValues):
             one.compared = added(one.compared, t)
         for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
             if source is not None and not known and said:
-                source[0].lead(source[1], said[0])
+                source[0].add_pointee(source[1], said[0])

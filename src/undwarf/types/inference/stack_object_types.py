@@ -12,18 +12,18 @@ from itertools import product
 from undwarf.disasm import Flow
 from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import common_whole, merged
-from undwarf.types.inference.stack_scalar_types import Variables
-from undwarf.types.inference.stack_slot_liveranges import FrameAccess, webs_of
+from undwarf.types.inference.stack_scalar_types import StackScalarTypes
+from undwarf.types.inference.stack_slot_liveranges import FrameAccess, live_ranges
 from undwarf.types.inference.stack_slot_uses import Claim, Home
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, added
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import floating_number, structures_by_size
 from undwarf.types.sources.type_source import Place, PlaceKind
 
-__all__ = ["FrameObjects"]
+__all__ = ["StackObjectTypes"]
 
 _MOST_OBJECTS = 256
 """With more objects, copies of them are not searched."""
@@ -35,9 +35,9 @@ _SAVED = -16
 """End of the frame of a function with a frame pointer: the saved frame pointer and the return address follow."""
 
 
-class FrameObjects:
+class StackObjectTypes:
     """The objects in one function's frame. ``lent``: what callees take addresses of the frame for; ``flow`` and
-    ``wholes`` as in :class:`undwarf.types.inference.stack_scalar_types.Variables`.
+    ``wholes`` as in :class:`undwarf.types.inference.stack_scalar_types.StackScalarTypes`.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class FrameObjects:
         program: ProgramContext,
         low: int,
         high: int,
-        webs: Webs,
+        webs: ValueGraph,
         decided: Decided,
         lent: Iterable[Claim],
-        flow: ValueFlow,
+        flow: ValueUses,
         wholes: Collection[int],
     ) -> None:
         self._program = program
@@ -81,7 +81,7 @@ class FrameObjects:
         objects = self._objects()
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         spans += [(place.offset, place.offset + graph.size(place.type)) for place in self._shared]
-        types = Variables(webs, self._decided, spans, self._flow, self._wholes).types()
+        types = StackScalarTypes(webs, self._decided, spans, self._flow, self._wholes).types()
         slots = {
             node.key[1]: t
             for node, t in types.items()
@@ -289,7 +289,7 @@ class FrameObjects:
             pairs = product(claimed.get(by[one].k, ()), claimed.get(by[other].k, ()))
             return not any(self._share(*pair) for pair in pairs)
 
-        webs = webs_of(self._webs.tracker.flow.blocks, by, agree)
+        webs = live_ranges(self._webs.tracker.flow.blocks, by, agree)
         at_web: dict[int, set[int]] = {}
         for one, web in zip(by, webs, strict=True):
             at_web.setdefault(one.k, set()).add(web)

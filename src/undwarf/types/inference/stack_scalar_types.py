@@ -6,15 +6,15 @@ by `pointer_types.py`.
 from collections.abc import Collection
 
 from undwarf.types.evidence.pointees import begins_with
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, Node
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import fits
 from undwarf.types.layouts.resolved_member import is_exact
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.named_types import floating_number, integer, structures
 
-__all__ = ["Variables"]
+__all__ = ["StackScalarTypes"]
 
 _PASSES = 8
 """Limit of propagation passes."""
@@ -26,7 +26,7 @@ _NEAR = 256
 """Assumed extent of an object of which only the address is known."""
 
 
-class Variables:
+class StackScalarTypes:
     """The scalars in one function's frame, and elements of arrays there.
 
     ``spans``: ranges of typed objects; ``flow`` gives the accesses through a value; ``wholes``: larger pointees of
@@ -35,10 +35,10 @@ class Variables:
 
     def __init__(
         self,
-        webs: Webs,
+        webs: ValueGraph,
         decided: Decided,
         spans: list[tuple[int, int]],
-        flow: ValueFlow,
+        flow: ValueUses,
         wholes: Collection[int],
     ) -> None:
         self._webs = webs
@@ -66,7 +66,7 @@ class Variables:
             if node.signed_part and not leads and not self._meets_unsigned(node):
                 node.sign(1)
         for node in kept:
-            t = self._own(node)
+            t = self._type_by_evidence(node)
             if t:
                 found[node] = t
         for _pass in range(_PASSES):
@@ -78,7 +78,7 @@ class Variables:
                     continue
                 if self._may_be_filled(node) or self._is_written_in_parts(node):
                     continue
-                t = self._beside(node, found)
+                t = self._type_of_operands(node, found)
                 if t:
                     more[node] = t
             if not more:
@@ -100,7 +100,7 @@ class Variables:
         parts = kind == "slot" and written.get(at, size) < size
         return parts or (kind == "slot" and any(at + n in written for n in range(1, size)))
 
-    def _own(self, node: Node) -> int:
+    def _type_by_evidence(self, node: Node) -> int:
         graph, decided = self._graph, self._decided
         size = node.key[2]
         if self._is_written_in_parts(node):
@@ -115,7 +115,7 @@ class Variables:
             # Byte arithmetic on it: a byte pointer.
             return VOID
         if lead and (node.followed or node.flows or node.goes):
-            lead = self._meant(node, lead)
+            lead = self._pointee_by_accesses(node, lead)
             if not lead:
                 return VOID
         elif (
@@ -202,7 +202,7 @@ class Variables:
         record = self._graph.record(self._graph.strip(t))
         return record.kind == Kind.ENUM and not record.signed
 
-    def _meant(self, node: Node, lead: int) -> int:
+    def _pointee_by_accesses(self, node: Node, lead: int) -> int:
         """The pointee of a variable by all accesses: it may be larger than what is assigned to it (a cast); void if
         undecided.
         """
@@ -365,7 +365,7 @@ class Variables:
                 return True
         return False
 
-    def _beside(self, node: Node, found: dict[Node, int]) -> int:
+    def _type_of_operands(self, node: Node, found: dict[Node, int]) -> int:
         """The type of an integer used in arithmetic with others: mostly the same."""
         graph = self._graph
         size = node.key[2]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from undwarf.types.dataflow.block_table import BlockTable
 
-__all__ = ["FrameAccess", "webs_of"]
+__all__ = ["FrameAccess", "live_ranges"]
 
 _MOST_ACCESSES = 2048
 _MOST_STEPS = 1 << 18
@@ -66,7 +66,7 @@ class _Reaching:
         return made
 
 
-def webs_of(blocks: BlockTable, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
+def live_ranges(blocks: BlockTable, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
     """The web of each access; one for all if they are too many. ``accesses`` are sorted; ``agree`` tells whether two
     connected ones can be of one object.
     """

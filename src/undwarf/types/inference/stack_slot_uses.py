@@ -14,7 +14,7 @@ from undwarf.types.inference.stack_slot_liveranges import FrameAccess
 from undwarf.types.inference.value_node import Node
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
-__all__ = ["GONE", "Claim", "FrameUses", "Home", "Piece"]
+__all__ = ["GONE", "Claim", "Home", "Piece", "StackSlotUses"]
 
 _COPIED = (8, 16, 32)
 """Sizes of wide copies."""
@@ -70,7 +70,7 @@ class _Copied(NamedTuple):
     missing: set[int]
 
 
-class FrameUses:
+class StackSlotUses:
     """The evidence on one function's frame. ``at`` is the current instruction."""
 
     def __init__(self, tracker: Tracker, *, unoptimised: bool) -> None:

@@ -12,7 +12,7 @@ from undwarf.types.inference.structure_matching import of_size, several_kinds
 from undwarf.types.layouts.access_pattern_fit import no_accesses
 from undwarf.types.sources.type_source import GlobalVariable
 
-__all__ = ["static_objects"]
+__all__ = ["static_locals"]
 
 _Symbol = tuple[str, int, int]
 """(name, address, size)."""
@@ -23,7 +23,7 @@ _PAIR = 8
 """Size of two floats that are moved together."""
 
 
-def static_objects(
+def static_locals(
     program: ProgramContext, instructions: Listing, callers: Callable[[], Iterable[Listing]] = lambda: ()
 ) -> dict[int, GlobalVariable]:
     """{address: variable} of undeclared static variables that a function accesses.

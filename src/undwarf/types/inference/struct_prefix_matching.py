@@ -8,25 +8,25 @@ from collections.abc import Callable, Iterator
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, OBJECT
-from undwarf.types.inference.address_references import Mentions
-from undwarf.types.inference.argument_types import given_types
+from undwarf.types.inference.address_references import AddressReferences
+from undwarf.types.inference.argument_types import argument_pointees
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import structures
 from undwarf.types.sources.type_source import GlobalVariable
 
-__all__ = ["DerivedStructures"]
+__all__ = ["StructPrefixMatching"]
 
 
-class DerivedStructures:
+class StructPrefixMatching:
     """``inferred`` yields the inferences of other functions for one function."""
 
     def __init__(
         self,
         graph: TypeGraph,
         global_at: "Callable[[int], tuple[GlobalVariable, int] | None]",
-        mentions: Mentions,
+        mentions: AddressReferences,
         inferred: Callable[[int, list[int]], Iterator[Inference]],
     ) -> None:
         self._graph = graph
@@ -95,7 +95,7 @@ class DerivedStructures:
             table = self._global_at(place)
             if table is not None:
                 start = table[0].address
-                for made in self._inferred(low, self._mentions.speaking_of(start)):
+                for made in self._inferred(low, self._mentions.mentioning(start)):
                     found.update(dict.fromkeys(self._given_table(made, start, base)))
         return list(found)
 
@@ -113,5 +113,5 @@ class DerivedStructures:
         for _k, _target, values, sources in made.webs.calls:
             if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
                 for register in MACHINE.parameters:
-                    found += given_types(made, values.get(register), sources.get(register))[:1]
+                    found += argument_pointees(made, values.get(register), sources.get(register))[:1]
         return [t for t in found if graph.size(t) > graph.size(base) and self._begins_with(t, base)]

@@ -10,9 +10,9 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI
 from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import common_whole
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, Node
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import floating_number, structures, structures_by_size
@@ -67,7 +67,7 @@ def of_size(graph: TypeGraph, size: int, done: PointerAccesses) -> int:
 class StructureMatching:
     """Matches one function's accesses against the structures of its program."""
 
-    def __init__(self, program: ProgramContext, webs: Webs, flow: ValueFlow) -> None:
+    def __init__(self, program: ProgramContext, webs: ValueGraph, flow: ValueUses) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
         self._webs = webs
@@ -171,7 +171,7 @@ class StructureMatching:
             return False
         return fits(self._graph, t, done.wrapped(whole), merged=True)
 
-    def by_all_that_is_done(self, decided: Decided) -> None:
+    def by_all_accesses(self, decided: Decided) -> None:
         """Type void pointers (parameters and results) by their accesses, if these differ in size or class and only one
         structure fits.
         """

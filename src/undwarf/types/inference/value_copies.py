@@ -1,12 +1,12 @@
 # cython: language_level=3, annotation_typing=False
-"""Copies of one pointer value: the nodes that certainly hold it, and their accesses and uses."""
+"""ValueCopies of one pointer value: the nodes that certainly hold it, and their accesses and uses."""
 
 from collections.abc import Mapping
 
 from undwarf.types.inference.value_node import Node
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["Copies"]
+__all__ = ["ValueCopies"]
 
 
 _MOST = 256
@@ -41,7 +41,7 @@ def _same_before(node: Node) -> set[Node]:
     return found
 
 
-class Copies:
+class ValueCopies:
     """Nodes with exactly one node's value, and nodes that it flows into.
 
     ``further``: {node: (successor, constant added)}; ``somewhere``: the pointer has an unknown offset in its object, so

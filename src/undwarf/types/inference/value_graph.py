@@ -22,13 +22,13 @@ from undwarf.disasm.x86_operands import RDI
 from undwarf.disasm.x86_properties import compares, leaves_flags
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.inference.call_evidence import CallUses
+from undwarf.types.inference.call_evidence import CallEvidence
 from undwarf.types.inference.node_state import GENERAL, REACH
-from undwarf.types.inference.value_copies import Copies
+from undwarf.types.inference.value_copies import ValueCopies
 from undwarf.types.inference.value_node import Held, added
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["Webs"]
+__all__ = ["ValueGraph"]
 
 _CALL, _INDIRECT_CALL, _RETURN, _JUMP = Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN, Flow.JUMP
 
@@ -45,7 +45,7 @@ def _others(bases: "dict[tuple[int, int], tuple[Node, int]]", k: int, number: in
     return tuple((offset - found[1], size) for offset, size in found[0].touched) if found is not None else ()
 
 
-class Webs(CallUses):
+class ValueGraph(CallEvidence):
     """The value graph of one x86-64 function, built from its data flow."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
@@ -132,10 +132,10 @@ class Webs(CallUses):
         end = min(k + 1 + _PUT_ASIDE, len(instructions))
         return next((instructions[at] for at in range(k + 1, end) if not leaves_flags(instructions[at])), None)
 
-    def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
+    def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[ValueCopies, int]:
         """(copies of the value of an operand's base, offset of the operand)."""
         node, apart = self._bases[k, number]
-        return Copies(node, further, somewhere=node in self.somewhere), apart
+        return ValueCopies(node, further, somewhere=node in self.somewhere), apart
 
     def with_members(self) -> list[tuple[int, dict[int, int]]]:
         """Calls through members: (function type, {register: distance from that member to the one passed})."""

@@ -140,7 +140,7 @@ class Node:
         self.sources = self.origins = ()
         self.compared = self.met = self.beside = ()
 
-    def lead(self, offset: int, t: int) -> None:
+    def add_pointee(self, offset: int, t: int) -> None:
         """Add a pointee at an offset."""
         if not self.leads:
             self.leads = {}
@@ -180,7 +180,7 @@ class Node:
         """Note an increment by a constant."""
         self.steps = _with(self.steps, abs(by))
 
-    def goes_as(self, offset: int, t: int) -> None:
+    def note_use_as(self, offset: int, t: int) -> None:
         """Note a use as pointer to a type, with an offset added."""
         self.goes = _with(self.goes, (offset, t))
 

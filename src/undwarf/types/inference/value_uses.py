@@ -6,17 +6,17 @@ from typing import cast
 import cython
 from cython.cimports.undwarf.types.inference.value_node import Node
 
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.layouts.access_pattern_fit import PointerAccesses, no_accesses
 from undwarf.types.layouts.type_graph import TypeGraph
 
-__all__ = ["ValueFlow"]
+__all__ = ["ValueUses"]
 
 
-class ValueFlow:
+class ValueUses:
     """Follows flows from node to node."""
 
-    def __init__(self, webs: Webs) -> None:
+    def __init__(self, webs: ValueGraph) -> None:
         self._webs = webs
         self._graph: TypeGraph = webs.graph
         self._further: dict[Node, list[tuple[Node, int]]] | None = None

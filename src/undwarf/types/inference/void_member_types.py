@@ -14,14 +14,14 @@ from undwarf.types.inference.value_node import Node
 from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["PrivateMembers"]
+__all__ = ["VoidMemberTypes"]
 
 _Member = tuple[int, int]
 """(aggregate, offset of the member)."""
 
 
-class PrivateMembers:
-    """``beside`` gives the other functions of a function's tables, ``looked_into`` infers the function at an address,
+class VoidMemberTypes:
+    """``beside`` gives the other functions of a function's tables, ``inferred_at`` infers the function at an address,
     or gives None.
     """
 
@@ -29,11 +29,11 @@ class PrivateMembers:
         self,
         graph: TypeGraph,
         beside: Callable[[int], list[int]],
-        looked_into: Callable[[int], Inference | None],
+        inferred_at: Callable[[int], Inference | None],
     ) -> None:
         self._graph = graph
         self._beside = beside
-        self._looked_into = looked_into
+        self._inferred_at = inferred_at
 
     def loaded(self, low: int, made: Inference) -> dict[int, tuple[int, int, int]]:
         """{instruction: (register, type, 0)} of loads from void pointer members of a function's parameters."""
@@ -43,7 +43,7 @@ class PrivateMembers:
             if any(node not in made.decided.leads for node in nodes)
         }
         beside = self._beside(low) if unknown else []
-        others = [one for one in map(self._looked_into, beside) if one is not None]
+        others = [one for one in map(self._inferred_at, beside) if one is not None]
         found: dict[int, tuple[int, int, int]] = {}
         for at, nodes in unknown.items() if others else ():
             t = self._kept_at(at, [made, *others])
