@@ -10,7 +10,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.allocation_types import allocated
+from undwarf.types.evidence.allocation_types import allocation_types
 from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 SOURCE = r"""
@@ -84,7 +84,7 @@ COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
 @pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocated"))
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocation_types"))
 
 
 def told(program: Path, function: str) -> set[str]:
@@ -138,9 +138,9 @@ def test_a_variable_in_the_frame_may_begin_behind_the_store(tmp_path: Path, name
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -32, behind, len(code))]
     program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
     # Room for two of 32 bytes.
-    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.array_of(fake.node, 2), 0)}
+    assert allocation_types(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.array_of(fake.node, 2), 0)}
     fake.variables = [Place("p", fake.graph.pointer_to(fake.item), PlaceKind.CFA, -1, -32, behind, len(code))]
-    assert not allocated(Tracker(program, flow, 0, len(code)))
+    assert not allocation_types(Tracker(program, flow, 0, len(code)))
 
 
 def test_what_is_called_may_be_in_a_register(program: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_row_of_pointers_is_told_by_what_is_stored_there(tmp_path: Path, then:
     stored = flow.instructions.address_of(3)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 4, 0, stored, len(code))]
     program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
-    found = allocated(Tracker(program, flow, 0, len(code)))
+    found = allocation_types(Tracker(program, flow, 0, len(code)))
     assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if told else {})
 
 
@@ -184,4 +184,4 @@ def test_an_array_of_pointers_is_typed_by_the_loop_that_fills_it(tmp_path: Path)
     begin, end = (flow.instructions.address_of(k) for k in (4, 5))
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 6, 0, begin, end)]
     program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
-    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.pointer_to(fake.node), 0)}
+    assert allocation_types(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.pointer_to(fake.node), 0)}

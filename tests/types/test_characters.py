@@ -10,7 +10,7 @@ from undwarf.types.dataflow.abstract_values import OBJECT, join
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.byte_accesses import in_a_row
+from undwarf.types.evidence.byte_accesses import byte_run_access
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
@@ -285,7 +285,7 @@ def test_a_spilled_number_that_is_compared_with_bytes_is_bytes(tmp_path: Path, n
     where = tracker.address_of(2, 0)
     assert where is not None
     # What goes to a variable may be anything.
-    assert (in_a_row(tracker, 2, 0, where, 8) is None) is named
+    assert (byte_run_access(tracker, 2, 0, where, 8) is None) is named
 
 
 @pytest.mark.parametrize(("named", "told"), [(False, "char"), (True, None)])

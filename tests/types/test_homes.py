@@ -9,7 +9,12 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.stack_slot_variables import array_above, array_below, is_extended, just_as_large
+from undwarf.types.evidence.stack_slot_variables import (
+    array_at_zero_index,
+    array_ending_at,
+    is_extended,
+    same_size_variable,
+)
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -36,7 +41,7 @@ def at(fake: Fake, text: str, where: Path) -> tuple[str, bool]:
     place = tracker.address_of(k, 0)
     assert place is not None
     before = tracker.stack_variable(k, place[4])
-    found = just_as_large(tracker, k, operand, place[4], operand.size, before)
+    found = same_size_variable(tracker, k, operand, place[4], operand.size, before)
     return found[0].name if found else "", before is not None and is_extended(tracker, k, place[4], before[0])
 
 
@@ -135,7 +140,7 @@ def test_an_index_that_is_first_below_zero_is_into_the_array_that_is_named(
     tracker.before(k)
     where = tracker.address_of(k, 0)
     assert where is not None
-    found = array_above(tracker, k, flow.instructions[k].memory[0], where, 8)
+    found = array_at_zero_index(tracker, k, flow.instructions[k].memory[0], where, 8)
     assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
 
 
@@ -159,7 +164,7 @@ def test_an_index_of_what_is_behind_an_array_is_into_that(
     tracker.before(1)
     where = tracker.address_of(1, 0)
     assert where is not None
-    found = array_below(tracker, 1, where)
+    found = array_ending_at(tracker, 1, where)
     assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
 
 

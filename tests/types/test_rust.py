@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from undwarf.cli.main import undwarf
 from undwarf.types.access import Access
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.stack_slot_variables import taken_apart
+from undwarf.types.evidence.stack_slot_variables import split_aggregate
 from undwarf.types.layouts.array_offsets import is_of_smaller
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.rust_merged_functions import depends, is_merged, of_any
@@ -194,7 +194,7 @@ def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
         valid = [place for place in (there, part) if place.low <= 8 < place.high]
         questions = SimpleNamespace(frame_places_at={8: valid}.__getitem__)
         tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
-        assert taken_apart(tracker, 8, part, 0) == expected
+        assert split_aggregate(tracker, 8, part, 0) == expected
 
 
 def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
@@ -206,7 +206,7 @@ def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
         part = Place("c", reference, PlaceKind.MEMORY, 7, 40, 0, 100)
         questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
         tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
-        assert taken_apart(tracker, 8, part, 0) == (expected or part, 0)
+        assert split_aggregate(tracker, 8, part, 0) == (expected or part, 0)
 
 
 def test_a_reference_to_what_begins_an_object_is_the_part_that_leads_there() -> None:
@@ -220,7 +220,7 @@ def test_a_reference_to_what_begins_an_object_is_the_part_that_leads_there() -> 
         part = Place("other", graph.pointer_to(target), PlaceKind.MEMORY, 7, 40, 0, 100)
         questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
         tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
-        assert taken_apart(tracker, 8, part, 0)[0] == (expected or part)
+        assert split_aggregate(tracker, 8, part, 0)[0] == (expected or part)
 
 
 def test_an_index_of_larger_scalars_is_not_into_characters() -> None:

@@ -9,7 +9,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.spill_types import put_aside
+from undwarf.types.evidence.spill_types import spilled_type
 from undwarf.types.sources.type_source import Place, PlaceKind
 
 RDI = 5
@@ -26,7 +26,7 @@ def kept(fake: Fake, text: str, where: Path) -> list[str]:
         for operand in made.memory:
             if operand.access and not operand.implicit:
                 tracker.before(k)
-                found.append(put_aside(tracker, k, made, operand, operand.size))
+                found.append(spilled_type(tracker, k, made, operand, operand.size))
     return found
 
 

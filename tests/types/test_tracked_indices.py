@@ -10,7 +10,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.member_access import led_to_by_both
+from undwarf.types.evidence.member_access import common_pointee_of_base_and_index
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
@@ -149,7 +149,7 @@ def test_what_both_base_and_index_lead_to_is_there(fake: Fake, tmp_path: Path) -
     said = []
     for k in range(3):
         tracker.before(k)
-        said.append(led_to_by_both(tracker, flow.instructions[k].memory[0], 1))
+        said.append(common_pointee_of_base_and_index(tracker, flow.instructions[k].memory[0], 1))
     assert said == [char, 0, 0]
 
 

@@ -10,7 +10,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.member_access import used_in_parts
+from undwarf.types.evidence.member_access import is_accessed_in_parts
 from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.resolve_offset import locate, members_selected_by_condition
 from undwarf.types.layouts.resolved_member import ResolvedMember
@@ -182,7 +182,7 @@ def test_numbers_of_different_sizes_are_members_and_no_characters(
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(0)
-    assert used_in_parts(tracker, 0, 0, 8) is parts
+    assert is_accessed_in_parts(tracker, 0, 0, 8) is parts
 
 
 def test_several_numbers_behind_the_first_are_numbers_too(fake: Fake, touched: Touched) -> None:

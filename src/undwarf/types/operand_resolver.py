@@ -14,43 +14,54 @@ from undwarf.disasm.x86_properties import bits_of, immediate_of, leaves_alone
 from undwarf.types.access import Access, access
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, PERCPU, THREAD, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.array_headers import in_header
+from undwarf.types.evidence.array_headers import header_member
 from undwarf.types.evidence.byte_accesses import (
-    by_sign,
-    in_a_row,
-    in_said_array,
-    leads_on,
-    only_bytes,
-    said_to_be_bytes,
+    byte_of_declared_text,
+    byte_run_access,
+    byte_type_by_sign,
+    bytes_unless_member,
+    declared_as_bytes,
+    flows_into_pointer_use,
 )
-from undwarf.types.evidence.container_by_members import in_whole_of_parts
-from undwarf.types.evidence.later_variable_locations import said_later
+from undwarf.types.evidence.container_by_members import container_by_variables
+from undwarf.types.evidence.later_variable_locations import member_of_later_variable
 from undwarf.types.evidence.member_access import (
     SEVERAL,
-    as_far_away,
-    copied,
-    led_to_by_both,
-    puts_address,
-    touched,
-    used_in_parts,
+    accessed_member,
+    common_pointee_of_base_and_index,
+    is_accessed_in_parts,
+    same_offset_from_other_pointer,
+    stores_pointer,
+    word_of_copied_object,
 )
-from undwarf.types.evidence.phi_pointees import brought_there
-from undwarf.types.evidence.same_base_access import made_of_same
-from undwarf.types.evidence.select_targets import one_of_members, one_of_places
-from undwarf.types.evidence.spill_types import put_aside
+from undwarf.types.evidence.phi_pointees import member_of_phi_pointee
+from undwarf.types.evidence.same_base_access import computed_from_same_base
+from undwarf.types.evidence.select_targets import select_members, select_offsets
+from undwarf.types.evidence.spill_types import spilled_type
 from undwarf.types.evidence.stack_slot_variables import (
-    array_above,
-    array_behind,
-    array_below,
+    array_after,
+    array_at_zero_index,
+    array_ending_at,
     is_extended,
-    just_as_large,
-    taken_apart,
+    same_size_variable,
+    split_aggregate,
 )
-from undwarf.types.evidence.union_pointee_by_use import accessed, everywhere, kept_as, loaded_from, meant
-from undwarf.types.evidence.variable_address_matches import named_there
-from undwarf.types.evidence.variables_at_register import in_array, in_pointed, in_room, in_variable
-from undwarf.types.evidence.void_pointer_loads import read_as
-from undwarf.types.evidence.vtable_loads import table_at
+from undwarf.types.evidence.union_pointee_by_use import (
+    accesses_through_base,
+    byte_pointer_stored_as,
+    union_member_by_all_uses,
+    union_member_by_use,
+    union_member_of_holder,
+)
+from undwarf.types.evidence.variable_address_matches import member_by_variable_address
+from undwarf.types.evidence.variables_at_register import (
+    element_of_variable_array,
+    member_of_frame_pointee,
+    member_of_opaque_buffer,
+    member_of_variable,
+)
+from undwarf.types.evidence.void_pointer_loads import type_of_void_pointer_load
+from undwarf.types.evidence.vtable_loads import vtable_pointer
 from undwarf.types.layouts.array_offsets import is_before_similar_array, is_of_smaller
 from undwarf.types.layouts.container_of import candidates, container_of_accesses
 from undwarf.types.layouts.resolve_offset import locate, members_selected_by_condition
@@ -127,15 +138,15 @@ class Operands:
         self, tracker: Tracker, k: int, made: Instruction, number: int, operand: Memory, where: Value, size: int
     ) -> Access:
         """An access through a pointer: the member of its pointee type, unless other uses contradict."""
-        located = touched(tracker, k, operand, where, size)
+        located = accessed_member(tracker, k, operand, where, size)
         if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
             return self._by_register(tracker, k, made, number, operand, size)
         if isinstance(located, str) and (located == INCOMPLETE or self._graph.choices(where[1])):
-            t = meant(tracker, k, operand, where, size) or everywhere(tracker, k, where)
-            t = t or loaded_from(tracker, k, where) or by_sign(tracker, k, number, where)
+            t = union_member_by_use(tracker, k, operand, where, size) or union_member_by_all_uses(tracker, k, where)
+            t = t or union_member_of_holder(tracker, k, where) or byte_type_by_sign(tracker, k, number, where)
             located = locate(self._graph, t, where[2], where[4], size) if t else located
         if isinstance(located, str):
-            located = table_at(tracker, k, where, size) or located
+            located = vtable_pointer(tracker, k, where, size) or located
         if operand.floating and not isinstance(located, str) and located.how == "container":
             located = self._with_point(tracker, where, located, size)
         base = tracker.facts.bases.get(where[1], VOID)
@@ -145,29 +156,29 @@ class Operands:
             located = self._put_there(tracker, k, number, size) or located
         if not isinstance(located, str) and located.how == "array" and where[1] in tracker.facts.begun:
             located = "offset outside the type"
-        row = in_a_row(tracker, k, number, where, size)
+        row = byte_run_access(tracker, k, number, where, size)
         if row is not None:
             located = row
         elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
             if self._told_there(tracker, k, number, where, size):
                 return self._by_register(tracker, k, made, number, operand, size)
-            located = in_said_array(tracker, k, operand, size) or "conflicting uses of the pointer"
+            located = byte_of_declared_text(tracker, k, operand, size) or "conflicting uses of the pointer"
         if isinstance(located, str) or located.how or self._is_byte(located):
-            located = made_of_same(tracker, k, operand, size) or located
+            located = computed_from_same_base(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
-                located = in_room(tracker, k, number, where, size) or located
+                located = member_of_opaque_buffer(tracker, k, number, where, size) or located
         if size > 1 and not isinstance(located, str) and self._is_room(located):
             # Copied bytes: another variable may declare the object there.
-            other = in_variable(tracker, k, operand, size)
+            other = member_of_variable(tracker, k, operand, size)
             located = other if other is not None and not self._is_byte(other) else located
         if tracker.has_variables and (isinstance(located, str) or self._is_room(located)):
-            located = named_there(tracker, k, operand, where, size) or located
+            located = member_by_variable_address(tracker, k, operand, where, size) or located
         if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:
             located = self._in_bytes(tracker, k, operand, size) or located
-            if located == WIDER and not used_in_parts(tracker, k, number, size):
-                located = only_bytes(tracker, k, number, where, size) or located
+            if located == WIDER and not is_accessed_in_parts(tracker, k, number, size):
+                located = bytes_unless_member(tracker, k, number, where, size) or located
         if where[4] < 0:
-            located = in_header(tracker, k, number, where, size) or located
+            located = header_member(tracker, k, number, where, size) or located
         clears = size >= _HALF * 2 and immediate_of(made) == 0
         if (
             not isinstance(located, str)
@@ -177,7 +188,7 @@ class Operands:
         ):
             located = "conflicting uses of the pointer"
         if isinstance(located, str) and tracker.has_variables:
-            located = in_whole_of_parts(tracker, k, operand, where, size) or located
+            located = container_by_variables(tracker, k, operand, where, size) or located
         if isinstance(located, str):
             together = self._together(tracker, k, operand, number, where, size)
             if together is None or self._is_number(together.type, together.offset, size):
@@ -237,7 +248,7 @@ class Operands:
         accesses = [(where[4] + apart, each) for apart, each in others]
         rows: list[tuple[int, int]] = []
         if not others and tracker.has_variables and where[4] != 0 and self._graph.is_aggregate(where[1]):
-            accesses, rows = accessed(tracker, k, operand, where, size)
+            accesses, rows = accesses_through_base(tracker, k, operand, where, size)
         if not accesses or (others and self._may_be_next(tracker, where, others)):
             return None
         found = container_of_accesses(self._graph, where[1], accesses, tracker.questions.embedders, rows)
@@ -257,7 +268,11 @@ class Operands:
             return told
         found = self._around(tracker, where, size)
         left = [(t, at) for t, at in found if not self._is_number(t, at, size)]
-        if len(left) == len(found) or (told is None and len(left) != 1) or not leads_on(tracker, k, number):
+        if (
+            len(left) == len(found)
+            or (told is None and len(left) != 1)
+            or not flows_into_pointer_use(tracker, k, number)
+        ):
             return told
         member = graph.member_at(*left[0], size) if len(left) == 1 else None
         return ResolvedMember(*left[0], member, "container") if member is not None else None
@@ -296,16 +311,16 @@ class Operands:
             # Pointers are not accessed in part, so it is no such array element.
             return True
         characters = graph.is_scalar(located.type) and graph.size(located.type) == 1
-        if characters and 1 < size < _VECTOR and not said_to_be_bytes(tracker, k, number, bool(where[2])):
+        if characters and 1 < size < _VECTOR and not declared_as_bytes(tracker, k, number, bool(where[2])):
             return True
-        if characters and 1 < size < _VECTOR and used_in_parts(tracker, k, number, size):
+        if characters and 1 < size < _VECTOR and is_accessed_in_parts(tracker, k, number, size):
             return True
         no_address = characters or (located.how == "container" and self._is_number(located.type, located.offset, size))
-        if no_address and leads_on(tracker, k, number):
+        if no_address and flows_into_pointer_use(tracker, k, number):
             return True
         # Without variables, indexed bytes are storage for unknown objects.
         room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_room(located)
-        if room and (puts_address(tracker, k) or used_in_parts(tracker, k, number, size)):
+        if room and (stores_pointer(tracker, k) or is_accessed_in_parts(tracker, k, number, size)):
             return True
         if not where[2] and not tracker.has_variables and graph.is_aggregate(located.type):
             others = tracker.others(k, number)
@@ -373,7 +388,7 @@ class Operands:
 
     def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
         """The member of an object stored in bytes, of which several are accessed at once; None if undecided."""
-        t = kept_as(tracker, k, operand)
+        t = byte_pointer_stored_as(tracker, k, operand)
         located = locate(self._graph, t, 0, operand.displacement, size) if t else ""
         return None if isinstance(located, str) else located
 
@@ -393,16 +408,22 @@ class Operands:
     ) -> Access:
         found = tracker.memory_variable(k, number)
         if found is None or self._is_replaced(tracker, made, operand, found[0]):
-            located = in_variable(tracker, k, operand, size) or in_array(tracker, k, operand, size)
+            located = member_of_variable(tracker, k, operand, size) or element_of_variable_array(
+                tracker, k, operand, size
+            )
             t = VOID
             if located is None and tracker.has_variables:
-                t = led_to_by_both(tracker, operand, size) or read_as(tracker, k, operand, size)
+                t = common_pointee_of_base_and_index(tracker, operand, size) or type_of_void_pointer_load(
+                    tracker, k, operand, size
+                )
             if t:
                 return self._typed(made, operand, size, locate(self._graph, t, 0, 0, size), "variable")
-            located = located or made_of_same(tracker, k, operand, size)
+            located = located or computed_from_same_base(tracker, k, operand, size)
             if located is None and tracker.has_variables:
-                located = as_far_away(tracker, operand, size) or said_later(tracker, k, operand, size)
-                located = located or brought_there(tracker, k, operand, size)
+                located = same_offset_from_other_pointer(tracker, operand, size) or member_of_later_variable(
+                    tracker, k, operand, size
+                )
+                located = located or member_of_phi_pointee(tracker, k, operand, size)
             described = tracker.has_variables or self._source.describes(tracker.flow.instructions.address)
             return self._typed(made, operand, size, located or (NOTHING_KNOWN if described else _NO_TYPES), "variable")
         place, offset = found
@@ -442,16 +463,16 @@ class Operands:
         found = tracker.stack_variable(k, where[4])
         named = tracker.has_variables
         if named and where[2] and (found is None or self._graph.is_scalar(found[0].type)):
-            found = array_behind(tracker, k, where) or found or array_below(tracker, k, where)
+            found = array_after(tracker, k, where) or found or array_ending_at(tracker, k, where)
         if named and where[2] and (found is None or not self._graph.is_array(found[0].type)):
-            found = array_above(tracker, k, operand, where, size) or found
+            found = array_at_zero_index(tracker, k, operand, where, size) or found
         if not where[2]:
-            found = just_as_large(tracker, k, operand, where[4], size, found)
+            found = same_size_variable(tracker, k, operand, where[4], size, found)
         if found is None:
-            nameless = in_pointed(tracker, k, where[4], size) if not where[2] else None
+            nameless = member_of_frame_pointee(tracker, k, where[4], size) if not where[2] else None
             if where[2]:
                 # An undeclared array that a variable points into.
-                nameless = in_variable(tracker, k, operand, size)
+                nameless = member_of_variable(tracker, k, operand, size)
             if nameless is not None:
                 return self._typed(made, operand, size, nameless, "variable")
             return self._spilled(tracker, k, made, operand, size, _OWN)
@@ -469,14 +490,14 @@ class Operands:
             reason = "narrower than the variable in this stack slot"
             return self._spilled(tracker, k, made, operand, size, reason)
         if self._graph.is_scalar(place.type):
-            place, offset = taken_apart(tracker, made.address, place, offset)
+            place, offset = split_aggregate(tracker, made.address, place, offset)
         located: ResolvedMember | str = "unresolved array index"
         if operand.index == NONE or operand.scale < size or not is_of_smaller(self._graph, place.type, size):
             located = locate(self._graph, place.type, where[2], offset, whole if wider else size)
         if isinstance(located, str) and where[2]:
-            other = copied(tracker, k, operand, place.type, offset, where[2], size)
+            other = word_of_copied_object(tracker, k, operand, place.type, offset, where[2], size)
             # Or another variable iterates over this one's bytes.
-            other = other or in_variable(tracker, k, operand, size)
+            other = other or member_of_variable(tracker, k, operand, size)
             if not other:
                 one = self._one_on_frame(tracker, k, operand, where, size)
                 if isinstance(one, ResolvedMember):
@@ -494,7 +515,7 @@ class Operands:
         one; () if undecided.
         """
         graph = self._graph
-        found = [tracker.stack_variable(k, at) for at in one_of_places(tracker, k, operand, where)]
+        found = [tracker.stack_variable(k, at) for at in select_offsets(tracker, k, operand, where)]
         there = [one for one in found if one is not None and begins(graph, one[0].type, one[1], size)]
         if not there or len(there) < len(found) or len({graph.canonical(place.type) for place, _at in there}) > 1:
             return ()
@@ -510,13 +531,13 @@ class Operands:
         return tuple(f"{name}.{path}" if path else name for path in dict.fromkeys(paths))
 
     def _spilled(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int, reason: str) -> Access:
-        kept = put_aside(tracker, k, made, operand, size)
+        kept = spilled_type(tracker, k, made, operand, size)
         return access(made, operand, size, how="spill", reason=reason, candidates=(kept,) if kept else ())
 
     def _global(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
         questions = tracker.questions
         if questions.variable_of(where) is not None:
-            located = touched(tracker, k, operand, where, size)
+            located = accessed_member(tracker, k, operand, where, size)
             bytes_only = not isinstance(located, str) and self._is_byte(located)
             if bytes_only and 1 < size < _VECTOR and tracker.has_variables:
                 located = self._in_bytes(tracker, k, operand, size) or located
@@ -538,7 +559,7 @@ class Operands:
         graph = self._graph
         if not where[2] or graph.choices(where[1]):
             return None
-        paths = one_of_members(tracker, k, operand, where, size)
+        paths = select_members(tracker, k, operand, where, size)
         if not paths and not is_before_similar_array(graph, where[1], where[2], where[4]):
             both = members_selected_by_condition(graph, where[1], where[2], where[4], size)
             fields = [graph.member_at(t, offset, size) for t, offset in both]

@@ -25,7 +25,7 @@ from undwarf.types.dataflow.abstract_values import ADDRESS
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.allocation_types import with_allocated
+from undwarf.types.evidence.allocation_types import with_allocation_types
 from undwarf.types.layouts.containers import Containers
 from undwarf.types.operand_resolver import NOTHING_KNOWN, Operands, on_stack
 from undwarf.types.program_image import Binary
@@ -247,7 +247,7 @@ class Resolver:
             pass
         elif tracker.has_variables:
             # Variables type most values.
-            first, tracker = tracker, with_allocated(tracker, low, high)
+            first, tracker = tracker, with_allocation_types(tracker, low, high)
             function.trackers = first, tracker
         elif self.source.by_assembler(low):
             # Assembly copies or searches anything; only all its callers could tell.
@@ -280,7 +280,7 @@ class Resolver:
             further.flow = self._flow_of(function)
             if named is not None:
                 given = self._given(function, first)
-                further.tracker = with_allocated(first, function.low, function.high, named, given)
+                further.tracker = with_allocation_types(first, function.low, function.high, named, given)
             else:
                 further.tracker = self._infer(function, first)
             function.inferred = further

@@ -11,7 +11,7 @@ from undwarf.types.dataflow.abstract_values import FRAME
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
-from undwarf.types.evidence.member_access import touched as what_is_touched
+from undwarf.types.evidence.member_access import accessed_member as what_is_touched
 from undwarf.types.layouts.containers import Containers
 
 __all__ = ["RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RSI", "RSP", "Touched", "touches"]

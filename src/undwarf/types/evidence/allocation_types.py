@@ -17,13 +17,13 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI, RSI
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Facts, Tracker
-from undwarf.types.evidence.pointer_use_scan import expected
+from undwarf.types.evidence.pointer_use_scan import callee_parameters
 from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import PlaceKind, Prototype
 
-__all__ = ["allocated", "with_allocated"]
+__all__ = ["allocation_types", "with_allocation_types"]
 
 _INDIRECT_CALL, _BRANCH, _JUMP, _INDIRECT_JUMP = Flow.INDIRECT_CALL, Flow.BRANCH, Flow.JUMP, Flow.INDIRECT_JUMP
 _RETURN, _STOP, _CALL = Flow.RETURN, Flow.STOP, Flow.CALL
@@ -59,7 +59,7 @@ _LOST = sum(1 << register for register in MACHINE.lost_in_calls if register < 64
 """Bit sets: stack and frame pointer; caller-saved registers."""
 
 
-def with_allocated(
+def with_allocation_types(
     tracker: Tracker, low: int, high: int, named: Tracker | None = None, entry: dict[int, int] | None = None
 ) -> Tracker:
     """The data flow of a function with the types of allocations.
@@ -67,14 +67,14 @@ def with_allocated(
     ``tracker`` is the one without; ``named``, if given, the one with known allocators, to which the program's own are
     added; ``entry`` are pointees of parameters.
     """
-    found = allocated(tracker, own=named is not None)
+    found = allocation_types(tracker, own=named is not None)
     if not found and not entry:
         return named or tracker
     made = found if named is None else named.facts.made | found
     return Tracker(tracker.program, tracker.flow, low, high, Facts(entry or {}, made), tracker.wanted)
 
 
-def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
+def allocation_types(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
     """{call: (result register, pointee, offset of the pointee)} of allocations that are accessed before a variable
     types them.
 
@@ -277,7 +277,7 @@ class _Call:
                 located = questions.locate(where, 8)
                 pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
         elif made.flow in (_CALL, _JUMP) and made.target is not None and self._leaves(made.target):
-            given = expected(tracker, made.target)
+            given = callee_parameters(tracker, made.target)
             found += [(graph.target(t), holding[one]) for one, t, piece in given if one in holding and not piece]
             found += self._passed_inside(k, made.target, given)
         return [*found, (graph.target(pointer), apart)] if graph.is_pointer(pointer) else found

@@ -11,13 +11,13 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import TypeGraph
 
-__all__ = ["in_header"]
+__all__ = ["header_member"]
 
 _FAR = 64
 """Largest header in bytes."""
 
 
-def in_header(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
+def header_member(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The member of the only header that has one at the negative offset of ``where``, a pointer to an element; else
     None.
 

@@ -16,7 +16,14 @@ from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["by_sign", "in_a_row", "in_said_array", "leads_on", "only_bytes", "said_to_be_bytes"]
+__all__ = [
+    "byte_of_declared_text",
+    "byte_run_access",
+    "byte_type_by_sign",
+    "bytes_unless_member",
+    "declared_as_bytes",
+    "flows_into_pointer_use",
+]
 
 _LOAD, _STORE, _CONSTANT = Action.LOAD, Action.STORE, Action.CONSTANT
 _SHIFT_LEFT, _SHIFT_RIGHT = Action.SHIFT_LEFT, Action.SHIFT_RIGHT
@@ -37,7 +44,7 @@ _GENERAL = 16
 """Number of general registers."""
 
 
-def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
+def byte_run_access(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The first of several bytes accessed at once, if the value is used as bytes; else None. Restores the cursor, at
     instruction ``k``.
     """
@@ -64,7 +71,7 @@ def in_a_row(tracker: Tracker, k: int, number: int, where: Value, size: int) -> 
     return ResolvedMember(where[1], 0, field, "array") if field is not None else None
 
 
-def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
+def bytes_unless_member(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The first of several bytes accessed at once through a byte pointer, unless the value's use shows a member of an
     object; else None. Restores the cursor, at instruction ``k``.
     """
@@ -76,13 +83,13 @@ def only_bytes(tracker: Tracker, k: int, number: int, where: Value, size: int) -
         value = tracker.register(made.left)
         if value is not None and value[0] != NUMBER:
             return None
-    if leads_on(tracker, k, number):
+    if flows_into_pointer_use(tracker, k, number):
         return None
     field = graph.member_at(where[1], 0, size)
     return ResolvedMember(where[1], 0, field, "array") if field is not None else None
 
 
-def said_to_be_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bool:
+def declared_as_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bool:
     """Whether several bytes at once may be bytes by the declared types: not floating-point ones, nor (``counted``: at
     an offset) where no variable declares a byte pointer. The cursor is at instruction ``k``.
     """
@@ -95,7 +102,7 @@ def said_to_be_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bo
     return not counted or any(graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
 
 
-def leads_on(tracker: Tracker, k: int, number: int) -> bool:
+def flows_into_pointer_use(tracker: Tracker, k: int, number: int) -> bool:
     """Whether the value at an operand is used as a pointer: loaded here or nearby, and dereferenced or stored to a
     pointer. Restores the cursor, at instruction ``k``.
     """
@@ -145,7 +152,7 @@ def _is_address(tracker: Tracker, k: int, register: int) -> bool:
     return False
 
 
-def by_sign(tracker: Tracker, k: int, number: int, where: Value) -> int:
+def byte_type_by_sign(tracker: Tracker, k: int, number: int, where: Value) -> int:
     """The alternative of several byte types with the signedness of the extension; void if undecided."""
     graph, made = tracker.graph, tracker.flow.instructions[k]
     choices = graph.choices(where[1])
@@ -349,7 +356,7 @@ def _shifts(made: Instruction, action: Action, size: int) -> bool:
     return made.action == action and made.right == NONE and made.immediate == 8 * size
 
 
-def in_said_array(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+def byte_of_declared_text(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """A byte of the text that a variable points to, at or near the operand's address without its index; else None.
     Covers text inside of another object, as after its header.
     """

@@ -12,7 +12,7 @@ from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["in_whole_of_parts"]
+__all__ = ["container_by_variables"]
 
 _MEMORY, _VALUE = PlaceKind.MEMORY, PlaceKind.VALUE
 
@@ -20,7 +20,7 @@ Parts = set[tuple[int, int]]
 """(type, offset from the register) of objects."""
 
 
-def in_whole_of_parts(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
+def container_by_variables(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member at an operand, in the only container of the pointee that has all objects that variables place there;
     else None. The cursor is at instruction ``k``.
     """

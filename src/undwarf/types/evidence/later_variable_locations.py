@@ -11,14 +11,14 @@ from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolved_member import ResolvedMember, begins
 
-__all__ = ["said_later"]
+__all__ = ["member_of_later_variable"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _AHEAD = 64
 """Limit of instructions searched."""
 
 
-def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+def member_of_later_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at an operand by the only type that variables declare for its base register later, on all paths; else
     None.
     """

@@ -12,8 +12,8 @@ from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.disasm.x86_properties import condition_in
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, POISON, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.byte_accesses import in_said_array
-from undwarf.types.evidence.variables_at_register import in_variable, in_variable_behind
+from undwarf.types.evidence.byte_accesses import byte_of_declared_text
+from undwarf.types.evidence.variables_at_register import member_of_following_variable, member_of_variable
 from undwarf.types.layouts.array_offsets import (
     array_at,
     in_following_array,
@@ -29,12 +29,12 @@ from undwarf.types.layouts.virtual_bases import has_method_table
 
 __all__ = [
     "SEVERAL",
-    "as_far_away",
-    "copied",
-    "led_to_by_both",
-    "puts_address",
-    "touched",
-    "used_in_parts",
+    "accessed_member",
+    "common_pointee_of_base_and_index",
+    "is_accessed_in_parts",
+    "same_offset_from_other_pointer",
+    "stores_pointer",
+    "word_of_copied_object",
 ]
 
 _CONSTANT, _EXTEND, _LOAD, _STORE = Action.CONSTANT, Action.EXTEND, Action.LOAD, Action.STORE
@@ -46,7 +46,7 @@ _OUTSIDE = "offset outside the type"
 _LEADING = (OBJECT, ADDRESS)
 _ADDRESSES = (OBJECT, ADDRESS, FRAME)
 _LEAVING = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
-_SHORT, _TURNS, _NEAR = 3, 3, 64
+_SHORT, _UNROLL, _NEAR = 3, 3, 64
 """Array length from which a constant index plus bias is no longer assumed to mean the last element; unroll factor of
 loops; how many instructions around are searched for the other iterations.
 """
@@ -56,7 +56,7 @@ _BESIDE = 6
 """How many instructions before and after are searched for a copy's loads and stores."""
 
 
-def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | str:
+def accessed_member(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | str:
     """The member at an address, or the reason why it is unknown. The cursor is at instruction ``k``."""
     questions, graph = tracker.questions, tracker.graph
     found = questions.locate(where, size)
@@ -67,27 +67,43 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     if where[2]:
         if not isinstance(found, str) and found.how == "array" and _is_header(tracker, where):
             found = _OUTSIDE
-        tail = _tail(tracker, operand, base, where, size)
+        tail = _from_array_end(tracker, operand, base, where, size)
         if tail is not None:
             return tail
-        below = _from_below(tracker, operand, base, where, size)
+        below = _element_at_zero_index(tracker, operand, base, where, size)
         if below is not None:
             return below
-        if _by_condition(tracker, k, operand) and _is_beside_array(graph, where, found, size):
+        if _is_condition(tracker, k, operand) and _is_beside_array(graph, where, found, size):
             return "unresolved array index"
         if not isinstance(found, str) and _in_one_array(tracker, operand, base, where, found):
-            return _by_index(tracker, operand, where) or _unbiased(tracker, k, operand, where, size) or found
+            return (
+                _by_index(tracker, operand, where)
+                or _with_index_bias_removed(tracker, k, operand, where, size)
+                or found
+            )
         of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
-        words = copied(tracker, k, operand, *of, where[2], size) if of is not None and isinstance(found, str) else None
-        words = words or in_variable_behind(tracker, k, operand, base, where, size)
-        other = words or in_variable(tracker, k, operand, size) or _of_element(tracker, operand, base, size)
-        other = other or _at_first_turn(tracker, operand, base, where, size)
-        other = other or _by_any_index(tracker, operand, where, size) or in_said_array(tracker, k, operand, size)
+        words = (
+            word_of_copied_object(tracker, k, operand, *of, where[2], size)
+            if of is not None and isinstance(found, str)
+            else None
+        )
+        words = words or member_of_following_variable(tracker, k, operand, base, where, size)
+        other = (
+            words
+            or member_of_variable(tracker, k, operand, size)
+            or _member_of_some_element(tracker, operand, base, size)
+        )
+        other = other or _first_iteration_element(tracker, operand, base, where, size)
+        other = (
+            other
+            or _member_at_zero_index(tracker, operand, where, size)
+            or byte_of_declared_text(tracker, k, operand, size)
+        )
         other = other or (in_next(graph, where[1], where[2], where[4], size) if where[0] == OBJECT else None)
         return other or "unresolved array index"
     whole = graph.size(where[1])
     outside = found if isinstance(found, str) or found.how == "container" else None
-    if outside is not None and size <= whole and _next_of_several(tracker, k, operand, where):
+    if outside is not None and size <= whole and _is_next_array_element(tracker, k, operand, where):
         return locate(graph, where[1], whole, where[4], size)
     if where[0] != OBJECT or 0 <= where[4] < whole:
         return found
@@ -96,10 +112,10 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
         # Containers are a guess in C.
         guessed = room or (found.how == "container" and questions.embedders.whole)
-        other = in_variable(tracker, k, operand, size) if guessed or found.how == "container" else None
+        other = member_of_variable(tracker, k, operand, size) if guessed or found.how == "container" else None
         # Or the variable points to another array element.
         return other if other is not None and (guessed or graph.same(other.type, where[1])) else found
-    other = in_variable(tracker, k, operand, size)
+    other = member_of_variable(tracker, k, operand, size)
     if other is not None:
         return other
     if questions.embedders.whole:
@@ -118,7 +134,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
         # Rather in an unknown derived class, or container that starts with the object.
         leads = not covered(graph, where[1], where[4], questions.embedders, mentioned_only=False)
     if leads and base is not None and base[4]:
-        leads = not _told(tracker, k, operand.base, base)
+        leads = not _is_declared_at(tracker, k, operand.base, base)
         if not leads and size == whole and _leads_to_number(tracker, k, operand.base, size):
             return locate(graph, where[1], whole, where[4], size)
         if base[4] > 0:
@@ -135,7 +151,7 @@ def touched(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) 
     return _OUTSIDE
 
 
-def copied(
+def word_of_copied_object(
     tracker: Tracker, k: int, operand: Memory, t: int, offset: int, step: int, size: int
 ) -> ResolvedMember | None:
     """The first word of an object copied or swapped by words, if another operand nearby has the same
@@ -154,7 +170,7 @@ def copied(
     return None
 
 
-def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
+def common_pointee_of_base_and_index(tracker: Tracker, operand: Memory, size: int) -> int:
     """The scalar that both base and index point to: one of them is an index in fact (pointer difference), whichever it
     is; else void.
     """
@@ -168,7 +184,7 @@ def led_to_by_both(tracker: Tracker, operand: Memory, size: int) -> int:
     return one[1] if same and graph.is_scalar(one[1]) and graph.size(one[1]) == size else VOID
 
 
-def as_far_away(tracker: Tracker, operand: Memory, size: int) -> ResolvedMember | None:
+def same_offset_from_other_pointer(tracker: Tracker, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at base plus the difference of two pointers, one of which is unknown: a copy of an array has its
     elements at the same distance; else None.
     """
@@ -184,7 +200,7 @@ def as_far_away(tracker: Tracker, operand: Memory, size: int) -> ResolvedMember 
     return None
 
 
-def _next_of_several(tracker: Tracker, k: int, operand: Memory, where: Value) -> bool:
+def _is_next_array_element(tracker: Tracker, k: int, operand: Memory, where: Value) -> bool:
     """Whether an access past an object is of the next array element rather than of a container: a variable, or the
     register itself, points to array elements.
 
@@ -243,7 +259,7 @@ def _begins(graph: TypeGraph, t: int, part: int) -> bool:
     return any(not one.offset and graph.canonical(one.type) == part for one in graph.members(t))
 
 
-def _by_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
+def _is_condition(tracker: Tracker, k: int, operand: Memory) -> bool:
     """Whether an index is the result of a condition (0 or 1)."""
     instructions = tracker.flow.instructions
     register = operand.index
@@ -280,7 +296,7 @@ def _by_index(tracker: Tracker, operand: Memory, where: Value) -> str | None:
     )
 
 
-def _from_below(
+def _element_at_zero_index(
     tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
 ) -> ResolvedMember | None:
     """The element at an operand without its index, if the index starts below zero where no array is (more is subtracted
@@ -297,7 +313,7 @@ def _from_below(
     return ResolvedMember(where[1], begin, found, "array") if found is not None else None
 
 
-def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
+def _member_at_zero_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member for index 0, if the index may be any integer and its first value is outside of the
     object; else None.
     """
@@ -311,7 +327,9 @@ def _by_any_index(tracker: Tracker, operand: Memory, where: Value, size: int) ->
     return None if isinstance(found, str) or found.how or _by_index(tracker, operand, other) else found
 
 
-def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | str | None:
+def _with_index_bias_removed(
+    tracker: Tracker, k: int, operand: Memory, where: Value, size: int
+) -> ResolvedMember | str | None:
     """The member for a biased index; None if the index may start at zero.
 
     Nobody computes the constant index of an array's last element as a sum, but ``b[i - 1]`` is at the end of what
@@ -335,7 +353,7 @@ def _unbiased(tracker: Tracker, k: int, operand: Memory, where: Value, size: int
         return None
     last = (high - begin - 1) // step
     behind = in_following_array(graph, where[1], step, high - step + (begin - low) % step, min(size, step))
-    if behind is None or last > _TURNS:
+    if behind is None or last > _UNROLL:
         return None
     if not last:
         return behind if size <= step else SEVERAL
@@ -370,7 +388,7 @@ def _just_widened(tracker: Tracker, k: int, register: int) -> bool:
     return False
 
 
-def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
+def is_accessed_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     """Whether other sizes than this one are accessed nearby through the same registers, as members of an object are.
 
     Not if all are constants, as when text is written, or if they overlap, as when a length is tested first. Restores
@@ -390,7 +408,7 @@ def used_in_parts(tracker: Tracker, k: int, number: int, size: int) -> bool:
     return differs and bool(sizes - {size}) and not _overlap(tracker, k, operand)
 
 
-def puts_address(tracker: Tracker, k: int) -> bool:
+def stores_pointer(tracker: Tracker, k: int) -> bool:
     """Whether an instruction stores a pointer. The cursor is at instruction ``k``."""
     made = tracker.flow.instructions[k]
     value = tracker.register(made.left) if made.action == _STORE and made.left != NONE else None
@@ -479,7 +497,7 @@ def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> b
     return False
 
 
-def _told(tracker: Tracker, k: int, register: int, value: Value) -> bool:
+def _is_declared_at(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     """Whether a variable declares this offset for a register."""
     pc = tracker.flow.instructions.address_of(k)
     return any(said[4] == value[4] for said in tracker.questions.declared_values(register, pc))
@@ -509,7 +527,7 @@ def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: 
     return same_array(tracker.graph, t, where[2], base[4] - start, place)
 
 
-def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> ResolvedMember | None:
+def _member_of_some_element(tracker: Tracker, operand: Memory, base: Value | None, size: int) -> ResolvedMember | None:
     """A member of some array element, if the base points to the first one and the index is in bytes; else None."""
     graph = tracker.graph
     if base is None or base[0] != OBJECT or base[4] or operand.scale != 1 or not graph.is_aggregate(base[1]):
@@ -524,7 +542,7 @@ def _of_element(tracker: Tracker, operand: Memory, base: Value | None, size: int
     return ResolvedMember(base[1], offset, found, "array") if found is not None else None
 
 
-def _at_first_turn(
+def _first_iteration_element(
     tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
 ) -> ResolvedMember | None:
     """The element at index 0 of an inner array that the stride leaves: a loop with one valid iteration; else None."""
@@ -543,7 +561,9 @@ def _at_first_turn(
     return ResolvedMember(where[1], low, found, "array") if found is not None else None
 
 
-def _tail(tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int) -> ResolvedMember | None:
+def _from_array_end(
+    tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
+) -> ResolvedMember | None:
     """The array that an operand's base points to the start of, if the access ends ``index`` bytes from there (a copy's
     tail); else None.
     """

@@ -11,7 +11,7 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember, begins
 
-__all__ = ["brought_there"]
+__all__ = ["member_of_phi_pointee"]
 
 _POINTER = 8
 _DEEP = 3
@@ -20,33 +20,33 @@ _WAYS = 8
 """Limit of reaching definitions."""
 
 
-def brought_there(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+def member_of_phi_pointee(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member of the only pointee, among those of the reaching definitions, that has one there; else None. Restores
     the cursor, at instruction ``k``.
     """
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph = tracker.graph
-    found = _brought(tracker, k, operand.base, _DEEP)
+    found = _phi_pointees(tracker, k, operand.base, _DEEP)
     tracker.before(k)
     fitting = [t for t in found if begins(graph, t, operand.displacement, size)]
     field = graph.member_at(fitting[0], operand.displacement, size) if len(fitting) == 1 else None
     return ResolvedMember(fitting[0], operand.displacement, field) if field is not None else None
 
 
-def _brought(tracker: Tracker, k: int, register: int, deep: int) -> list[int]:
+def _phi_pointees(tracker: Tracker, k: int, register: int, deep: int) -> list[int]:
     """The pointees that a register may have at an instruction; empty if any may be unknown."""
     ways = reaching_definitions(tracker, k, register)
     found: dict[int, int] = {}
     for at in ways if deep and len(ways) <= _WAYS and -1 not in ways else ():
-        several = _put(tracker, at, deep - 1)
+        several = _defined_pointees(tracker, at, deep - 1)
         if several is None:
             return []
         found.update((tracker.graph.canonical(t), t) for t in several)
     return list(found.values())
 
 
-def _put(tracker: Tracker, at: int, deep: int) -> list[int] | None:
+def _defined_pointees(tracker: Tracker, at: int, deep: int) -> list[int] | None:
     """The pointees of the value that an instruction defines; None if unknown."""
     graph, made = tracker.graph, tracker.flow.instructions[at]
     if made.action == Action.CONSTANT:
@@ -57,7 +57,7 @@ def _put(tracker: Tracker, at: int, deep: int) -> list[int] | None:
     tracker.before(at)
     if made.action == Action.COPY:
         value = tracker.register(made.left)
-        return _types(tracker, value) or _brought(tracker, at, made.left, deep) or None
+        return _types(tracker, value) or _phi_pointees(tracker, at, made.left, deep) or None
     operand = made.memory[0] if made.action == Action.LOAD else None
     if operand is None or operand.size != _POINTER:
         return None
@@ -68,7 +68,7 @@ def _put(tracker: Tracker, at: int, deep: int) -> list[int] | None:
     if operand.index != NONE or operand.segment:
         return None
     found: list[int] = []
-    for t in _brought(tracker, at, operand.base, deep):
+    for t in _phi_pointees(tracker, at, operand.base, deep):
         # Types without a pointer there are not on this path.
         there = graph.value_at(t, operand.displacement, _POINTER) if operand.displacement >= 0 else 0
         one = graph.target(there) if there and graph.is_pointer(there) else 0

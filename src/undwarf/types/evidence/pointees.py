@@ -8,10 +8,18 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field, Kind, TypeGraph
 
-__all__ = ["begins_with", "common_whole", "exactly", "is_either", "merged", "pointed", "scalar_at"]
+__all__ = [
+    "begins_with",
+    "common_whole",
+    "exact_pointee",
+    "is_pointer_or_integer",
+    "known_pointees",
+    "merged",
+    "scalar_at",
+]
 
 
-def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
+def known_pointees(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     """Types of the objects that start where a pointer points to, largest first; empty if unknown."""
     if value is None or value[0] not in (OBJECT, ADDRESS):
         return ()
@@ -60,7 +68,7 @@ def _before_choice(graph: TypeGraph, found: Field) -> tuple[tuple[int, int], ...
     return inside[: unions[0] + 1] if unions and len(found.candidates) > 1 else inside
 
 
-def exactly(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
+def exact_pointee(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     """The only pointee of a pointer to an object's start; empty for others."""
     exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
     exact = exact and value is not None and not tracker.graph.choices(value[1])
@@ -92,7 +100,7 @@ def scalar_at(tracker: Tracker, k: int, number: int, size: int) -> int:
     return VOID if _is_mixed(tracker, located, size) else tracker.graph.value_at(located.type, located.offset, size)
 
 
-def is_either(tracker: Tracker, k: int) -> bool:
+def is_pointer_or_integer(tracker: Tracker, k: int) -> bool:
     """Whether the first operand is a union member that may be pointer or integer."""
     where = tracker.address_of(k, 0)
     if where is None or where[0] not in (OBJECT, ADDRESS):

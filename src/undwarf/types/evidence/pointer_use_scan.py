@@ -2,7 +2,8 @@
 """Scans the uses of a pointer value around an instruction: backwards along single predecessors, forwards until paths
 join.
 
-Output is a :class:`Uses` record: accesses, loads, strides, parameters it is passed as, union members it is stored to.
+Output is a :class:`PointerUses` record: accesses, loads, strides, parameters it is passed as, union members it is
+stored to.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,16 @@ from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["Loaded", "Touched", "Uses", "expected", "is_copied", "one_way_before", "uses_after", "uses_around"]
+__all__ = [
+    "PointerAccess",
+    "PointerLoad",
+    "PointerUses",
+    "callee_parameters",
+    "is_copied",
+    "single_predecessors",
+    "uses_after",
+    "uses_around",
+]
 
 _ADD_MEMORY, _LOAD, _COPY, _STORE = Action.ADD_MEMORY, Action.LOAD, Action.COPY, Action.STORE
 _ADDRESS = Action.ADDRESS
@@ -36,7 +46,7 @@ _Holder = int | tuple[int, int]
 """A register, or a stack slot (base register, displacement)."""
 
 
-class Touched(NamedTuple):
+class PointerAccess(NamedTuple):
     """An access through a pointer; ``copied``: a plain load or store."""
 
     offset: int
@@ -44,7 +54,7 @@ class Touched(NamedTuple):
     copied: bool
 
 
-class Loaded(NamedTuple):
+class PointerLoad(NamedTuple):
     """A pointer-sized load into a register; ``indexed``: a value is added to it."""
 
     k: int
@@ -53,7 +63,7 @@ class Loaded(NamedTuple):
     indexed: bool
 
 
-class Uses:
+class PointerUses:
     """The uses of one value.
 
     ``leads``: declared pointees; ``passed``: passed as a pointer argument; ``indexed``: (offset, size) of indexed
@@ -62,29 +72,29 @@ class Uses:
     """
 
     def __init__(self) -> None:
-        self.touched: set[Touched] = set()
+        self.touched: set[PointerAccess] = set()
         self.indexed: set[tuple[int, int]] = set()
-        self.loaded: list[Loaded] = []
-        self.rows: list[Loaded] = []
+        self.loaded: list[PointerLoad] = []
+        self.rows: list[PointerLoad] = []
         self.strides: set[int] = set()
         self.leads: list[int] = []
         self.several: tuple[int, ...] = ()
         self.passed = False
         self.called = False
 
-    def up_to(self, offset: int) -> "Uses":
+    def up_to(self, offset: int) -> "PointerUses":
         """The uses before an offset."""
-        made = Uses()
+        made = PointerUses()
         made.touched = {one for one in self.touched if one.offset < offset}
         made.loaded = [one for one in self.loaded if one.offset < offset]
         made.rows = [one for one in self.rows if one.offset < offset]
         return made
 
 
-def uses_around(tracker: Tracker, k: int, register: int) -> Uses:
+def uses_around(tracker: Tracker, k: int, register: int) -> PointerUses:
     """The uses of a register's value around an instruction."""
     path, origin = _origin(tracker, k, register)
-    uses = Uses()
+    uses = PointerUses()
     held: set[_Holder] = {origin}
     for at in reversed(path):
         _done(tracker, at, held, uses, told=True)
@@ -92,9 +102,9 @@ def uses_around(tracker: Tracker, k: int, register: int) -> Uses:
     return _behind(tracker, k, held, uses, _NEAR, told=True)
 
 
-def uses_after(tracker: Tracker, loaded: Loaded) -> Uses:
+def uses_after(tracker: Tracker, loaded: PointerLoad) -> PointerUses:
     """The uses of a loaded value, and variables that declare it."""
-    uses = Uses()
+    uses = PointerUses()
     k = loaded.k + 1
     if k < len(tracker.flow.instructions):
         pc = tracker.flow.instructions.address_of(k)
@@ -107,7 +117,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
     """(instructions from ``k`` back to the definition of a register's value, its holder there)."""
     held: _Holder = register
     path: list[int] = []
-    for at in one_way_before(tracker, k):
+    for at in single_predecessors(tracker, k):
         made = tracker.flow.instructions[at]
         if isinstance(held, int):
             if made.flow in _CALLS:
@@ -131,7 +141,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
     return path, held
 
 
-def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
+def single_predecessors(tracker: Tracker, k: int) -> Iterator[int]:
     """Instructions before one, backwards along single predecessors."""
     blocks = tracker.flow.blocks
     number = blocks.of(k)
@@ -147,7 +157,7 @@ def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
         yield at
 
 
-def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int, *, told: bool) -> Uses:
+def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: PointerUses, most: int, *, told: bool) -> PointerUses:
     """Add the uses from an instruction on, until paths join."""
     blocks = tracker.flow.blocks
     if k >= len(tracker.flow.instructions):
@@ -173,7 +183,7 @@ def _comes_first(blocks: BlockTable, number: int, behind: int) -> bool:
     return number < behind and all(one == number or one >= behind for one in blocks.predecessors(behind))
 
 
-def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bool) -> None:
+def _done(tracker: Tracker, at: int, held: set[_Holder], uses: PointerUses, *, told: bool) -> None:
     """Add an instruction's uses of the value, and update its holders."""
     graph = tracker.graph
     made = tracker.flow.instructions[at]
@@ -192,15 +202,15 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
             if leads and operand.size == operand.scale and not rows:
                 uses.indexed.add((operand.displacement, operand.size))
                 if made.action == _LOAD and made.width == operand.size == _POINTER and made.destination != NONE:
-                    uses.rows.append(Loaded(at, operand.displacement, made.destination, False))
+                    uses.rows.append(PointerLoad(at, operand.displacement, made.destination, False))
             continue
         if operand.base not in held:
             continue
         adds = made.action == _ADD_MEMORY
         size = operand.size or operand.element
-        uses.touched.add(Touched(operand.displacement, size, is_copied(made, operand)))
+        uses.touched.add(PointerAccess(operand.displacement, size, is_copied(made, operand)))
         if (made.action == _LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
-            uses.loaded.append(Loaded(at, operand.displacement, made.destination, adds))
+            uses.loaded.append(PointerLoad(at, operand.displacement, made.destination, adds))
     if made.flow in _INDIRECT and all(operand.implicit for operand in made.memory):
         uses.called = uses.called or any(register in held for register in made.reads)
     if made.flow in _CALLS:
@@ -248,10 +258,10 @@ def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
     return tracker.graph.choices(tracker.graph.pointers_at(located.type, located.offset, _POINTER))
 
 
-def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:
+def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: PointerUses) -> None:
     """Add the types of parameters that the value is passed as."""
     graph = tracker.graph
-    for register, t, piece in expected(tracker, made.target) if made.target is not None else ():
+    for register, t, piece in callee_parameters(tracker, made.target) if made.target is not None else ():
         if register in held and not piece and graph.is_pointer(t):
             uses.passed = True
             # Anything may be passed as bytes.
@@ -259,7 +269,7 @@ def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses)
                 _add(graph, graph.target(t), uses)
 
 
-def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
+def callee_parameters(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
     """(register, type, piece) of a callee's register parameters."""
     program = tracker.program
     prototype = program.callee(target & 0xFFFFFFFFFFFFFFFF)
@@ -277,12 +287,12 @@ def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
     return argument_registers(program.graph, prototype.parameters, prototype.returns)
 
 
-def _lead(graph: TypeGraph, value: Value | None, uses: Uses) -> None:
+def _lead(graph: TypeGraph, value: Value | None, uses: PointerUses) -> None:
     if value is not None and value[0] == OBJECT and not value[2] and not value[4] and not graph.choices(value[1]):
         _add(graph, value[1], uses)
 
 
-def _add(graph: TypeGraph, t: int, uses: Uses) -> None:
+def _add(graph: TypeGraph, t: int, uses: PointerUses) -> None:
     if graph.size(t) and t not in uses.leads:
         uses.leads.append(t)
 

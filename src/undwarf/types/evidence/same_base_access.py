@@ -8,15 +8,15 @@ computed from.
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointer_use_scan import one_way_before
+from undwarf.types.evidence.pointer_use_scan import single_predecessors
 from undwarf.types.layouts.resolved_member import ResolvedMember
 
-__all__ = ["made_of_same"]
+__all__ = ["computed_from_same_base"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 
 
-def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+def computed_from_same_base(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at an operand, in an object with a known address computed from the same registers on the only path
     here; else None. The cursor is at instruction ``k``.
     """
@@ -24,7 +24,7 @@ def made_of_same(tracker: Tracker, k: int, operand: Memory, size: int) -> Resolv
         return None
     graph, instructions = tracker.graph, tracker.flow.instructions
     changed: set[int] = set()
-    for at in one_way_before(tracker, k):
+    for at in single_predecessors(tracker, k):
         made = instructions[at]
         apart = _apart(made, operand, changed)
         value = tracker.register(made.destination) if apart is not None else None

@@ -11,25 +11,25 @@ from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolved_member import begins
 
-__all__ = ["one_of_members", "one_of_places"]
+__all__ = ["select_members", "select_offsets"]
 
 _MOST = 12
 """Limit of instructions searched."""
 
 
-def one_of_members(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[str, ...]:
+def select_members(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[str, ...]:
     """Paths of the members that an operand may access, that of the first predecessor first; empty if it may be anything
     else. Restores the cursor, at instruction ``k``.
     """
     graph = tracker.graph
-    offsets = one_of_places(tracker, k, operand, where) if graph.is_aggregate(where[1]) else ()
+    offsets = select_offsets(tracker, k, operand, where) if graph.is_aggregate(where[1]) else ()
     if not offsets or not all(begins(graph, where[1], at, size) for at in offsets):
         return ()
     fields = [graph.member_at(where[1], at, size) for at in offsets]
     return tuple(one.path for one in fields if one is not None)
 
 
-def one_of_places(tracker: Tracker, k: int, operand: Memory, where: Value) -> tuple[int, ...]:
+def select_offsets(tracker: Tracker, k: int, operand: Memory, where: Value) -> tuple[int, ...]:
     """Offsets that an operand without an index may be at, that of the first predecessor first; empty if it may be
     elsewhere. Restores the cursor, at instruction ``k``.
     """

@@ -7,10 +7,10 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["put_aside"]
+__all__ = ["spilled_type"]
 
 
-def put_aside(tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int) -> str:
+def spilled_type(tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int) -> str:
     """The type of the register that an instruction spills or reloads, as text; "" if unknown. The cursor is at
     instruction ``k``, and for a reload the register's value is that after it.
     """

@@ -11,18 +11,25 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.type_graph import Kind, TypeGraph
 from undwarf.types.sources.type_source import Place, PlaceKind
 
-__all__ = ["array_above", "array_behind", "array_below", "is_extended", "just_as_large", "taken_apart"]
+__all__ = [
+    "array_after",
+    "array_at_zero_index",
+    "array_ending_at",
+    "is_extended",
+    "same_size_variable",
+    "split_aggregate",
+]
 
 _STORE = Action.STORE
 _REGISTER = PlaceKind.REGISTER
 
-_TURNS = 4
+_UNROLL = 4
 """Largest unroll factor of a loop."""
 
 _NUMBERS = (Kind.INT, Kind.CHAR, Kind.BOOL, Kind.ENUM)
 
 
-def just_as_large(
+def same_size_variable(
     tracker: Tracker, k: int, operand: Memory, at: int, size: int, found: tuple[Place, int] | None
 ) -> tuple[Place, int] | None:
     """(variable of ``size`` bytes, offset in it) at a frame offset, if ``found`` is none or of another size: the one
@@ -37,7 +44,7 @@ def just_as_large(
         begins = after is not None and after[0].low == made.next_address and not after[1]
         if after is not None and begins and _is_of(graph, after[0].type, size):
             return after
-        return found or _brought_home(tracker, k, made, at, size)
+        return found or _variable_in_stored_register(tracker, k, made, at, size)
     if found is None or found[1]:
         return found
     for place in reversed(tracker.questions.places_at(made.address)):
@@ -46,7 +53,9 @@ def just_as_large(
     return found
 
 
-def _brought_home(tracker: Tracker, k: int, made: Instruction, at: int, size: int) -> tuple[Place, int] | None:
+def _variable_in_stored_register(
+    tracker: Tracker, k: int, made: Instruction, at: int, size: int
+) -> tuple[Place, int] | None:
     """The variable in the stored register, if this slot is its location elsewhere in the function: while it is in the
     register, DWARF does not mention the slot. The cursor is at instruction ``k``.
     """
@@ -78,10 +87,10 @@ def is_extended(tracker: Tracker, k: int, at: int, place: Place) -> bool:
     return tracker.stack_variable(k, at + graph.size(place.type)) is None
 
 
-def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
+def array_after(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
     """The array in the frame whose first element is a few strides further: a biased index."""
     step = abs(where[2])
-    for offset in range(where[4] + step, where[4] + _TURNS * step + 1, step):
+    for offset in range(where[4] + step, where[4] + _UNROLL * step + 1, step):
         found = tracker.stack_variable(k, offset)
         if found is not None:
             first = tracker.graph.is_array(found[0].type) and tracker.graph.stride(found[0].type) == step > found[1]
@@ -89,7 +98,7 @@ def array_behind(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | 
     return None
 
 
-def array_below(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
+def array_ending_at(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | None:
     """The array in the frame that ends where an index starts, and its last element: a loop counts down from its end."""
     step = abs(where[2])
     found = tracker.stack_variable(k, where[4] - step)
@@ -98,7 +107,7 @@ def array_below(tracker: Tracker, k: int, where: Value) -> tuple[Place, int] | N
     return found if found[1] + step == tracker.graph.size(found[0].type) else None
 
 
-def array_above(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[Place, int] | None:
+def array_at_zero_index(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[Place, int] | None:
     """The array in the frame at an operand without its index, if that starts below zero by at most a step (more is
     subtracted than added).
     """
@@ -117,7 +126,7 @@ def array_above(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
     return found[0], found[1] + (where[4] - begin) % step
 
 
-def taken_apart(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
+def split_aggregate(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
     """The aggregate variable that a scalar one is part of, if both are at one stack location: scalar replacement gives
     parts their own variables in inlined functions.
     """

@@ -11,12 +11,18 @@ from collections.abc import Callable, Iterable
 from undwarf.disasm import NONE, Action, Flow, Memory
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointer_use_scan import Touched, Uses, is_copied, uses_after, uses_around
+from undwarf.types.evidence.pointer_use_scan import PointerAccess, PointerUses, is_copied, uses_after, uses_around
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
-__all__ = ["accessed", "everywhere", "kept_as", "loaded_from", "meant"]
+__all__ = [
+    "accesses_through_base",
+    "byte_pointer_stored_as",
+    "union_member_by_all_uses",
+    "union_member_by_use",
+    "union_member_of_holder",
+]
 
 _LOAD, _STORE = Action.LOAD, Action.STORE
 _VOID, _FUNCTION, _FLOAT = Kind.VOID, Kind.FUNCTION, Kind.FLOAT
@@ -32,7 +38,7 @@ _SEVERAL = 2
 """Number of accessed members that identify an object mentioned by a variable."""
 
 
-def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> int:
+def union_member_by_use(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> int:
     """The type of the object at an operand, among alternatives or in place of an incomplete type; void if undecided.
     Restores the cursor, at instruction ``k``.
     """
@@ -45,7 +51,7 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         return VOID
     puts_address = operand.access == "w" and _is_pointer_stored(tracker, k)
     uses = uses_around(tracker, k, operand.base)
-    own = Touched(where[4], size, copied=True)
+    own = PointerAccess(where[4], size, copied=True)
     known = {graph.canonical(t): t for t in uses.leads}
     if choices:
         found = [t for t in choices if _may_touch(graph, t, where[2], where[4], own)]
@@ -60,7 +66,7 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
         just = [t for t in found if where[2] and _has_steps(graph, t, abs(where[2]))]
         found = just or found
         if where[2] and len(found) > 1:
-            rows = [Touched(offset, each, copied=True) for offset, each in uses.indexed]
+            rows = [PointerAccess(offset, each, copied=True) for offset, each in uses.indexed]
             found = [t for t in found if all(_may_touch(graph, t, where[2], one.offset, one) for one in rows)]
             # Objects in lists are seldom in arrays.
             found = [t for t in found if not _leads_to_next(graph, t)] or found
@@ -74,7 +80,7 @@ def meant(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) ->
             # Members are seldom copied together.
             found = [t for t in found if all(_is_copied_alone(graph, t, one) for one in all_of_it)]
     else:
-        found = list(known.values()) if len(known) == 1 else [] if known else _spoken_of(tracker, uses)
+        found = list(known.values()) if len(known) == 1 else [] if known else _mentioned_types(tracker, uses)
         found = [t for t in found if graph.is_aggregate(t) and _fits(tracker, t, uses, 0, 0, _DEEP)]
     tracker.before(k)
     return found[0] if len(found) == 1 else VOID
@@ -110,7 +116,7 @@ def _target_at(graph: TypeGraph, t: int, offset: int) -> Kind | None:
     return graph.kind(graph.strip(graph.target(field.type)))
 
 
-def kept_as(tracker: Tracker, k: int, operand: Memory) -> int:
+def byte_pointer_stored_as(tracker: Tracker, k: int, operand: Memory) -> int:
     """The only type as which a byte pointer (an operand's base) is stored or passed nearby that fits all accesses
     within its size; void if undecided. Past it other data may follow, as after a header. Restores the cursor, at
     instruction ``k``.
@@ -131,7 +137,7 @@ def kept_as(tracker: Tracker, k: int, operand: Memory) -> int:
     return found[0] if len(found) == 1 else VOID
 
 
-def _spoken_of(tracker: Tracker, uses: Uses) -> list[int]:
+def _mentioned_types(tracker: Tracker, uses: PointerUses) -> list[int]:
     """The types of the function's variables, or their pointees, with whole members at all accesses; none if there is
     one access only.
     """
@@ -142,13 +148,13 @@ def _spoken_of(tracker: Tracker, uses: Uses) -> list[int]:
     return [t for t in wanted if all(_is_whole(graph, t, one) for one in uses.touched)]
 
 
-def _is_whole(graph: TypeGraph, t: int, done: Touched) -> bool:
+def _is_whole(graph: TypeGraph, t: int, done: PointerAccess) -> bool:
     """Whether an access is of a whole member."""
     found = graph.member_at(t, done.offset, done.size)
     return found is not None and not found.offset and graph.size(found.type) == done.size
 
 
-def _is_copied_alone(graph: TypeGraph, t: int, done: Touched) -> bool:
+def _is_copied_alone(graph: TypeGraph, t: int, done: PointerAccess) -> bool:
     """Whether an access is of a whole member or inner aggregate, or of a scalar and its padding."""
     if not graph.is_aggregate(t):
         return True
@@ -159,7 +165,7 @@ def _is_copied_alone(graph: TypeGraph, t: int, done: Touched) -> bool:
     return whole or _is_whole(graph, t, done) or graph.reaches_next(t, found, done.offset, done.size)
 
 
-def accessed(
+def accesses_through_base(
     tracker: Tracker, k: int, operand: Memory, where: Value, size: int
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """([(offset, size)] of accesses through an operand's base, its own included, [(offset, size)] of indexed ones),
@@ -174,7 +180,7 @@ def accessed(
     return list(whole), [(base[4] + offset, each) for offset, each in uses.indexed]
 
 
-def everywhere(tracker: Tracker, k: int, where: Value) -> int:
+def union_member_by_all_uses(tracker: Tracker, k: int, where: Value) -> int:
     """The only alternative that fits all accesses through a pointer loaded from a union; void if undecided. Restores
     the cursor, at instruction ``k``.
 
@@ -202,7 +208,7 @@ def everywhere(tracker: Tracker, k: int, where: Value) -> int:
     return found
 
 
-def loaded_from(tracker: Tracker, k: int, where: Value) -> int:
+def union_member_of_holder(tracker: Tracker, k: int, where: Value) -> int:
     """The type of a choice's object, from the resolved type of the object it was loaded from; void if undecided.
     Restores the cursor, at instruction ``k``.
     """
@@ -213,7 +219,9 @@ def loaded_from(tracker: Tracker, k: int, where: Value) -> int:
         tracker.before(load)
         holder = tracker.address_of(load, 0) if made.action == _LOAD and made.memory else None
         if holder is not None and holder[0] == OBJECT and not holder[2] and graph.choices(holder[1]):
-            whole = meant(tracker, load, made.memory[0], holder, _POINTER) or everywhere(tracker, load, holder)
+            whole = union_member_by_use(tracker, load, made.memory[0], holder, _POINTER) or union_member_by_all_uses(
+                tracker, load, holder
+            )
             pointer = graph.value_at(whole, holder[4], _POINTER) if whole else VOID
             t = graph.target(pointer) if graph.is_pointer(pointer) else VOID
         tracker.before(k)
@@ -237,14 +245,14 @@ def _is_asked(tracker: Tracker, load: int, through: Iterable[tuple[int, int, int
 def _only_one(tracker: Tracker, where: Value, through: Iterable[tuple[int, int, int, int]]) -> int:
     """The only alternative that fits some accesses; void if there is none or several."""
     graph = tracker.graph
-    touched: set[Touched] = set()
+    touched: set[PointerAccess] = set()
     choices = {graph.canonical(t): t for t in graph.choices(where[1])}
     for several, at, number, offset in through:
         among = {graph.canonical(t) for t in graph.choices(several) or (several,)}
         choices = {canonical: t for canonical, t in choices.items() if canonical in among}
         made = tracker.flow.instructions[at]
         operand = made.memory[number]
-        touched.add(Touched(offset, operand.size or operand.element, is_copied(made, operand)))
+        touched.add(PointerAccess(offset, operand.size or operand.element, is_copied(made, operand)))
     found = [t for t in choices.values() if all(_may_touch(graph, t, 0, one.offset, one) for one in touched)]
     return found[0] if len(found) == 1 else VOID
 
@@ -265,7 +273,7 @@ def _same(graph: TypeGraph, t: int, other: int) -> bool:
     return graph.canonical(t) == graph.canonical(other) or graph.object_at(t, 0, other) or graph.object_at(other, 0, t)
 
 
-def _fits(tracker: Tracker, t: int, uses: Uses, shift: int, step: int, deep: int) -> bool:
+def _fits(tracker: Tracker, t: int, uses: PointerUses, shift: int, step: int, deep: int) -> bool:
     """Whether all uses fit a pointer ``shift`` bytes into an object of a type, or one that iterates over an array by
     ``step``.
     """
@@ -304,7 +312,7 @@ def _place_in(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Re
     return ResolvedMember(t, offset, found) if found is not None else None
 
 
-def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool, deep: int) -> bool:
+def _leads_on(tracker: Tracker, t: int, offset: int, after: PointerUses, indexed: bool, deep: int) -> bool:
     """Whether a value loaded from an offset of a type may be a pointer with these uses."""
     graph = tracker.graph
     several = graph.choices(graph.pointers_at(t, offset, _POINTER))
@@ -325,7 +333,7 @@ def _leads_on(tracker: Tracker, t: int, offset: int, after: Uses, indexed: bool,
     return False
 
 
-def _may_touch(graph: TypeGraph, t: int, step: int, offset: int, done: Touched) -> bool:
+def _may_touch(graph: TypeGraph, t: int, step: int, offset: int, done: PointerAccess) -> bool:
     """Whether an access fits a member: whole, a byte of an integer, or several members that are copied."""
     if graph.is_scalar(t):
         whole = graph.size(t)

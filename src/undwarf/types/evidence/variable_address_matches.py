@@ -14,12 +14,12 @@ from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.call_effects import REGISTERS
 from undwarf.types.dataflow.function_dataflow import Named, Tracker
-from undwarf.types.evidence.pointer_use_scan import expected
+from undwarf.types.evidence.pointer_use_scan import callee_parameters
 from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["named_there"]
+__all__ = ["member_by_variable_address"]
 
 _ADD, _ADDRESS, _COPY = Action.ADD, Action.ADDRESS, Action.COPY
 
@@ -37,7 +37,9 @@ Sum = frozenset[Origin]
 """The origins of a sum's two registers."""
 
 
-def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
+def member_by_variable_address(
+    tracker: Tracker, k: int, operand: Memory, where: Value, size: int
+) -> ResolvedMember | None:
     """The member at an operand, in the object that a variable points to at the same address, if no other variable
     contradicts; else None. Restores the cursor, at instruction ``k``.
     """
@@ -192,7 +194,9 @@ def _all_given(tracker: Tracker) -> Iterator[tuple[int, Value]]:
 def _taken(tracker: Tracker, target: int) -> dict[int, int]:
     """{register: aggregate} of a function's pointer parameters."""
     graph = tracker.graph
-    taken = {register: t for register, t, part in expected(tracker, target) if not part and graph.is_pointer(t)}
+    taken = {
+        register: t for register, t, part in callee_parameters(tracker, target) if not part and graph.is_pointer(t)
+    }
     objects = {register: _object(graph, t) for register, t in taken.items()}
     return {register: t for register, t in objects.items() if t != VOID}
 

@@ -4,12 +4,18 @@
 from undwarf.disasm import NONE, Memory
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.byte_accesses import in_a_row
+from undwarf.types.evidence.byte_accesses import byte_run_access
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["in_array", "in_pointed", "in_room", "in_variable", "in_variable_behind"]
+__all__ = [
+    "element_of_variable_array",
+    "member_of_following_variable",
+    "member_of_frame_pointee",
+    "member_of_opaque_buffer",
+    "member_of_variable",
+]
 
 _VALUE, _REGISTER, _CFA_VALUE, _MEMORY = PlaceKind.VALUE, PlaceKind.REGISTER, PlaceKind.CFA_VALUE, PlaceKind.MEMORY
 
@@ -17,7 +23,7 @@ _GENERAL = 16
 """Number of general registers."""
 
 
-def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+def member_of_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member in the largest object that variables place around the base register's address; None if none contains
     the operand.
     """
@@ -41,7 +47,7 @@ def in_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> Resolve
     return best
 
 
-def in_variable_behind(
+def member_of_following_variable(
     tracker: Tracker, k: int, operand: Memory, base: Value | None, where: Value, size: int
 ) -> ResolvedMember | None:
     """The member at an index in an object that a variable places right after the base's object; else None."""
@@ -59,7 +65,9 @@ def in_variable_behind(
     return None
 
 
-def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | str | None:
+def member_of_opaque_buffer(
+    tracker: Tracker, k: int, number: int, where: Value, size: int
+) -> ResolvedMember | str | None:
     """The member, or reason, past an object in a byte buffer that a variable places at the base register: these bytes,
     not another such object. None if there is no such variable.
     """
@@ -68,12 +76,12 @@ def in_room(tracker: Tracker, k: int, number: int, where: Value, size: int) -> R
         return None
     for value in tracker.questions.declared_values(operand.base, tracker.flow.instructions.address_of(k)):
         if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
-            row = in_a_row(tracker, k, number, value, size)
+            row = byte_run_access(tracker, k, number, value, size)
             return row or locate(graph, value[1], 0, value[4] + operand.displacement, size)
     return None
 
 
-def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> ResolvedMember | None:
+def member_of_frame_pointee(tracker: Tracker, k: int, offset: int, size: int) -> ResolvedMember | None:
     """The largest object at a frame offset that a variable points to: inlined methods have `this` with a frame address.
     None if there is none.
     """
@@ -100,7 +108,7 @@ def in_pointed(tracker: Tracker, k: int, offset: int, size: int) -> ResolvedMemb
     return best
 
 
-def in_array(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+def element_of_variable_array(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The element of an array that a variable places at an operand's base register and displacement, as for arrays
     without bounds; else None.
     """

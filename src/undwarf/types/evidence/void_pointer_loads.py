@@ -10,7 +10,7 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["read_as"]
+__all__ = ["type_of_void_pointer_load"]
 
 _CALL, _INDIRECT_CALL = Flow.CALL, Flow.INDIRECT_CALL
 _LOAD, _STORE = Action.LOAD, Action.STORE
@@ -20,7 +20,7 @@ _BEFORE, _BEHIND = 6, 3
 """How many instructions back a load of the pointer from the frame is searched; how many ahead the value's store is."""
 
 
-def read_as(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
+def type_of_void_pointer_load(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
     """The type of the value that instruction ``k`` loads through a void pointer; void if no variable types it. Restores
     the cursor.
     """

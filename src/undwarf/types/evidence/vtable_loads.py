@@ -11,7 +11,7 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field
 
-__all__ = ["table_at"]
+__all__ = ["vtable_pointer"]
 
 _COPY, _LOAD, _ADD, _ADDRESS = Action.COPY, Action.LOAD, Action.ADD, Action.ADDRESS
 _CALL, _INDIRECT_CALL, _INDIRECT_JUMP, _NEXT = Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP, Flow.NEXT
@@ -21,7 +21,7 @@ _LARGEST = 1 << 12
 """Largest offset in a vtable."""
 
 
-def table_at(tracker: Tracker, k: int, where: Value, size: int) -> ResolvedMember | None:
+def vtable_pointer(tracker: Tracker, k: int, where: Value, size: int) -> ResolvedMember | None:
     """The vtable pointer, if instruction ``k`` loads it; else None. The cursor is at the instruction."""
     graph = tracker.graph
     if where[0] != OBJECT or where[2] or where[4] or size != graph.pointer_size:

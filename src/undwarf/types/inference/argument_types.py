@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING
 
 from undwarf.types.dataflow.abstract_values import FRAME, Value
-from undwarf.types.evidence.pointees import pointed
+from undwarf.types.evidence.pointees import known_pointees
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 
@@ -29,7 +29,7 @@ def objects_starting_at(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...
 
 def argument_pointees(made: "Inference", value: Value | None, source: "Held | None") -> tuple[int, ...]:
     """Types of the objects that start where a call's argument points to; empty if unknown."""
-    known = pointed(made.tracker, value)
+    known = known_pointees(made.tracker, value)
     if known:
         return known
     if value is not None and value[0] == FRAME and not value[2]:

@@ -14,7 +14,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import pointed, scalar_at
+from undwarf.types.evidence.pointees import known_pointees, scalar_at
 from undwarf.types.inference.instruction_evidence import InstructionEvidence
 from undwarf.types.inference.stack_slot_uses import GONE, Claim, Piece
 from undwarf.types.inference.value_node import Held, Node, added
@@ -270,11 +270,11 @@ class CallEvidence(InstructionEvidence):
         back = _GIVEN_BACK.get(name)
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
-        bytes_of = pointed(tracker, tracker.register(RDI)) if name in _WITHIN_TEXT else ()
+        bytes_of = known_pointees(tracker, tracker.register(RDI)) if name in _WITHIN_TEXT else ()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             if element:
-                sized = tuple(t for t in pointed(tracker, given) if graph.size(t) == element)
+                sized = tuple(t for t in known_pointees(tracker, given) if graph.size(t) == element)
                 node.known = added(node.known, sized)
             else:
                 self._flows(node, returning, given)

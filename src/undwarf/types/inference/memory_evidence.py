@@ -9,7 +9,7 @@ from typing import NamedTuple
 from undwarf.disasm import NONE, Instruction
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import exactly, is_either, pointed, scalar_at
+from undwarf.types.evidence.pointees import exact_pointee, is_pointer_or_integer, known_pointees, scalar_at
 from undwarf.types.inference.node_state import PLACES, REACH
 from undwarf.types.inference.scalar_evidence import ScalarEvidence
 from undwarf.types.inference.stack_slot_uses import Home
@@ -93,7 +93,7 @@ class MemoryEvidence(ScalarEvidence):
             node.copied = added(node.copied, t)
             if base is not None and size == _WORD and self._is_any(t):
                 self.members[node] = base
-        node.either = size == _WORD and not t and is_either(self.tracker, k)
+        node.either = size == _WORD and not t and is_pointer_or_integer(self.tracker, k)
         several = self._one_of(k) if size == 8 and not t else VOID
         if several:
             self.unions.append((node, several))
@@ -139,7 +139,7 @@ class MemoryEvidence(ScalarEvidence):
         if size >= _INT and source is not None and source[2] < _INT:
             self._whole(source)
         if frame is not None and not frame[2] and not self.unoptimised:
-            leads = exactly(self.tracker, self.tracker.register(register)) if size == _WORD else ()
+            leads = exact_pointee(self.tracker, self.tracker.register(register)) if size == _WORD else ()
             node = source[0] if source is not None and not source[1] else None
             self.frame.homes.setdefault((frame[4], size), []).append(Home(k, node, leads[0] if leads else VOID))
         if size == _WORD and self.unoptimised:
@@ -161,7 +161,7 @@ class MemoryEvidence(ScalarEvidence):
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < REACH:
                     held[PLACES + frame[4]] = source
-                    known = pointed(self.tracker, self.tracker.register(register))
+                    known = known_pointees(self.tracker, self.tracker.register(register))
                     node = source[0] if source is not None and not source[1] else None
                     self.placed.setdefault(frame[4], []).append((known, node))
                 return
@@ -189,7 +189,7 @@ class MemoryEvidence(ScalarEvidence):
             base = self._bases.get((k, 0))
             node, further = base if base is not None else (None, 0)
             self.stores.append(Store(node, further, self.tracker.address_of(k, 0), value, source))
-            known = pointed(self.tracker, value)
+            known = known_pointees(self.tracker, value)
             if base is not None and known:
                 base[0].puts(base[1], known)
         t = scalar_at(self.tracker, k, 0, size)

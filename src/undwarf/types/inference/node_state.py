@@ -8,7 +8,7 @@ from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import pointed
+from undwarf.types.evidence.pointees import known_pointees
 from undwarf.types.inference.stack_slot_uses import StackSlotUses
 from undwarf.types.inference.unoptimised_code import is_unoptimised
 from undwarf.types.inference.value_node import Held, Key, added
@@ -171,7 +171,7 @@ class NodeState:
             return ()
         known = self._known_leads.get(value)
         if known is None:
-            known = self._known_leads[value] = pointed(self.tracker, value)
+            known = self._known_leads[value] = known_pointees(self.tracker, value)
         return known
 
     @cython.locals(node=Node, origin=Node)
@@ -220,7 +220,7 @@ class NodeState:
                 return
             if (source[0].key[0] == "slot" or self.somewhere) and graph.is_aggregate(target):
                 source[0].note_use_as(source[1], target)
-            known = pointed(self.tracker, self.tracker.register(register))
+            known = known_pointees(self.tracker, self.tracker.register(register))
             whole = not source[1] or graph.size(target) == 1
             if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
                 # Text may be used from any offset.

@@ -6,7 +6,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_properties import calculates, shifts_by
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import exactly, pointed, scalar_at
+from undwarf.types.evidence.pointees import exact_pointee, known_pointees, scalar_at
 from undwarf.types.inference.node_state import GENERAL, NodeState
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID
@@ -81,8 +81,10 @@ class ScalarEvidence(NodeState):
 
     def _pointed(self, value: Value | None) -> tuple[int, ...]:
         """The pointee of a side of a comparison; of text also from any offset in it."""
-        known = exactly(self.tracker, value) or pointed(self.tracker, value)
-        return known if known and (self.graph.size(known[0]) == 1 or known == exactly(self.tracker, value)) else ()
+        known = exact_pointee(self.tracker, value) or known_pointees(self.tracker, value)
+        return (
+            known if known and (self.graph.size(known[0]) == 1 or known == exact_pointee(self.tracker, value)) else ()
+        )
 
     def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
         if width != 8:

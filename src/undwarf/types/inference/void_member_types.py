@@ -7,7 +7,7 @@ and all accesses together give the type.
 
 from collections.abc import Callable
 
-from undwarf.types.evidence.pointees import pointed
+from undwarf.types.evidence.pointees import known_pointees
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.structure_matching import of_size, only_one
 from undwarf.types.inference.value_node import Node
@@ -76,7 +76,7 @@ class VoidMemberTypes:
             if store.base is None or self._member_at(one, store.base, store.offset) != at:
                 continue
             source = store.source[0] if store.source is not None and not store.source[1] else None
-            known = pointed(one.tracker, store.value)
+            known = known_pointees(one.tracker, store.value)
             t = known[0] if known else one.decided.leads.get(source, VOID) if source is not None else VOID
             told.update({self._graph.canonical(t): t} if t else {})
             sizes.update({source.allocated} if not t and source is not None and source.allocated else ())
