@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
     from undwarf.types.access import Access
-    from undwarf.types.resolvers_by_image import ImageTypes
+    from undwarf.types.resolvers_by_image import ImageResolvers
     from undwarf.unwind.chain_rewriter import Stitched
     from undwarf.unwind.unwind_tables import Sources
     from undwarf.views.call_tree import CallTree
@@ -213,17 +213,17 @@ class Recording:
         return ImageLines(self.images, self._limits, self.data.defects)
 
     @cached_property
-    def types(self) -> "ImageTypes":
+    def types(self) -> "ImageResolvers":
         """Data types by image: what instructions touch."""
         # Few commands need types, and their modules take a third of all loading.
-        from undwarf.types.resolvers_by_image import ImageTypes
+        from undwarf.types.resolvers_by_image import ImageResolvers
 
         kept = None
         if self._cache:
             from undwarf.types.answer_cache import answer_files
 
             kept = answer_files(self._limits)
-        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, kept)
+        return ImageResolvers(self.images, self._limits, self.data.defects, lambda: self.records, kept)
 
     @cached_property
     def event_stops(self) -> EventStops:

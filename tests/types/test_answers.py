@@ -20,7 +20,7 @@ from undwarf.disk_cache import DiskCache
 from undwarf.limits import Limits
 from undwarf.types import answer_cache, open_resolver
 from undwarf.types.access import Access, packed, unpacked
-from undwarf.types.answer_cache import Answer, KeptAnswers, decode, encode
+from undwarf.types.answer_cache import Answer, AnswerCache, decode, encode
 
 KEY = bytes(range(16))
 KEPT_OF_OPERANDS = [name for name in dir(Memory) if not name.startswith("_") and name not in ("pre", "writeback")]
@@ -75,8 +75,8 @@ def test_what_unpacks_to_too_much_is_a_miss() -> None:
     assert decode(data, KEY, Limits(answer_bytes=64)) is None
 
 
-def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> KeptAnswers:
-    return KeptAnswers(
+def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> AnswerCache:
+    return AnswerCache(
         DiskCache(folder, answer_cache.SUFFIX, 1 << 20), f"a{answer_cache.SUFFIX}", KEY, limits or Limits(), defects
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from undwarf.disasm import Instruction, Memory
 from undwarf.types.layouts.type_graph import VOID
 
-__all__ = ["Access", "access", "nothing", "packed", "unpacked", "untold"]
+__all__ = ["Access", "access", "nothing", "packed", "unpacked", "without_type"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Access:
 _NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table", "unread"))
 
 
-def untold(one: Access, reason: str) -> Access:
+def without_type(one: Access, reason: str) -> Access:
     """The access without its type, for an answer that turned out to be unreliable."""
     return Access(one.address, one.insn, one.access or "rw", None, None, "", 0, "", (), reason)
 

@@ -26,7 +26,7 @@ from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.access import Access
 
-__all__ = ["SUFFIX", "Answer", "KeptAnswers", "answer_files", "kept_answers"]
+__all__ = ["SUFFIX", "Answer", "AnswerCache", "answer_files", "cached_answers"]
 
 SUFFIX = ".answers"
 MAGIC = b"undwarf\xb8"
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     intact: bool
 
 
-class KeptAnswers:
+class AnswerCache:
     """Cached answers for one binary, by ELF virtual address."""
 
     def __init__(
@@ -109,14 +109,14 @@ def _damage(defects: Defects) -> int:
     return sum(one.count for one in defects)
 
 
-def kept_answers(
+def cached_answers(
     files: DiskCache,
     elf: ElfFile,
     debug: ElfFile | None,
     asked: str,
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
-) -> KeptAnswers | None:
+) -> AnswerCache | None:
     """The cached answers for a binary with DWARF; ``asked`` identifies the kind of query.
 
     None if neither the binary nor its debug file has DWARF, or if they cannot be identified.
@@ -137,7 +137,7 @@ def kept_answers(
     # Hexadecimal only: no text of a file becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{SUFFIX}"
     both = tuple(file for file in (elf, debug) if file is not None)
-    return KeptAnswers(files, name, key, limits, defects, both)
+    return AnswerCache(files, name, key, limits, defects, both)
 
 
 def _identity(file: ElfFile) -> object | None:

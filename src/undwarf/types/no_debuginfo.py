@@ -4,7 +4,7 @@ from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
 from undwarf.types.access import Access, access, nothing
 
-__all__ = ["UndescribedCode", "unread"]
+__all__ = ["CodeWithoutTypes", "unread"]
 
 _LONGEST = 16
 """Upper bound of an instruction's length in bytes, on any machine."""
@@ -15,7 +15,7 @@ def unread(address: int, reason: str) -> Access:
     return Access(address, "", "", None, None, "", 0, "unread", (), reason)
 
 
-class UndescribedCode:
+class CodeWithoutTypes:
     """The code of a file without types; ``reason`` says why there are none."""
 
     def __init__(self, elf: ElfFile, reason: str) -> None:

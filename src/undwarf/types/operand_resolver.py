@@ -75,10 +75,10 @@ from undwarf.types.layouts.resolved_member import (
 )
 from undwarf.types.layouts.type_graph import VOID, Field, Kind
 from undwarf.types.layouts.virtual_bases import is_method_table
-from undwarf.types.program_image import Binary
+from undwarf.types.program_image import ProgramImage
 from undwarf.types.sources.type_source import Place, TypeSource
 
-__all__ = ["NOTHING_KNOWN", "Operands", "on_stack"]
+__all__ = ["NOTHING_KNOWN", "OperandResolver", "on_stack"]
 
 NOTHING_KNOWN = "no type known for the address"
 _NO_TYPES = "no types for this function"
@@ -95,12 +95,12 @@ def on_stack(made: Instruction, operand: Memory) -> Access:
     return access(made, operand, operand.size or operand.element, how="stack", reason="stack operation")
 
 
-class Operands:
+class OperandResolver:
     """Resolves operands of one binary's instructions. ``kernel``: it is a kernel or a module; ``linked``: variables
     have the file's addresses.
     """
 
-    def __init__(self, binary: Binary, source: TypeSource, *, kernel: bool, linked: bool) -> None:
+    def __init__(self, binary: ProgramImage, source: TypeSource, *, kernel: bool, linked: bool) -> None:
         """``linked``: variables have the file's addresses."""
         self._binary = binary
         self._source = source
@@ -139,7 +139,7 @@ class Operands:
     ) -> Access:
         """An access through a pointer: the member of its pointee type, unless other uses contradict."""
         located = accessed_member(tracker, k, operand, where, size)
-        if isinstance(located, str) and self._told_there(tracker, k, number, where, size):
+        if isinstance(located, str) and self._is_declared_there(tracker, k, number, where, size):
             return self._by_register(tracker, k, made, number, operand, size)
         if isinstance(located, str) and (located == INCOMPLETE or self._graph.choices(where[1])):
             t = union_member_by_use(tracker, k, operand, where, size) or union_member_by_all_uses(tracker, k, where)
@@ -148,33 +148,33 @@ class Operands:
         if isinstance(located, str):
             located = vtable_pointer(tracker, k, where, size) or located
         if operand.floating and not isinstance(located, str) and located.how == "container":
-            located = self._with_point(tracker, where, located, size)
+            located = self._floating_member(tracker, where, located, size)
         base = tracker.facts.bases.get(where[1], VOID)
         if base and not where[2] and where[4] + size <= self._graph.size(base):
             located = locate(self._graph, base, 0, where[4], size)
         if where[2] == 1 and (isinstance(located, str) or self._is_byte(located)):
-            located = self._put_there(tracker, k, number, size) or located
+            located = self._by_argument_type(tracker, k, number, size) or located
         if not isinstance(located, str) and located.how == "array" and where[1] in tracker.facts.begun:
             located = "offset outside the type"
         row = byte_run_access(tracker, k, number, where, size)
         if row is not None:
             located = row
-        elif not isinstance(located, str) and self._otherwise_used(tracker, k, number, where, located, size):
-            if self._told_there(tracker, k, number, where, size):
+        elif not isinstance(located, str) and self._has_conflicting_uses(tracker, k, number, where, located, size):
+            if self._is_declared_there(tracker, k, number, where, size):
                 return self._by_register(tracker, k, made, number, operand, size)
             located = byte_of_declared_text(tracker, k, operand, size) or "conflicting uses of the pointer"
         if isinstance(located, str) or located.how or self._is_byte(located):
             located = computed_from_same_base(tracker, k, operand, size) or located
             if not isinstance(located, str) and located.how == "array" and not where[2]:
                 located = member_of_opaque_buffer(tracker, k, number, where, size) or located
-        if size > 1 and not isinstance(located, str) and self._is_room(located):
+        if size > 1 and not isinstance(located, str) and self._is_opaque_byte(located):
             # Copied bytes: another variable may declare the object there.
             other = member_of_variable(tracker, k, operand, size)
             located = other if other is not None and not self._is_byte(other) else located
-        if tracker.has_variables and (isinstance(located, str) or self._is_room(located)):
+        if tracker.has_variables and (isinstance(located, str) or self._is_opaque_byte(located)):
             located = member_by_variable_address(tracker, k, operand, where, size) or located
         if 1 < size < _VECTOR and self._graph.size(where[1]) == 1 and tracker.has_variables:
-            located = self._in_bytes(tracker, k, operand, size) or located
+            located = self._member_in_bytes(tracker, k, operand, size) or located
             if located == WIDER and not is_accessed_in_parts(tracker, k, number, size):
                 located = bytes_unless_member(tracker, k, number, where, size) or located
         if where[4] < 0:
@@ -190,19 +190,21 @@ class Operands:
         if isinstance(located, str) and tracker.has_variables:
             located = container_by_variables(tracker, k, operand, where, size) or located
         if isinstance(located, str):
-            together = self._together(tracker, k, operand, number, where, size)
+            together = self._container_by_accesses(tracker, k, operand, number, where, size)
             if together is None or self._is_number(together.type, together.offset, size):
-                together = self._leading(tracker, k, number, where, size, together)
+                together = self._containing_pointer_member(tracker, k, number, where, size, together)
             if together is None:
                 chosen = self._chosen(tracker, k, made, operand, size, where) if located != SEVERAL else None
-                return chosen or self._outside(tracker, made, operand, size, where, located)
+                return chosen or self._outside_of_type(tracker, made, operand, size, where, located)
             located = together
         if self._is_table(where):
             return access(made, operand, size, how="table", reason="vtable")
         how = located.how if located.how == "container" else self._provenance(tracker, k, operand, where)
         return self._typed(made, operand, size, located, how)
 
-    def _with_point(self, tracker: Tracker, where: Value, located: ResolvedMember, size: int) -> ResolvedMember | str:
+    def _floating_member(
+        self, tracker: Tracker, where: Value, located: ResolvedMember, size: int
+    ) -> ResolvedMember | str:
         """A floating-point access outside of an object: in its container if that has such a member, else in a
         neighbouring array element, else in the only container with one.
         """
@@ -230,7 +232,7 @@ class Operands:
         graph = self._graph
         return any(graph.kind(graph.strip(one)) == Kind.FLOAT for one in graph.scalars_at(t, offset, size))
 
-    def _together(
+    def _container_by_accesses(
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
     ) -> ResolvedMember | None:
         """The container for an access outside of a type, by what the pointer is passed as, or by all accesses through
@@ -257,7 +259,7 @@ class Operands:
             return None
         return ResolvedMember(found[0], where[4] + found[1], inner, "container")
 
-    def _leading(
+    def _containing_pointer_member(
         self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: ResolvedMember | None
     ) -> ResolvedMember | None:
         """The container whose member is a pointer, if the loaded value is used as one: a list header with a count looks
@@ -286,7 +288,7 @@ class Operands:
         """(container, offset in it) of all candidates for an access outside of a type."""
         return candidates(self._graph, where[1], where[4], size, tracker.questions.embedders)
 
-    def _put_there(self, tracker: Tracker, k: int, number: int, size: int) -> ResolvedMember | str | None:
+    def _by_argument_type(self, tracker: Tracker, k: int, number: int, size: int) -> ResolvedMember | str | None:
         """The member in opaque bytes, by the type that the pointer is passed as; the reason if it cannot be bytes; None
         if undecided.
         """
@@ -297,7 +299,7 @@ class Operands:
         found = [ResolvedMember(t, place, member) for t, place, member in members if member is not None]
         return found[0] if len(found) == 1 else None
 
-    def _otherwise_used(
+    def _has_conflicting_uses(
         self, tracker: Tracker, k: int, number: int, where: Value, located: ResolvedMember, size: int
     ) -> bool:
         """Whether other accesses through the same pointer contradict a member.
@@ -319,7 +321,7 @@ class Operands:
         if no_address and flows_into_pointer_use(tracker, k, number):
             return True
         # Without variables, indexed bytes are storage for unknown objects.
-        room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_room(located)
+        room = size > 1 and where[2] == 1 and not tracker.has_variables and self._is_opaque_byte(located)
         if room and (stores_pointer(tracker, k) or is_accessed_in_parts(tracker, k, number, size)):
             return True
         if not where[2] and not tracker.has_variables and graph.is_aggregate(located.type):
@@ -382,11 +384,11 @@ class Operands:
         """Whether the member is a byte, which may be anything."""
         return self._graph.size(located.field.type) == 1 and self._graph.is_scalar(located.field.type)
 
-    def _is_room(self, located: ResolvedMember) -> bool:
+    def _is_opaque_byte(self, located: ResolvedMember) -> bool:
         """Whether the member is a byte of an array, which may store anything."""
         return self._is_byte(located) and (self._graph.size(located.type) == 1 or located.field.path.endswith("[]"))
 
-    def _in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+    def _member_in_bytes(self, tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
         """The member of an object stored in bytes, of which several are accessed at once; None if undecided."""
         t = byte_pointer_stored_as(tracker, k, operand)
         located = locate(self._graph, t, 0, operand.displacement, size) if t else ""
@@ -438,7 +440,7 @@ class Operands:
             return False
         return place.high == made.next_address
 
-    def _told_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
+    def _is_declared_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
         """Whether a variable is located at an operand whose pointee is ambiguous, or is bytes while the variable has
         the access's size.
         """
@@ -499,7 +501,7 @@ class Operands:
             # Or another variable iterates over this one's bytes.
             other = other or member_of_variable(tracker, k, operand, size)
             if not other:
-                one = self._one_on_frame(tracker, k, operand, where, size)
+                one = self._frame_select(tracker, k, operand, where, size)
                 if isinstance(one, ResolvedMember):
                     other = one
                 elif one:
@@ -508,7 +510,7 @@ class Operands:
         how = "variable" if tracker.has_variables else "frame"
         return self._typed(made, operand, size, located, how)
 
-    def _one_on_frame(
+    def _frame_select(
         self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     ) -> "ResolvedMember | tuple[str, ...]":
         """The common member of several variables of one type at a selected address; the names of several members of
@@ -540,7 +542,7 @@ class Operands:
             located = accessed_member(tracker, k, operand, where, size)
             bytes_only = not isinstance(located, str) and self._is_byte(located)
             if bytes_only and 1 < size < _VECTOR and tracker.has_variables:
-                located = self._in_bytes(tracker, k, operand, size) or located
+                located = self._member_in_bytes(tracker, k, operand, size) or located
             return self._typed(made, operand, size, located, "global")
         address = where[4] & 0xFFFFFFFFFFFFFFFF
         if address in tracker.flow.tables:
@@ -567,7 +569,7 @@ class Operands:
         names = self._named(where[1], paths)
         return access(made, operand, size, how="", reason=_SEVERAL_MEMBERS, candidates=names) if names else None
 
-    def _outside(
+    def _outside_of_type(
         self, tracker: Tracker, made: Instruction, operand: Memory, size: int, where: Value, reason: str
     ) -> Access:
         graph = self._graph

@@ -69,7 +69,7 @@ def _is_call(end: bytes, words: bool) -> bool:
     return end[-1] >> 2 == 0x25 if words else end[0] == 0xE8
 
 
-class Binary:
+class ProgramImage:
     """A file, apart from its types. ``debug`` is the file with symbols, if another; ``symbols`` are set if no file has
     them.
     """
@@ -137,7 +137,7 @@ class Binary:
         name = self.slots.name(slot)
         return self.source.variable_named(name) if name else VOID
 
-    def through_slots(self, instructions: Listing) -> None:
+    def redirect_got_calls(self, instructions: Listing) -> None:
         """Redirect calls through the GOT to their targets."""
         for k in instructions.calls_through_memory():
             target = self.slots.function(instructions.displacements[k])
@@ -182,7 +182,7 @@ class Binary:
                     return None
         return self.slots.function(slots.pop()) if len(slots) == 1 else None
 
-    def through_native(self, instructions: Listing) -> None:
+    def redirect_paravirtual_calls(self, instructions: Listing) -> None:
         """Redirect calls through a kernel's paravirtual operations to their initial targets.
 
         Later targets preserve caller-saved registers as well (asm/paravirt_types.h, `PV_CALLEE_SAVE`).

@@ -27,8 +27,8 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.allocation_types import with_allocation_types
 from undwarf.types.layouts.containers import Containers
-from undwarf.types.operand_resolver import NOTHING_KNOWN, Operands, on_stack
-from undwarf.types.program_image import Binary
+from undwarf.types.operand_resolver import NOTHING_KNOWN, OperandResolver, on_stack
+from undwarf.types.program_image import ProgramImage
 from undwarf.types.rust_merged_functions import SHORT, depends, is_merged, is_of_rust, of_any
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.relocatable_objects import APART, ELSEWHERE, ObjectFile
@@ -80,19 +80,19 @@ def _touches(made: Instruction) -> bool:
     return any(operand.access and not operand.implicit for operand in made.memory)
 
 
-def _stays(one: Access) -> bool:
+def _is_final(one: Access) -> bool:
     """Whether inference cannot change an answer."""
     if one.typed:
         return one.how not in ("container", "frame") and not one.candidates and one.size < _VECTOR
     return not one.countable and one.how != "spill"
 
 
-def _is_told(one: Access) -> bool:
+def _cannot_improve(one: Access) -> bool:
     """The same for functions with variables: only unknown values are inferred."""
     return one.typed or one.reason != NOTHING_KNOWN
 
 
-def _ways_of_kernels(elf: ElfFile, symbols: SymbolTable | None) -> "KernelControlFlow | None":
+def _kernel_control_flow(elf: ElfFile, symbols: SymbolTable | None) -> "KernelControlFlow | None":
     """Additional control-flow edges of an x86-64 kernel; None for other machines."""
     if elf.machine != _EM_X86_64:
         return None
@@ -129,12 +129,12 @@ class Resolver:
         self._why = ""
         self._expected: list[int] = []
         self._late = False
-        self.binary = Binary(elf, source, machine, debug, symbols)
+        self.binary = ProgramImage(elf, source, machine, debug, symbols)
         linked = not isinstance(elf, ObjectFile)
-        self._operands = Operands(self.binary, source, kernel=kernel, linked=linked)
+        self._operands = OperandResolver(self.binary, source, kernel=kernel, linked=linked)
         self._kernel = kernel
         self._by_dwarf = not complete
-        self._ways = _ways_of_kernels(elf, self.binary.symbols) if kernel else None
+        self._ways = _kernel_control_flow(elf, self.binary.symbols) if kernel else None
         self._callers: Interprocedural | None = None
         self._given_by_callers: CallerArgumentTypes | None = None
         if machine is not None:
@@ -202,8 +202,8 @@ class Resolver:
             return None
         instructions, low, high = found
         made = _Function(low, high, instructions)
-        made.left = set(self._asked(low, high)) or None
-        self._let_go()
+        made.left = set(self._expected_in(low, high)) or None
+        self._drop_functions()
         self._functions[low] = made
         self._ranges.insert(bisect_right(self._ranges, (low, high)), (low, high))
         return made
@@ -225,7 +225,7 @@ class Resolver:
         answers = chain.from_iterable(map(partial(self._answer, function), range(count)))
         return [] if depends(self.graph, answers, type_parameters) else type_parameters
 
-    def _let_go(self) -> None:
+    def _drop_functions(self) -> None:
         """Drop functions without further expected queries, except the last ones; if there are too many, the least
         recently used.
         """
@@ -237,7 +237,7 @@ class Resolver:
             self._ranges.remove((low, self._functions.pop(low).high))
 
     @cython.locals(function=_Function)
-    def _follow(self, function: _Function) -> Tracker:
+    def _solve(self, function: _Function) -> Tracker:
         """Solve the data flow of a function."""
         low, high = function.low, function.high
         flow = self._flow_of(function)
@@ -279,7 +279,7 @@ class Resolver:
             further = _Function(function.low, function.high, function.instructions)
             further.flow = self._flow_of(function)
             if named is not None:
-                given = self._given(function, first)
+                given = self._arguments_of_callers(function, first)
                 further.tracker = with_allocation_types(first, function.low, function.high, named, given)
             else:
                 further.tracker = self._infer(function, first)
@@ -301,7 +301,7 @@ class Resolver:
         self._expected = sorted(addresses)
         self._late = late
 
-    def _asked(self, low: int, high: int) -> list[int]:
+    def _expected_in(self, low: int, high: int) -> list[int]:
         """The announced addresses in a function."""
         expected = self._expected
         return expected[bisect_left(expected, low) : bisect_left(expected, high)]
@@ -309,7 +309,7 @@ class Resolver:
     @cython.locals(instructions=Listing)
     def _wanted(self, instructions: Listing, low: int, high: int) -> list[int] | None:
         """The announced instructions of a function whose memory operands are needed; None if unknown."""
-        asked = self._asked(low, high)
+        asked = self._expected_in(low, high)
         found = []
         for address in asked:
             k = instructions.index_of(address)
@@ -339,9 +339,9 @@ class Resolver:
         if code is None or not self.binary.executable(low):
             return "no code at this address"
         instructions = self.machine.listing(bytes(code[:size]), low)
-        self.binary.through_slots(instructions)
+        self.binary.redirect_got_calls(instructions)
         if self._ways is not None:
-            self.binary.through_native(instructions)
+            self.binary.redirect_paravirtual_calls(instructions)
         return instructions, low, high
 
     def _flow(self, instructions: Listing, low: int, high: int) -> FunctionFlow:
@@ -360,7 +360,7 @@ class Resolver:
             warns=self._kernel,
         )
 
-    def _given(self, function: _Function, tracker: Tracker) -> dict[int, int]:
+    def _arguments_of_callers(self, function: _Function, tracker: Tracker) -> dict[int, int]:
         """{register: pointee} of a function's parameters that all callers agree on, if not known otherwise."""
         symbols = getattr(self.source, "symbols", None)
         if self._kernel or not isinstance(symbols, DataSymbols):
@@ -486,11 +486,11 @@ class Resolver:
         explicit = [one for one in operands if not one[1].implicit]
         if not explicit:
             return [on_stack(made, operands[0][1])]
-        tracker = function.tracker if function.tracker is not None else self._follow(function)
+        tracker = function.tracker if function.tracker is not None else self._solve(function)
         tracker.before(k)
         found = [self._operands.resolve(tracker, k, made, *one) for one in explicit]
         if function.trackers is not None:
-            stays = _stays if self._kernel and not tracker.has_variables else _is_told
+            stays = _is_final if self._kernel and not tracker.has_variables else _cannot_improve
             if not all(map(stays, found)):
                 return self._answer(self._inferred(function), k)
         return found

@@ -13,13 +13,13 @@ from undwarf.limits import DEFAULT, Limits
 if TYPE_CHECKING:
     from undwarf.disk_cache import DiskCache
     from undwarf.symbols.modules import Place
-    from undwarf.types.answer_cache import KeptAnswers
+    from undwarf.types.answer_cache import AnswerCache
     from undwarf.types.kernel_image import KernelBinary
-    from undwarf.types.no_debuginfo import UndescribedCode
+    from undwarf.types.no_debuginfo import CodeWithoutTypes
     from undwarf.types.resolver import Resolver
     from undwarf.types.sources.btf import BtfFile
 
-__all__ = ["ImageTypes"]
+__all__ = ["ImageResolvers"]
 
 _AHEAD = ((".debug_info", ".debug_abbrev"), (".debug_loclists", ".debug_loc"))
 """Sections that nearly all queries need, in the order they are read: the first group of all files before the second of
@@ -27,7 +27,7 @@ any.
 """
 
 
-class ImageTypes:
+class ImageResolvers:
     """For each image its resolver, its code without types, or the reason why neither is available.
 
     ``records`` returns the recording's records, which have the load addresses of the kernel and its modules; ``kept``
@@ -47,13 +47,13 @@ class ImageTypes:
         self._defects = Defects() if defects is None else defects
         self._records = records or (lambda: None)
         self._kept = kept
-        self._known: dict[int, Resolver | UndescribedCode | str] = {}
+        self._known: dict[int, Resolver | CodeWithoutTypes | str] = {}
         self._deltas: dict[int, int] = {}
         self._modules: set[int] = set()
         self._kernel: KernelBinary | str | None = None
         self._places: dict[int, list[Place]] | None = None
 
-    def __call__(self, number: int, address: int) -> "tuple[Resolver | UndescribedCode, int] | str":
+    def __call__(self, number: int, address: int) -> "tuple[Resolver | CodeWithoutTypes, int] | str":
         """(resolver, ELF virtual address) of an address in an image as frames have it, or the reason why
         there is none.
         """
@@ -88,24 +88,24 @@ class ImageTypes:
 
         return unpack_ahead(self._store, numbers, _AHEAD)
 
-    def answers(self, number: int, asked: str) -> "KeptAnswers | None":
+    def answers(self, number: int, asked: str) -> "AnswerCache | None":
         """Cached answers for an image's instructions; None if they are not cached. ``asked`` identifies the kind of
         query.
         """
         image = self._store[number]
         if self._kept is None or image.kind is not ImageKind.FILE:
             return None
-        from undwarf.types.answer_cache import kept_answers
+        from undwarf.types.answer_cache import cached_answers
 
         with suppress(UndwarfError), self._defects.contained(image.path):
             elf = image.elf
             if elf is None:
                 return None
             debug = image.debug_elf if elf.section(".debug_info") is None else None
-            return kept_answers(self._kept, elf, debug, asked, self._limits, self._defects)
+            return cached_answers(self._kept, elf, debug, asked, self._limits, self._defects)
         return None
 
-    def _open(self, image: Image) -> "Resolver | UndescribedCode | str":
+    def _open(self, image: Image) -> "Resolver | CodeWithoutTypes | str":
         if image.jitdump is not None:
             return "code generated at run time"
         if image.kind is ImageKind.BPF:
@@ -177,8 +177,8 @@ class ImageTypes:
         return self._places.get(number, [])
 
 
-def _undescribed(elf: ElfFile, reason: str) -> "UndescribedCode":
-    from undwarf.types.no_debuginfo import UndescribedCode
+def _undescribed(elf: ElfFile, reason: str) -> "CodeWithoutTypes":
+    from undwarf.types.no_debuginfo import CodeWithoutTypes
     from undwarf.types.sources.relocatable_objects import as_linked
 
-    return UndescribedCode(as_linked(elf), reason)
+    return CodeWithoutTypes(as_linked(elf), reason)
