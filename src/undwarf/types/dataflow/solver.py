@@ -44,7 +44,7 @@ class Solver(Transfer):
     """The data flow of one function: the state at the start of each block, and from there at each instruction.
 
     Blocks are visited in reverse postorder. The join is not commutative (see `abstract_values.py`), so what the first
-    iteration of a loop loses is looked for again once the other paths are known (:meth:`_regain`).
+    iteration of a loop loses is looked for again once the other paths are known (:meth:`_recover_lost_cells`).
     """
 
     pool = cython.declare("int[::1]")

@@ -88,7 +88,7 @@ class TypeShape:
         offset=cython.longlong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t
     )  # fmt: skip
     def first_at(self, offset: int) -> int:
-        """Index of the only member that may contain an offset (``byte_run_access``); the number of members if
+        """Index of the only member that may contain an offset (``in_a_row``); the number of members if
         there is none.
         """
         low = 0

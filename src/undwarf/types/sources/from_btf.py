@@ -12,8 +12,8 @@ from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
 
 class BtfSource:
-    """:class:`~undwarf.types.sources.type_source.Source` over BTF. BTF has no local variables, so variable locations
-    are empty.
+    """:class:`~undwarf.types.sources.type_source.TypeSource` over BTF, which has no local variables: variable
+    locations are empty.
 
     ``symbols`` are the binary's (None: functions can only be queried by name). A global's address is that of the only
     symbol of its name, or else of the symbol at its BTF section offset.

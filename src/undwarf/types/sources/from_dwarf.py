@@ -61,7 +61,7 @@ it).
 
 
 class DwarfSource:
-    """:class:`~undwarf.types.sources.type_source.Source` over DWARF. Units, functions and types are read on demand."""
+    """:class:`~undwarf.types.sources.type_source.TypeSource` over DWARF; units, functions and types on demand."""
 
     def __init__(self, lines: DebugLines, file: DwarfFile, elf: ElfFile, graph: TypeGraph) -> None:
         self.graph = graph
