@@ -85,7 +85,7 @@ def test_answers_of_several_runs_add_up(tmp_path: Path) -> None:
     first, second = ({address: SOME[address]} for address in SOME)
     assert kept(tmp_path).keep(first)
     assert kept(tmp_path).keep(second)
-    assert kept(tmp_path).known.keys() == SOME.keys()
+    assert kept(tmp_path).cached.keys() == SOME.keys()
     assert not kept(tmp_path).keep(second)
 
 
@@ -94,7 +94,7 @@ def test_no_more_are_kept_than_may_be(tmp_path: Path) -> None:
     few = Limits(kept_answers=1)
     assert kept(tmp_path, few).keep(first)
     assert kept(tmp_path, few).keep(second)
-    assert kept(tmp_path, few).known.keys() == second.keys()
+    assert kept(tmp_path, few).cached.keys() == second.keys()
 
 
 def test_where_something_is_amiss_nothing_is_kept(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_released_function_is_freed_without_the_cycle_collector(program: Path)
     gc.disable()
     try:
         resolver.sampled(functions[0][0])
-        kept = weakref.ref(next(iter(resolver._functions.values())).tracker.questions)
+        kept = weakref.ref(next(iter(resolver._functions.values())).tracker.oracle)
         assert kept() is not None
         asked(resolver, functions)
         assert kept() is None

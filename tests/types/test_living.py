@@ -88,12 +88,12 @@ def test_what_has_a_use_is_what_some_way_reads_first(seed: int) -> None:
         general_bits=(1 << 16) - 1,
         taken=lambda _target: (1 << TAKEN, 1 << RETURNED),
     )
-    questions = SimpleNamespace(
+    oracle = SimpleNamespace(
         calls=calls,
         has_variables=True,
         in_registers=zeros("q", 0),
     )
-    found = Liveness(listing, flow.blocks.column, len(flow.blocks), False, questions, {}).behind
+    found = Liveness(listing, flow.blocks.column, len(flow.blocks), False, oracle, {}).behind
     calls = [k for k, kind in enumerate(listing.flows) if kind == Flow.CALL | TARGETED]
     assert len(calls) > 5
     assert not any(found[k] for k in range(len(listing)) if k not in calls)

@@ -192,8 +192,8 @@ def test_a_part_of_a_structure_that_was_taken_apart_is_of_that() -> None:
     ended = whole._replace(high=4)
     for there, expected in ((whole, (whole, 8)), (ended, (part, 0))):
         valid = [place for place in (there, part) if place.low <= 8 < place.high]
-        questions = SimpleNamespace(frame_places_at={8: valid}.__getitem__)
-        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
+        oracle = SimpleNamespace(frame_places_at={8: valid}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, oracle=oracle))
         assert split_aggregate(tracker, 8, part, 0) == expected
 
 
@@ -204,8 +204,8 @@ def test_a_reference_to_what_a_part_leads_to_is_that_part() -> None:
     for target, expected in ((character, whole), (fat, None)):
         reference = graph.add(TypeRecord(Kind.REFERENCE, size=8, target=target))
         part = Place("c", reference, PlaceKind.MEMORY, 7, 40, 0, 100)
-        questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
-        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
+        oracle = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, oracle=oracle))
         assert split_aggregate(tracker, 8, part, 0) == (expected or part, 0)
 
 
@@ -218,8 +218,8 @@ def test_a_reference_to_what_begins_an_object_is_the_part_that_leads_there() -> 
     whole = Place("eq", closure, PlaceKind.MEMORY, 7, 40, 0, 100)
     for target, expected in ((inner, whole), (closure, None)):
         part = Place("other", graph.pointer_to(target), PlaceKind.MEMORY, 7, 40, 0, 100)
-        questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
-        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
+        oracle = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, oracle=oracle))
         assert split_aggregate(tracker, 8, part, 0)[0] == (expected or part)
 
 

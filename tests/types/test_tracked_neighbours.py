@@ -101,12 +101,12 @@ def test_an_access_wider_than_a_scalar(fake: Fake) -> None:
 
 def test_the_next_of_several_is_no_container_that_nobody_speaks_of(fake: Fake) -> None:
     graph = fake.graph
-    embedders = Containers(graph, lambda: [fake.item])
+    containers = Containers(graph, lambda: [fake.item])
     within = locate(graph, fake.item, 0, 24, 8)
     assert isinstance(within, ResolvedMember)
-    assert locate(graph, fake.link, 0, 16, 8, embedders) == within._replace(how="container")
-    assert isinstance(locate(graph, fake.link, 0, 16, 8, embedders.preferring(lambda: frozenset())), str)
-    spoken = embedders.preferring(lambda: frozenset((graph.canonical(fake.item),)))
+    assert locate(graph, fake.link, 0, 16, 8, containers) == within._replace(how="container")
+    assert isinstance(locate(graph, fake.link, 0, 16, 8, containers.preferring(lambda: frozenset())), str)
+    spoken = containers.preferring(lambda: frozenset((graph.canonical(fake.item),)))
     found = locate(graph, fake.link, 0, 16, 8, spoken)
     assert isinstance(found, ResolvedMember) and found.field.path == "value"
 
@@ -120,7 +120,7 @@ def test_before_a_value_lies_what_is_not_known_where_nodes_are_plain_bytes(fake:
 def test_behind_what_is_a_part_of_nothing_a_kernel_may_have_anything(fake: Fake) -> None:
     graph = fake.graph
     assert isinstance(locate(graph, fake.node, 0, 40, 8, Containers(graph, lambda: [])), ResolvedMember)
-    kernels = Containers(graph, lambda: [], lonely=True)
+    kernels = Containers(graph, lambda: [], isolated=True)
     assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels), str)
     assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels.preferring(lambda: frozenset())), str)
     assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), ResolvedMember)
@@ -135,8 +135,8 @@ def test_behind_a_link_is_hardly_another_one(fake: Fake, touched: Touched) -> No
         Place("l", to_link, PlaceKind.REGISTER, RDI, 0, 0, 100),
         Place("head", to_link, PlaceKind.VALUE, RBX, 16, 0, 100),
     ]
-    embedders = Containers(graph, lambda: waiters, lonely=True)
-    assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", embedders=embedders) == ["?", "link.prev"]
+    containers = Containers(graph, lambda: waiters, isolated=True)
+    assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", containers=containers) == ["?", "link.prev"]
 
 
 @pytest.mark.parametrize("kin", [True, False])
@@ -189,23 +189,23 @@ def test_several_numbers_behind_the_first_are_numbers_too(fake: Fake, touched: T
     classes = Containers(fake.graph, lambda: [fake.item], bases_only=True)
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.takes((RDI, fake.double), (RSI, char))
-    assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", embedders=classes) == ["double.", "?"]
+    assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", containers=classes) == ["double.", "?"]
 
 
 def test_a_number_behind_a_number_is_one_in_classes_too(fake: Fake, touched: Touched) -> None:
     classes = Containers(fake.graph, lambda: [fake.item], bases_only=True)
     fake.takes((RDI, fake.double), (RSI, fake.node))
-    assert touched("add $8,%rdi; mov (%rdi),%rax; ret", embedders=classes) == ["double."]
-    assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", embedders=classes) == ["?"]
+    assert touched("add $8,%rdi; mov (%rdi),%rax; ret", containers=classes) == ["double."]
+    assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", containers=classes) == ["?"]
 
 
 def test_only_a_register_that_leads_to_an_object_is_used_for_the_next(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
     values = Containers(graph, lambda: [], bases_only=True)
     fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
-    assert touched("mov -24(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["node.key", "node.key"]
+    assert touched("mov -24(%rdi),%rax; mov 40(%rdi),%rcx; ret", containers=values) == ["node.key", "node.key"]
     fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.VALUE, RDI, 32, 0, 99)]
-    assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["?", "node.key"]
+    assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", containers=values) == ["?", "node.key"]
 
 
 def test_a_pointer_past_its_element_is_not_used_before_the_array(fake: Fake, touched: Touched) -> None:
@@ -264,7 +264,7 @@ def test_an_access_to_the_element_before_leaves_the_iterator_known(fake: Fake, t
     fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 3, 99)]
     classes = Containers(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
     fake.variables.append(Place("it", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
-    assert touched("test %esi,%esi; nop; mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret", embedders=classes) == [
+    assert touched("test %esi,%esi; nop; mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret", containers=classes) == [
         "link.next",
         "item.value",
     ]
@@ -288,8 +288,8 @@ def test_behind_a_base_class_is_what_derives_from_it(fake: Fake, touched: Touche
     derived = graph.add(TypeRecord(Kind.CLASS, "derived", 32, members=members))
     fake.takes((RDI, fake.link))
     text = "mov 24(%rdi),%rax; ret"
-    assert touched(text, embedders=Containers(graph, lambda: [derived], bases_only=True)) == ["?"]
-    assert touched(text, embedders=Containers(graph, list, bases_only=True)) == ["link.prev"]
+    assert touched(text, containers=Containers(graph, lambda: [derived], bases_only=True)) == ["?"]
+    assert touched(text, containers=Containers(graph, list, bases_only=True)) == ["link.prev"]
 
 
 def test_behind_an_object_is_the_next_one_where_a_variable_says_so(fake: Fake, touched: Touched) -> None:
@@ -302,9 +302,9 @@ def test_behind_an_object_is_the_next_one_where_a_variable_says_so(fake: Fake, t
     around = graph.add(TypeRecord(Kind.STRUCT, "around", 32, keyword="struct", members=members))
     fake.variables = [Place("of", graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1)]
     text = "nop; mov 24(%rdi),%rax; ret"
-    assert touched(text, embedders=Containers(graph, lambda: [around])) == ["around.o"]
+    assert touched(text, containers=Containers(graph, lambda: [around])) == ["around.o"]
     fake.variables.append(Place("next", graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 16, 1, 9))
-    assert touched(text, embedders=Containers(graph, lambda: [around])) == ["link.prev"]
+    assert touched(text, containers=Containers(graph, lambda: [around])) == ["link.prev"]
 
 
 def test_bytes_past_a_variable_are_text_where_another_variable_says_so(fake: Fake, touched: Touched) -> None:
@@ -313,9 +313,9 @@ def test_bytes_past_a_variable_are_text_where_another_variable_says_so(fake: Fak
     byte = fake.graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
     code = "mov %al,1(%rdi); mov %ax,2(%rdi); ret"
     fake.variables.append(Place("next", fake.graph.pointer_to(byte), PlaceKind.VALUE, RDI, 2, 0, 100))
-    assert touched(code, embedders=classes)[0] == "?"
+    assert touched(code, containers=classes)[0] == "?"
     fake.variables.insert(0, Place("first", fake.graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 100))
-    assert touched(code, embedders=classes)[0] == "unsigned char."
+    assert touched(code, containers=classes)[0] == "unsigned char."
 
 
 def test_strides_are_of_the_unions_only_structure_with_such_an_array(fake: Fake) -> None:
@@ -386,8 +386,8 @@ def test_a_part_at_several_places_of_what_is_spoken_of_is_at_none_of_them(fake: 
         fake.member("other", 40, 8, fake.long),
         fake.member("third", 48, 16, fake.link),
     )
-    embedders = Containers(graph, lambda: [fake.item, twice])
-    spoken = embedders.preferring(lambda: frozenset((graph.canonical(twice),)))
+    containers = Containers(graph, lambda: [fake.item, twice])
+    spoken = containers.preferring(lambda: frozenset((graph.canonical(twice),)))
     assert isinstance(locate(graph, fake.link, 0, 16, 8, spoken), str)
     # Within an outer one of the same it is at the same place.
     inner = graph.add(TypeRecord(Kind.STRUCT, "inner", 24, keyword="struct"))
@@ -416,7 +416,7 @@ def test_before_what_may_be_a_virtual_base_is_no_further_one(fake: Fake, touched
     fake.takes((RDI, device), (RSI, fake.item))
     classes = Containers(graph, lambda: [device, fake.item], bases_only=True)
     text = "mov -8(%rdi),%rax; mov -16(%rsi),%rax; mov 8(%rdi),%eax; ret"
-    assert touched(text, embedders=classes) == ["?", "item.value", "device.uses"]
+    assert touched(text, containers=classes) == ["?", "item.value", "device.uses"]
 
 
 def test_an_array_behind_the_first_part_of_what_a_function_speaks_of(fake: Fake) -> None:
@@ -463,4 +463,4 @@ def test_behind_what_something_begins_with_is_no_further_one(fake: Fake, touched
     types = [leaf, other, inner, ends]
     fake.takes((RDI, leaf), (RSI, other))
     nodes = Containers(fake.graph, lambda: types, wanted_only=True).preferring(frozenset)
-    assert touched("mov 16(%rdi),%rax; mov 16(%rsi),%rax; ret", embedders=nodes) == ["?", "other.a"]
+    assert touched("mov 16(%rdi),%rax; mov 16(%rsi),%rax; ret", containers=nodes) == ["?", "other.a"]

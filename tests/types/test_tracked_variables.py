@@ -60,18 +60,18 @@ def test_what_a_function_object_holds_is_not_the_bytes_it_is_put_into(fake: Fake
     assert touched(code)[1:] == ["?"]
 
 
-@pytest.mark.parametrize("astray", [False, True])
+@pytest.mark.parametrize("outlives_scope", [False, True])
 def test_a_variable_whose_scope_has_ended_does_not_say_what_is_meant(
-    fake: Fake, touched: Touched, astray: bool
+    fake: Fake, touched: Touched, outlives_scope: bool
 ) -> None:
     graph, member = fake.graph, fake.member
     members = (member("lru", 0, 8, fake.long), member("index", 8, 24, fake.long))
     page = graph.add(TypeRecord(Kind.STRUCT, "page", 32, keyword="struct", members=members))
     fake.variables = [
         Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100),
-        Place("p", graph.pointer_to(page), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+        Place("p", graph.pointer_to(page), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, outlives_scope),
     ]
-    assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if astray else "page.index"]
+    assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if outlives_scope else "page.index"]
 
 
 def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: Touched) -> None:
@@ -88,10 +88,10 @@ def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: 
 
 
 @pytest.mark.parametrize(
-    ("turned", "astray", "told"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
+    ("turned", "outlives_scope", "told"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
 )
 def test_of_a_unions_members_a_variable_says_which_is_meant(
-    fake: Fake, touched: Touched, turned: bool, astray: bool, told: str
+    fake: Fake, touched: Touched, turned: bool, outlives_scope: bool, told: str
 ) -> None:
     graph, member = fake.graph, fake.member
     first = graph.add(
@@ -101,7 +101,7 @@ def test_of_a_unions_members_a_variable_says_which_is_meant(
     any_of = graph.add(TypeRecord(Kind.UNION, "any", 32, keyword="union", members=members))
     variables = [
         Place("a", graph.pointer_to(any_of), PlaceKind.REGISTER, RDI, 0, 0, 100),
-        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, outlives_scope),
     ]
     fake.variables = variables[::-1] if turned else variables
     assert touched("mov 8(%rdi),%rax; ret")[0].startswith(told)

@@ -156,7 +156,7 @@ class _Kept:
         some = any(answers is not None for answers in self._of_image.values())
         for k, (image, address, kind) in enumerate(places if some else ()):
             answers = self._of_image.get((image, kind))
-            known = answers.known.get(address) if answers is not None else None
+            known = answers.cached.get(address) if answers is not None else None
             if known is not None:
                 self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
 

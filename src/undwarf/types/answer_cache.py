@@ -70,7 +70,7 @@ class AnswerCache:
         self._before = _damage(self._defects)
 
     @cached_property
-    def known(self) -> dict[int, Answer]:
+    def cached(self) -> dict[int, Answer]:
         """Answers of earlier runs."""
         data = self._files.read(self._name)
         found = decode(data, self._key, self._limits) if data is not None else None
@@ -84,11 +84,11 @@ class AnswerCache:
 
         Nothing is cached if a defect occurred meanwhile: the next run must report it, too, and may find more.
         """
-        if _damage(self._defects) != self._before or all(address in self.known for address in more):
+        if _damage(self._defects) != self._before or all(address in self.cached for address in more):
             return False
         if any(file.was_cut for file in self._described):
             return False
-        whole = {**self.known, **more}
+        whole = {**self.cached, **more}
         if len(whole) > self._limits.kept_answers:
             # The next run will most likely need the same.
             whole = dict(list(more.items())[: self._limits.kept_answers])

@@ -52,8 +52,8 @@ def open_resolver(
             elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
         )
         if source is not None:
-            embedders = UnitTypes(source, lonely=kernel).embedders
-            return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
+            containers = UnitTypes(source, isolated=kernel).containers
+            return Resolver(elf, source, debug=debug_elf, containers_at=containers, kernel=kernel, symbols=symbols)
     file: BtfFile | None
     if not isinstance(btf, str):
         file = btf

@@ -125,7 +125,7 @@ class OperandResolver:
         if base == ADDRESS:
             return self._global(tracker, k, made, operand, where, size)
         if base in (PERCPU, THREAD):
-            found = tracker.questions.in_block(where)
+            found = tracker.oracle.in_block(where)
             if found is None:
                 return access(made, operand, size, how="", reason="no variable")
             located = locate(self._graph, found[0], where[2], found[1], size)
@@ -218,7 +218,7 @@ class OperandResolver:
             return ResolvedMember(where[1], place, found, "array")
         around = {
             graph.canonical(t): (t, at + where[4])
-            for t, at in tracker.questions.embedders.around(where[1])
+            for t, at in tracker.oracle.containers.around(where[1])
             if self._has_float(t, at + where[4], size)
         }
         if len(around) != 1:
@@ -253,7 +253,7 @@ class OperandResolver:
             accesses, rows = accesses_through_base(tracker, k, operand, where, size)
         if not accesses or (others and self._may_be_next(tracker, where, others)):
             return None
-        found = container_of_accesses(self._graph, where[1], accesses, tracker.questions.embedders, rows)
+        found = container_of_accesses(self._graph, where[1], accesses, tracker.oracle.containers, rows)
         inner = self._graph.member_at(found[0], where[4] + found[1], size) if found is not None else None
         if found is None or inner is None:
             return None
@@ -286,7 +286,7 @@ class OperandResolver:
 
     def _around(self, tracker: Tracker, where: Value, size: int) -> list[tuple[int, int]]:
         """(container, offset in it) of all candidates for an access outside of a type."""
-        return candidates(self._graph, where[1], where[4], size, tracker.questions.embedders)
+        return candidates(self._graph, where[1], where[4], size, tracker.oracle.containers)
 
     def _by_argument_type(self, tracker: Tracker, k: int, number: int, size: int) -> ResolvedMember | str | None:
         """The member in opaque bytes, by the type that the pointer is passed as; the reason if it cannot be bytes; None
@@ -453,7 +453,7 @@ class OperandResolver:
 
     def _provenance(self, tracker: Tracker, k: int, operand: Memory, where: Value) -> str:
         graph = self._graph
-        for t in tracker.questions.types_in(operand.base, tracker.flow.instructions.address_of(k)):
+        for t in tracker.oracle.types_in(operand.base, tracker.flow.instructions.address_of(k)):
             target = graph.target(t) if graph.is_pointer(t) else VOID
             if target and graph.canonical(target) == graph.canonical(where[1]):
                 return "variable"
@@ -537,8 +537,8 @@ class OperandResolver:
         return access(made, operand, size, how="spill", reason=reason, candidates=(kept,) if kept else ())
 
     def _global(self, tracker: Tracker, k: int, made: Instruction, operand: Memory, where: Value, size: int) -> Access:
-        questions = tracker.questions
-        if questions.variable_of(where) is not None:
+        oracle = tracker.oracle
+        if oracle.variable_of(where) is not None:
             located = accessed_member(tracker, k, operand, where, size)
             bytes_only = not isinstance(located, str) and self._is_byte(located)
             if bytes_only and 1 < size < _VECTOR and tracker.has_variables:

@@ -114,7 +114,7 @@ class Resolver:
         *,
         debug: ElfFile | None = None,
         complete: bool = False,
-        embedders_at: Callable[[int], Containers] | None = None,
+        containers_at: Callable[[int], Containers] | None = None,
         kernel: bool = False,
         symbols: SymbolTable | None = None,
     ) -> None:
@@ -151,7 +151,7 @@ class Resolver:
                 constant_at=self.binary.constant_at if elf.kind == 3 and linked and not kernel else None,
                 indirections=self.binary.slots,
                 complete=complete,
-                embedders_at=embedders_at,
+                containers_at=containers_at,
                 kernel=kernel,
                 thread_block=self.binary.thread_block(),
                 symbol_at=symbols.variable_at if isinstance(symbols, DataSymbols) and not kernel else None,

@@ -29,7 +29,7 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         *,
         complete: bool = False,
         changes: dict[int, frozenset[int]] | None = None,
-        embedders: Containers | None = None,
+        containers: Containers | None = None,
         fixed: bool = False,
         constant_at: Callable[[int], int | None] | None = None,
         rule: Callable[[int], tuple[int, int]] | None = None,
@@ -43,8 +43,8 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         )
         if rule is not None:
             program.frame_rules = lambda pcs: [rule(pc) for pc in pcs]
-        if embedders is not None:
-            program.embedders_at = lambda _pc: embedders
+        if containers is not None:
+            program.containers_at = lambda _pc: containers
         tracker = Tracker(program, flow, 0, len(code))
         assert tracker.converged
         found: dict[int, str] = {}

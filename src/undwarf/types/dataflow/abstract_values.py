@@ -82,7 +82,7 @@ def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | N
 def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | None:
     """The join of two values at a merge of paths; None if they have nothing in common.
 
-    Not commutative: `left` is the value already stored, and its offset is kept. Null joins with a pointer to that
+    Not commutative: `left` is the value already stored, and its offset is kept. The join of null and a pointer is the
     pointer, since a null pointer is never dereferenced.
     """
     if left == right:

@@ -26,7 +26,7 @@ _ROOM = "*mut u8"
 _PLACEMENT_NEW = frozenset(("operator new", "operator new[]", "_ZnwmPv", "_ZnamPv"))
 
 COUNTED, UNTOUCHED = -1, -2
-"""Instead of a size: as many bytes as a register has are written; nothing is written and the address is not kept."""
+"""Instead of a size: the size is the third argument; the pointee is not written, and its address is not kept."""
 _ROOMS = {".": UNTOUCHED, "r": UNTOUCHED, "n": COUNTED, "?": 0}
 """These by the characters of :data:`undwarf.types.sources.c_library.TAKEN`."""
 _BUILT_IN = frozenset(("memcpy", "memmove", "memset", "memcmp", "bcmp"))
@@ -131,8 +131,8 @@ class CallEffects:
         }
 
     def rooms(self, target: int | None) -> dict[int, int]:
-        """{argument register: bytes of its pointee}: 0 if unknown, COUNTED if another argument has the size, UNTOUCHED
-        if it is only read or no argument.
+        """{argument register: bytes of its pointee}: 0 if unknown, COUNTED if the third argument has the size,
+        UNTOUCHED if it is only read or no argument.
         """
         prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         name = prototype.name.partition("@")[0] if prototype is not None else ""

@@ -32,14 +32,14 @@ class Reconciler:
         self,
         graph: TypeGraph,
         kin: ClassHierarchy,
-        embedders: Containers,
+        containers: Containers,
         variable_of: Callable[[Value], tuple[int, int] | None],
         *,
         unfollowed: bool,
     ) -> None:
         self._graph = graph
         self._kin = kin
-        self._embedders = embedders
+        self._embedders = containers
         self._variable_of = variable_of
         self._unfollowed = unfollowed
         self._own = False

@@ -3,7 +3,7 @@ cdef class Tracker:
     cdef readonly object flow
     cdef readonly object graph
     cdef readonly object facts
-    cdef readonly object questions
+    cdef readonly object oracle
     cdef readonly bint has_variables
     cdef readonly object wanted
     cdef readonly bint converged

@@ -109,8 +109,8 @@ class Tracker:
         self.facts = facts = facts or Facts()
         # Values loaded from this function's own variables must not be shared.
         values = program.values if not facts.variables else ValueInterner()
-        self.questions = TypeOracle(program, values, low, high, flow.instructions, facts.places, facts.variables)
-        self.has_variables = self.questions.has_variables
+        self.oracle = TypeOracle(program, values, low, high, flow.instructions, facts.places, facts.variables)
+        self.has_variables = self.oracle.has_variables
         self.wanted = wanted
         self._block = -1
         self._next = 0
@@ -140,8 +140,8 @@ class Tracker:
 
     def _follow(self, order: "memoryview[int]") -> bool:
         """Process some blocks, in this order."""
-        flow, facts, values = self.flow, self.facts, self.questions.values
-        self._states = Solver(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
+        flow, facts, values = self.flow, self.facts, self.oracle.values
+        self._states = Solver(flow.instructions, values, self.oracle, self.program.machine, self.graph.limits)
         number = values.number
         for k, (register, t, begin) in facts.made.items():
             step = self.graph.size(t) if k in facts.rows else 0
@@ -203,7 +203,7 @@ class Tracker:
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
         begin = self._at_entry(low)
-        self._states.given_on_stack(self.questions.given_on_stack(program.source.prototype_at(low)))
+        self._states.given_on_stack(self.oracle.given_on_stack(program.source.prototype_at(low)))
         return self._states.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, begin), order)
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
@@ -215,11 +215,11 @@ class Tracker:
         found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, offset) if counted else None)]
         prototype = self.program.source.prototype_at(low)
         if prototype is not None and (not self.has_variables or prototype.inside is not None):
-            values = self.questions.values
-            found += [(register, values.of(value)) for register, value in self.questions.calls.passed(prototype)]
+            values = self.oracle.values
+            found += [(register, values.of(value)) for register, value in self.oracle.calls.passed(prototype)]
         elif prototype is not None:
-            found += self.questions.parameters_without_location(prototype)
-            if len(found) == 1 and self.questions.calls.returns_in_memory(prototype):
+            found += self.oracle.parameters_without_location(prototype)
+            if len(found) == 1 and self.oracle.calls.returns_in_memory(prototype):
                 # The hidden argument with the result's address.
                 found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
         if self.facts.wholes:
@@ -228,12 +228,12 @@ class Tracker:
         known = {register for register, _value in found}
         found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.entry.items() if register not in known]
         known |= self.facts.entry.keys()
-        return found + [one for one in self.questions.anything() if one[0] not in known]
+        return found + [one for one in self.oracle.anything() if one[0] not in known]
 
     def known_at_entry(self, register: int) -> bool:
         """Whether a register's pointee at entry is known from the prototype."""
         prototype = self.program.source.prototype_at(self._low)
-        return prototype is not None and any(one == register for one, _value in self.questions.calls.passed(prototype))
+        return prototype is not None and any(one == register for one, _value in self.oracle.calls.passed(prototype))
 
     @property
     def has_escaped(self) -> bool:
@@ -276,7 +276,7 @@ class Tracker:
         return self._numbers_read
 
     def _find_numbers_read(self) -> frozenset[int]:
-        graph = self.questions.graph
+        graph = self.oracle.graph
         instructions = self.flow.instructions
         found = set()
         self._follow_all()
@@ -331,11 +331,11 @@ class Tracker:
     def stack_variable(self, k: int, offset: int) -> tuple[Place, int] | None:
         """(innermost variable, offset in it) at an offset from the call frame address; None if there is none."""
         found = self._states.variable(k, offset)
-        return (self.questions.frame_place(found[0]), found[1]) if found is not None else None
+        return (self.oracle.frame_place(found[0]), found[1]) if found is not None else None
 
     def memory_variable(self, k: int, operand: int) -> tuple[Place, int] | None:
         """(variable, offset in it) whose location is relative to an operand's base register, whatever that holds; None
         if there is none.
         """
         found = self._states.variable_by_register(k, operand)
-        return (self.questions.frame_place(found[0]), found[1]) if found is not None else None
+        return (self.oracle.frame_place(found[0]), found[1]) if found is not None else None

@@ -84,11 +84,11 @@ def _exponent(power: cython.longlong) -> cython.longlong:
 class InstructionResults(MemoryAccesses):
     """The state, and the results of instructions on it."""
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.result_register = machine.result
         self.parameters = machine.parameters
-        self.local = NonEscapingAddresses(listing, zeros("i", 1), 0, questions.calls, self.values.rooms)
+        self.local = NonEscapingAddresses(listing, zeros("i", 1), 0, oracle.calls, self.values.rooms)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -237,7 +237,7 @@ class InstructionResults(MemoryAccesses):
         """Whether a value points to the start of an aggregate."""
         if not value or self.base_of(value) != OBJECT or self.step_of(value) or self.offset_of(value):
             return False
-        return self.questions.graph.is_aggregate(self.type_of(value)) and not self.is_several(value)
+        return self.oracle.graph.is_aggregate(self.type_of(value)) and not self.is_several(value)
 
     @cython.cfunc
     @cython.inline
@@ -423,7 +423,7 @@ class InstructionResults(MemoryAccesses):
                 # Flags in a pointer's low bits.
                 return left
             if not self.step_of(left) % -mask:
-                alignment: cython.longlong = self.questions.graph.alignment(self.type_of(left))
+                alignment: cython.longlong = self.oracle.graph.alignment(self.type_of(left))
                 if not alignment % -mask:
                     return self.moved(left, (self.offset_of(left) & mask) - self.offset_of(left))
         return NOTHING

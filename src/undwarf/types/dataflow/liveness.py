@@ -27,7 +27,7 @@ class Liveness:
     """The live general registers after direct calls: bit sets in `behind` (Q) by instruction, 0 for others, all bits if
     unknown.
 
-    ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.BlockTable`; ``questions`` has the
+    ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.BlockTable`; ``oracle`` has the
     registers that calls clobber, read and return, and variables in registers. ``taken`` caches the registers that calls
     read, by callee.
     """
@@ -43,13 +43,13 @@ class Liveness:
     ints = cython.declare("const int[::1]")
     count: cython.Py_ssize_t
     taken = cython.declare(dict)
-    questions: Any
+    oracle: Any
     lost: cython.ulonglong
     reads: cython.ulonglong
     writes: cython.ulonglong
 
     def __init__(
-        self, listing: Any, column: Any, count: cython.Py_ssize_t, open_: cython.bint, questions: Any, taken: Any
+        self, listing: Any, column: Any, count: cython.Py_ssize_t, open_: cython.bint, oracle: Any, taken: Any
     ) -> None:
         size: cython.Py_ssize_t = len(listing)
         k: cython.Py_ssize_t
@@ -62,17 +62,17 @@ class Liveness:
         self.ints = column
         self.count = count
         self.taken = taken
-        self.questions = questions
-        self.lost = questions.calls.lost_bits[0] & questions.calls.general_bits
+        self.oracle = oracle
+        self.lost = oracle.calls.lost_bits[0] & oracle.calls.general_bits
         self.reads = self.writes = 0
-        if open_ or not questions.has_variables:
+        if open_ or not oracle.has_variables:
             # Without variables, values of registers are needed anyway.
             for k in range(size):
                 if self.flows[k] == CALL | TARGETED:
                     self.found[k] = ALL
             return
         self._look()
-        self._add_said(listing.offsets, questions.in_registers)
+        self._add_said(listing.offsets, oracle.in_registers)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -86,7 +86,7 @@ class Liveness:
             target: Any = self.targets[k]
             known: Any = self.taken.get(target)
             if known is None:
-                known = self.taken[target] = self.questions.calls.taken(target)
+                known = self.taken[target] = self.oracle.calls.taken(target)
             self.reads, self.writes = known
         elif flow & 15 in (CALL, INDIRECT_CALL):
             self.writes = self.lost

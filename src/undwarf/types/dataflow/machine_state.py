@@ -34,8 +34,8 @@ class MachineState(ValueArithmetic):
     register numbers.
     """
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(values, questions)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(values, oracle)
         self.most_slots = limits.flow_slots
         self.count = len(listing)
         self.rows = listing.table.rows

@@ -49,9 +49,9 @@ class MemoryAccesses(StackFrame):
     by value.
     """
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
-        self.pointed = questions.has_pointed
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
+        self.pointed = oracle.has_pointed
 
     @cython.cfunc
     @cython.inline
@@ -124,7 +124,7 @@ class MemoryAccesses(StackFrame):
         if self.base_of(value) != OBJECT or self.step_of(value) or self.is_several(value):
             return NOTHING
         place: cython.longlong = self.offset_of(value) + displacement
-        found: Any = self.questions.virtual_base_at(self.type_of(value), place, self.offset_of(away))
+        found: Any = self.oracle.virtual_base_at(self.type_of(value), place, self.offset_of(away))
         return cython.cast(cython.int, found)
 
     @cython.cfunc
@@ -138,7 +138,7 @@ class MemoryAccesses(StackFrame):
         if not self.stack_variable(k, self.offset_of(value)):
             return NOTHING
         t: Any = self.frame[self.found * PLACE_WORDS + PLACE_TYPE]
-        return cython.cast(cython.int, self.questions.virtual_base_at(t, self.within, self.offset_of(other)))
+        return cython.cast(cython.int, self.oracle.virtual_base_at(t, self.within, self.offset_of(other)))
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -190,7 +190,7 @@ class MemoryAccesses(StackFrame):
             return 0
         found: cython.int = self.values.data.find(cython.cast(cython.ulonglong, address))
         if found < 0:
-            found = 1 if self.questions.is_data(address) else 0
+            found = 1 if self.oracle.is_data(address) else 0
             self.values.data.put(cython.cast(cython.ulonglong, address), found)
         return found
 
@@ -279,7 +279,7 @@ class MemoryAccesses(StackFrame):
             # A void pointer member with a variable in it: use the variable's type.
             said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
             # The alternatives may start with the pointer.
-            if said and (anything or self.questions.may_be(self.type_of(value), self.type_of(said))):
+            if said and (anything or self.oracle.may_be(self.type_of(value), self.type_of(said))):
                 return said
         return self.own_name(value, k)
 
@@ -311,7 +311,7 @@ class MemoryAccesses(StackFrame):
         if found < 0 and self.own is not None:
             found = self.own.loaded.find(key)
         if found < 0:
-            value, own = self.questions.load(self.values.of(where), size)
+            value, own = self.oracle.load(self.values.of(where), size)
             found = self.values.number(value)
             if own and self.own is None:
                 self.own = FunctionCaches()
@@ -337,7 +337,7 @@ class MemoryAccesses(StackFrame):
             if self.seeded[place] != self.operands[m + OPERAND_BASE] or self.base_of(said) != OBJECT:
                 continue
             inside = offset + self.offset_of(said)
-            if self.offset_of(said) <= 0 <= inside and inside < self.questions.graph.size(self.type_of(said)):
+            if self.offset_of(said) <= 0 <= inside and inside < self.oracle.graph.size(self.type_of(said)):
                 return self._at(self.moved(said, offset), 8)
         return NOTHING
 
@@ -354,7 +354,7 @@ class MemoryAccesses(StackFrame):
                 return UNKNOWN
             if not there or size != 8:
                 return NOTHING
-            return self.own_name(self.questions.frame_element(place, step, within, size), k)
+            return self.own_name(self.oracle.frame_element(place, step, within, size), k)
         at: cython.Py_ssize_t = self.slot(offset, size, True) if size == 4 or size == 8 else -1
         known: cython.int = self.state[at] if at >= 0 else NOTHING
         said: cython.int = NOTHING
@@ -371,9 +371,9 @@ class MemoryAccesses(StackFrame):
             if within + size <= (room if room else self.size_of(place)):
                 said = self.held(self.frame[at_place + PLACE_TYPE], within, size)
                 if not said and (not known or (self.base_of(known) == NUMBER and known != NULL)):
-                    said = self.own_name(self.questions.frame_pointers(place, within), k)
+                    said = self.own_name(self.oracle.frame_pointers(place, within), k)
         elif self.pointed and size == 8 and (not known or (self.base_of(known) == NUMBER and known != NULL)):
-            said = self.questions.pointed(k, offset)
+            said = self.oracle.pointed(k, offset)
         if not known:
             if not said and at >= 0:
                 # Equal loads give the same integer until something is stored.
@@ -460,7 +460,7 @@ class MemoryAccesses(StackFrame):
             return 0
         said: cython.int = self._at(where, 8) if size == 8 and self.base_of(where) == OBJECT else NOTHING
         leads: cython.bint = self.base_of(said) == OBJECT and not self.step_of(said) and not self.offset_of(said)
-        self.escape_as(value, self.questions.calls.room(self.type_of(said)) if leads else 0)
+        self.escape_as(value, self.oracle.calls.room(self.type_of(said)) if leads else 0)
         at: cython.Py_ssize_t = self.slot(self.offset_of(value), 8, False)
         if self.step_of(value) or at < 0 or self.base_of(self.state[at]) != OBJECT:
             return 0
@@ -502,7 +502,7 @@ class MemoryAccesses(StackFrame):
         key: cython.ulonglong = self.type_of(value) + 1
         whole: cython.int = self.values.sizes.find(key)
         if whole < 0:
-            whole = min(max(self.questions.graph.size(self.type_of(value)), 0), 1 << 30)
+            whole = min(max(self.oracle.graph.size(self.type_of(value)), 0), 1 << 30)
             self.values.sizes.put(key, whole)
         return whole == 1 or 0 < whole <= self.offset_of(value)
 
@@ -529,7 +529,7 @@ class MemoryAccesses(StackFrame):
         said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)
         if not said or self.type_of(said) == self.type_of(value):
             return value
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         if not graph.is_scalar(self.type_of(said)) or not graph.is_scalar(self.type_of(value)):
             return value
         if graph.size(self.type_of(said)) == graph.size(self.type_of(value)):

@@ -19,7 +19,7 @@ class ProgramContext:
 
     `frame_rules(pcs)` gives for each (register, offset) whose sum is the call frame address, or None. `callee(address)`
     gives the prototype of a call's target, by address or symbol name. `complete`: the graph has all types from the
-    start, as with BTF; else `embedders_at(pc)` has the containment relation of the types that a function may use.
+    start, as with BTF; else `containers_at(pc)` has the containment relation of the types that a function may use.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ProgramContext:
         constant_at: Callable[[int], int | None] | None = None,
         indirections: OffsetTable | dict[int, int] | None = None,
         complete: bool = False,
-        embedders_at: Callable[[int], Containers] | None = None,
+        containers_at: Callable[[int], Containers] | None = None,
         kernel: bool = False,
         thread_block: int = 0,
         symbol_at: Callable[[int], tuple[str, int, int] | None] | None = None,
@@ -62,8 +62,8 @@ class ProgramContext:
         """{GOT slot: target}."""
         self.complete = complete
         """Whether all types are known (BTF, which has no local variables)."""
-        whole = Containers(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, lonely=kernel)
-        self.embedders_at: Callable[[int], Containers] = embedders_at or (lambda _pc: whole)
+        whole = Containers(self.graph, (lambda: self.graph.of_kinds(AGGREGATES)) if complete else None, isolated=kernel)
+        self.containers_at: Callable[[int], Containers] = containers_at or (lambda _pc: whole)
         self.kernel = kernel
         self._per_cpu_bases: tuple[int, int, int] | None = None
         self.allocators: dict[int, tuple[int, ...]] = {}

@@ -8,7 +8,7 @@ cdef class RegisterLocations(MachineState):
     cdef LocationIntervals seeds
     cdef int[::1] seeded
     # Of the variables in registers, whether the location outlives the scope.
-    cdef const unsigned char[::1] strays
+    cdef const unsigned char[::1] outliving_scope
     # By variable in a register: the last tracked value, the segment, and the reconciled value.
     cdef int[::1] met
     cdef FunctionCaches own
@@ -28,5 +28,5 @@ cdef class RegisterLocations(MachineState):
     cpdef int seed(self, Py_ssize_t k) except? -1
     cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
     cdef int _told_copied(self, Py_ssize_t k, Py_ssize_t register, int known, int value) except? -1
-    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint astray) except? -1
-    cdef int _told(self, Py_ssize_t register, int known, bint astray) except? -1
+    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint outlives_scope) except? -1
+    cdef int _told(self, Py_ssize_t register, int known, bint outlives_scope) except? -1

@@ -35,17 +35,17 @@ class RegisterLocations(MachineState):
     """The state with the variables in its registers. Where a variable's type differs from the tracked value,
     :class:`~undwarf.types.dataflow.declared_vs_tracked.Reconciler` decides.
 
-    ``questions``: ``in_registers`` are location rows, ``seeds`` the registers and values of these.
+    ``oracle``: ``in_registers`` are location rows, ``seeds`` the registers and values of these.
     """
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.own: Any = None
         self.derived_before = -1
         self.derived = self.derived_from = self.derived_by = 0
-        self.seeds = LocationIntervals(questions.in_registers, listing.offsets, questions.size)
-        self.seeded = questions.seeds
-        self.strays = questions.strays
+        self.seeds = LocationIntervals(oracle.in_registers, listing.offsets, oracle.size)
+        self.seeded = oracle.seeds
+        self.outliving_scope = oracle.outliving_scope
         self.met = zeros("i", 3 * self.seeds.count)
         self.segment = -1
 
@@ -80,7 +80,7 @@ class RegisterLocations(MachineState):
         if not 0 <= register < REGISTERS:
             return NOTHING
         if self.seeds.places[row + PLACE_KIND] != PLACE_IN_REGISTER:
-            return cython.cast(cython.int, self.questions.seed(place))
+            return cython.cast(cython.int, self.oracle.seed(place))
         return self.held(
             self.seeds.places[row + PLACE_TYPE],
             self.seeds.places[row + PLACE_PIECE],
@@ -92,11 +92,11 @@ class RegisterLocations(MachineState):
     def held(self, t: cython.longlong, offset: cython.longlong, size: cython.longlong) -> cython.int:
         """The value of a register that holds ``size`` bytes at ``offset`` of a variable of a type."""
         if not 0 <= offset < 1 << 24 or not 0 < size < 1 << 7 or not 0 <= t < 1 << 32:
-            return cython.cast(cython.int, self.questions.held(t, offset, size))
+            return cython.cast(cython.int, self.oracle.held(t, offset, size))
         key: cython.ulonglong = cython.cast(cython.ulonglong, t) << 32 | offset << 7 | size
         found: cython.int = self.values.held.find(key)
         if found < 0:
-            found = self.questions.held(t, offset, size)
+            found = self.oracle.held(t, offset, size)
             self.values.held.put(key, found)
         return found
 
@@ -124,7 +124,7 @@ class RegisterLocations(MachineState):
         register: cython.Py_ssize_t
         value: cython.int
         known: cython.int
-        astray: cython.bint
+        outlives_scope: cython.bint
         segment: cython.int = self.seeds.data[k]
         if segment != self.segment:
             self.find_seeds(segment)
@@ -141,7 +141,7 @@ class RegisterLocations(MachineState):
             known = self.state[register]
             if register == self.stack_pointer:
                 continue
-            astray = self.strays[place]
+            outlives_scope = self.outliving_scope[place]
             place *= 3
             if self.met[place] == known and self.met[place + 1] == segment:
                 # As at the instruction before: the same variables are there.
@@ -160,18 +160,18 @@ class RegisterLocations(MachineState):
                 self._told_from(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
                 # A choice of pointees that the variable decides.
-                value = self.reconcile(known, value, register, astray)
+                value = self.reconcile(known, value, register, outlives_scope)
                 self.replace(known, value)
                 continue
             else:
-                value = self.reconcile(known, value, register, astray)
+                value = self.reconcile(known, value, register, outlives_scope)
                 self.state[register] = value
                 self._told_copied(k, register, known, value)
                 self.met[place] = known
                 self.met[place + 1] = segment
                 self.met[place + 2] = value
                 continue
-            self.state[register] = self.reconcile(known, value, register, astray)
+            self.state[register] = self.reconcile(known, value, register, outlives_scope)
         return 0
 
     @cython.cfunc
@@ -208,10 +208,10 @@ class RegisterLocations(MachineState):
     @cython.cfunc
     @cython.exceptval(-1)
     def reconcile(
-        self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, astray: cython.bint
+        self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, outlives_scope: cython.bint
     ) -> cython.int:
-        """The value of a register, or slot (-1), from the tracked and the declared value; ``astray``: the location
-        outlives the scope.
+        """The value of a register, or slot (-1), from the tracked and the declared value; ``outlives_scope``: the
+        declaring variable's scope may have ended.
         """
         if not known or known == said:
             return said
@@ -226,7 +226,7 @@ class RegisterLocations(MachineState):
         same = base == OBJECT and not self.step_of(known) and self.type_of(known) == self.type_of(said)
         if same and self.offset_of(known) == self.offset_of(said):
             return known
-        told: cython.int = 1 if register < 0 else self._told(register, known, astray)
+        told: cython.int = 1 if register < 0 else self._told(register, known, outlives_scope)
         symbol: cython.longlong = self.symbol_of(known) if base == OBJECT and not self.step_of(known) else 0
         known = self.nameless(known)
         key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
@@ -236,7 +236,7 @@ class RegisterLocations(MachineState):
         if found < 0 and self.own is not None:
             found = self.own.reconciled.find(key)
         if found < 0:
-            value, own = self.questions.reconciler.reconcile(self.values.of(known), self.values.of(said), told)
+            value, own = self.oracle.reconciler.reconcile(self.values.of(known), self.values.of(said), told)
             found = self.values.number(value)
             if own and self.own is None:
                 self.own = FunctionCaches()
@@ -247,7 +247,7 @@ class RegisterLocations(MachineState):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _told(self, register: cython.Py_ssize_t, known: cython.int, astray: cython.bint) -> cython.int:
+    def _told(self, register: cython.Py_ssize_t, known: cython.int, outlives_scope: cython.bint) -> cython.int:
         """1 if the tracked value is that of a variable valid here, 2 if that one is in its scope and the current one is
         not; else 0.
         """
@@ -258,8 +258,8 @@ class RegisterLocations(MachineState):
             place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
             if self.seeded[place] == register and self.seeded[place + 1] == known:
                 found = 1
-                if not astray:
+                if not outlives_scope:
                     break
-                if not self.strays[place // 2]:
+                if not self.outliving_scope[place // 2]:
                     return 2
         return found

@@ -75,8 +75,8 @@ class Solver(Transfer):
     visits: cython.longlong
     most_words: cython.Py_ssize_t
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.visits = max(0, min(limits.flow_visits, 1 << 20))
         self.most_words = limits.flow_words
         self.open = self.is_back_edge = False
@@ -101,8 +101,8 @@ class Solver(Transfer):
         self.block_first, self.block_end = column[:count], column[count : 2 * count]
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
-        self.living = Liveness(self.listing, column, count, self.open, self.questions, self.values.taken).behind
-        self.local = NonEscapingAddresses(self.listing, column, count, self.questions.calls, self.values.rooms)
+        self.living = Liveness(self.listing, column, count, self.open, self.oracle, self.values.taken).behind
+        self.local = NonEscapingAddresses(self.listing, column, count, self.oracle.calls, self.values.rooms)
         self.numbers = branch_facts(self.listing, column, count, self.lost_low)
         self._set_top(begin)
         self.pool = self.values.lend_pool()
@@ -136,7 +136,7 @@ class Solver(Transfer):
     )  # fmt: skip
     def _set_top(self, begin: Any) -> None:
         """Set the number of registers that may hold anything: those that an instruction or variable names."""
-        top = max(self.stack_pointer, self.frame_pointer, self.questions.calls.highest, *self.parameters)
+        top = max(self.stack_pointer, self.frame_pointer, self.oracle.calls.highest, *self.parameters)
         for register, _value in begin:
             top = max(top, register)
         for each in self.taught_begin.values():
@@ -582,7 +582,7 @@ class Solver(Transfer):
     def crossing(self, most: cython.longlong) -> set[int]:
         """Types whose array elements some access of at most ``most`` bytes would straddle."""
         found: set[int] = set()
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         for number in range(len(self.block_first)):
             if self.entries[2 * number + 1] < 0:
                 continue

@@ -40,12 +40,12 @@ FARTHEST = cython.declare(cython.longlong, 1 << 50)
 
 @cython.cclass
 class StackFrame(RegisterLocations):
-    """The state with the variables in the frame and the escaped addresses. ``questions``: ``in_frame`` are location
+    """The state with the variables in the frame and the escaped addresses. ``oracle``: ``in_frame`` are location
     rows.
     """
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.escaped: list[int] = []
         self.escaped_as: dict[int, int] = {}
         self.forgotten: set[int] = set()
@@ -62,10 +62,10 @@ class StackFrame(RegisterLocations):
         self.noting = False
         self.found = 0
         self.within = 0
-        self.frames = LocationIntervals(questions.in_frame, listing.offsets, questions.size)
-        self.frame = questions.in_frame
+        self.frames = LocationIntervals(oracle.in_frame, listing.offsets, oracle.size)
+        self.frame = oracle.in_frame
         self.by_top, self.by_bottom = self._counted_from(self.stack_pointer), self._counted_from(self.frame_pointer)
-        self.placing = questions.placing
+        self.placing = oracle.placing
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -84,7 +84,7 @@ class StackFrame(RegisterLocations):
         """Size of a variable's type in bytes."""
         at: cython.Py_ssize_t = place * PLACE_WORDS + PLACE_SIZE
         if self.frame[at] < 0:
-            self.frame[at] = self.questions.frame_size(place)
+            self.frame[at] = self.oracle.frame_size(place)
         return cython.cast(cython.longlong, self.frame[at])
 
     @cython.cfunc
@@ -354,13 +354,13 @@ class StackFrame(RegisterLocations):
                 continue
             named = True
             t: Any = self.frame[place * PLACE_WORDS + PLACE_TYPE]
-            found: cython.int = self.questions.shared(t, within, step, self.values.of(other))
+            found: cython.int = self.oracle.shared(t, within, step, self.values.of(other))
             if found:
                 # The joined pointer no longer shows that it may point to the frame.
                 self._escape_as_one(frame, found)
                 return found
-        if not named and not step and self.questions.has_variables:
-            found = self.questions.scalar(self.values.of(other))
+        if not named and not step and self.oracle.has_variables:
+            found = self.oracle.scalar(self.values.of(other))
             self._escape_as_one(frame, found)
             return found
         return NOTHING
@@ -372,7 +372,7 @@ class StackFrame(RegisterLocations):
         pointer type.
         """
         self.escape(frame)
-        leads: cython.bint = self.base_of(found) == OBJECT and self.questions.graph.is_pointer(self.type_of(found))
+        leads: cython.bint = self.base_of(found) == OBJECT and self.oracle.graph.is_pointer(self.type_of(found))
         pointer: cython.int = self.held(self.type_of(found), 0, 8) if leads else NOTHING
         offset: cython.longlong = self.offset_of(frame)
         at: cython.Py_ssize_t = self.slot(offset, 8, False)
@@ -423,7 +423,7 @@ class StackFrame(RegisterLocations):
         if said is None:
             self.forgotten.add(offset)
             return NOTHING
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         if not said or graph.canonical(self.type_of(said)) != graph.canonical(self.type_of(value)):
             return NOTHING
         return cython.cast(cython.int, said)

@@ -133,7 +133,13 @@ def cut_at_inner(places: list[Place], low: int, high: int, listing: Listing) -> 
     found: dict[int, list[tuple[int, int]]] = {}
     for one in places:
         wide = outer.get(one.register)
-        if wide is None or one.kind != PlaceKind.REGISTER or one.type == wide.type or one.piece_size or one.astray:
+        if (
+            wide is None
+            or one.kind != PlaceKind.REGISTER
+            or one.type == wide.type
+            or one.piece_size
+            or one.outlives_scope
+        ):
             continue
         if (one.low > low or one.high < high) and _is_put(listing, one.register, one.low, one.high):
             found.setdefault(one.register, []).append((one.low, one.high))

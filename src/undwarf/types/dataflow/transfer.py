@@ -74,12 +74,12 @@ ROOM = cython.declare(cython.longlong, 1 << 26)
 class Transfer(InstructionResults):
     """The state and the effects of instructions on it."""
 
-    def __init__(self, listing: Any, values: ValueInterner, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
-        self.lost_low, self.lost_high = questions.calls.lost_bits
-        self.vectors = self.lost_low & ~questions.calls.general_bits if self.upper else 0
+        self.lost_low, self.lost_high = oracle.calls.lost_bits
+        self.vectors = self.lost_low & ~oracle.calls.general_bits if self.upper else 0
         self.living = zeros("Q", 0)
 
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
@@ -338,14 +338,14 @@ class Transfer(InstructionResults):
         if flow == CALL:
             known: Any = self.values.called.get(target)
             if known is None:
-                known = self.values.called[target] = self.questions.calls.of(target)
+                known = self.values.called[target] = self.oracle.calls.of(target)
             transparent, passed, returned, through, same, behind = known
             if transparent:
                 return 0
             if self.living[k]:
                 lost = self.values.changed.get(target)
                 if lost is None:
-                    lost = self.values.changed[target] = self.questions.calls.changed_bits(target)
+                    lost = self.values.changed[target] = self.oracle.calls.changed_bits(target)
                 low, high = lost
             if through is not None:
                 value = self.state[through]
@@ -398,7 +398,7 @@ class Transfer(InstructionResults):
                 value = self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
                 if not value or value == ANYWHERE or self.is_several(value):
                     # Of a union's pointers only those to functions are called.
-                    return cython.cast(cython.int, self.questions.function_at(self.values.of(self.address_of(k, m, 0))))
+                    return cython.cast(cython.int, self.oracle.function_at(self.values.of(self.address_of(k, m, 0))))
                 return value
             m += OPERAND_WORDS
         register = self.rows[row + ROW_LEFT]
@@ -415,7 +415,7 @@ class Transfer(InstructionResults):
             return 0
         pointers: Any = self.values.pointers.get(target)
         if pointers is None:
-            pointers = self.values.pointers[target] = self.questions.calls.pointers(target)
+            pointers = self.values.pointers[target] = self.oracle.calls.pointers(target)
         self.escaped_as[offset] = pointers.get(register, NOTHING)
         return 0
 
@@ -427,7 +427,7 @@ class Transfer(InstructionResults):
         top: cython.int = self.state[self.stack_pointer]
         given: Any = self.values.stack_rooms.get(target)
         if given is None:
-            given = self.values.stack_rooms[target] = self.questions.calls.stack_rooms(target)
+            given = self.values.stack_rooms[target] = self.oracle.calls.stack_rooms(target)
         if not given or self.base_of(top) != FRAME or self.step_of(top):
             return 0
         for offset, room in given:
@@ -442,7 +442,7 @@ class Transfer(InstructionResults):
         """Bytes that a callee accesses through an argument register, or UNTOUCHED; 0 if unknown."""
         rooms: Any = self.values.rooms.get(target)
         if rooms is None:
-            rooms = self.values.rooms[target] = self.questions.calls.rooms(target)
+            rooms = self.values.rooms[target] = self.oracle.calls.rooms(target)
         room: cython.longlong = rooms.get(register, 0)
         if room == COUNTED:
             count: cython.int = self.state[self.parameters[2]]
@@ -452,4 +452,4 @@ class Transfer(InstructionResults):
 
     @cython.cfunc
     def _returned_through(self, value: cython.int) -> Any:
-        return self.questions.calls.returned_through(self.type_of(value))
+        return self.oracle.calls.returned_through(self.type_of(value))

@@ -81,8 +81,8 @@ class TypeOracle:
         self._low = low
         self.size = high - low
         self._machine = program.machine
-        self.embedders = program.embedders_at(low)
-        self.calls = CallEffects(program, values, in_c=self.embedders.whole or self.embedders.bases_only)
+        self.containers = program.containers_at(low)
+        self.calls = CallEffects(program, values, in_c=self.containers.whole or self.containers.bases_only)
         self.places = table_of(program.source.function_places(low, high), low, self.size)
         self._offsets = listing.offsets
         self._unfollowed = False
@@ -110,7 +110,7 @@ class TypeOracle:
         self.variable_of, self.global_at = known.variable_of, known.global_at
         self._in_frame = found.in_frame
         """Numbers of the locations in memory."""
-        self.in_registers, self.strays, self.seeds = found.register_rows, found.strays, found.seeds
+        self.in_registers, self.outliving_scope, self.seeds = found.register_rows, found.outliving_scope, found.seeds
         """``seeds``: register and value id of each location, -1 if not computed yet."""
         self.in_frame = found.frame_rows
         if told:
@@ -121,7 +121,7 @@ class TypeOracle:
         """Bit set of the registers that variables' locations are relative to, without the stack pointer."""
         self._kin = ClassHierarchy(self.graph, lambda: program.source.related(low))
         self.reconciler = Reconciler(
-            self.graph, self._kin, self.embedders, known.variable_of, unfollowed=self._unfollowed
+            self.graph, self._kin, self.containers, known.variable_of, unfollowed=self._unfollowed
         )
         self._frame_pointers: dict[tuple[int, int], int] = {}
         self._shared: dict[tuple[int, int, int, Value], int] = {}
@@ -329,7 +329,7 @@ class TypeOracle:
             if number is not None:
                 return (NUMBER, 0, 0, 0, max(-_ANY_INDEX, min(number, _ANY_INDEX)))
         exact = where[0] == OBJECT and not where[2]
-        if isinstance(located, str) and exact and is_last_before(self.graph, where[1], where[4], size, self.embedders):
+        if isinstance(located, str) and exact and is_last_before(self.graph, where[1], where[4], size, self.containers):
             located = locate(self.graph, where[1], self.graph.size(where[1]), where[4], size)
         if isinstance(located, str):
             return self._of_choices(where, size) or self._either(where, size)
@@ -562,7 +562,7 @@ class TypeOracle:
                     behind = self._kin.continued(value[1], value[4], size)[0]
                     if behind is not None:
                         return behind
-            return locate(self.graph, value[1], value[2], value[4], size, self.embedders)
+            return locate(self.graph, value[1], value[2], value[4], size, self.containers)
         if value[0] == ADDRESS:
             found = self.variable_of(value)
             if found is None:

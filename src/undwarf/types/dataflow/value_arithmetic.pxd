@@ -3,7 +3,7 @@ from undwarf.types.dataflow.value_interner cimport ValueInterner
 
 cdef class ValueArithmetic:
     cdef ValueInterner values
-    cdef object questions
+    cdef object oracle
     cdef bint kernel
     # Position-dependent code: integers may be addresses.
     cdef bint fixed

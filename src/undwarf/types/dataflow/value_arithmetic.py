@@ -66,13 +66,13 @@ def _is_one(a: cython.longlong, b: cython.longlong) -> cython.bint:
 
 @cython.cclass
 class ValueArithmetic:
-    """Arithmetic on values by id. ``questions`` answers what needs types."""
+    """Arithmetic on values by id. ``oracle`` answers what needs types."""
 
-    def __init__(self, values: ValueInterner, questions: Any) -> None:
+    def __init__(self, values: ValueInterner, oracle: Any) -> None:
         self.values = values
-        self.questions = questions
-        self.kernel = questions.program.kernel
-        self.fixed = questions.program.is_data is not None
+        self.oracle = oracle
+        self.kernel = oracle.program.kernel
+        self.fixed = oracle.program.is_data is not None
 
     @cython.cfunc
     @cython.inline
@@ -190,7 +190,7 @@ class ValueArithmetic:
         """The sum of two pointers, one of which is an index in fact (a union of integer and pointer): an unscaled index
         into bytes.
         """
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         for value, index in ((left, right), (right, left)):
             if self.step_of(index) or self.is_several(index) or not graph.is_aggregate(self.type_of(index)):
                 continue
@@ -207,7 +207,7 @@ class ValueArithmetic:
         if self.base_of(value) != OBJECT:
             return NOTHING
         return cython.cast(
-            cython.int, self.values.number(self.questions.virtual_base(self.values.of(value), self.offset_of(slot)))
+            cython.int, self.values.number(self.oracle.virtual_base(self.values.of(value), self.offset_of(slot)))
         )
 
     @cython.cfunc
@@ -225,8 +225,8 @@ class ValueArithmetic:
     @cython.exceptval(-1)
     def _index_again(self, value: cython.int, number: cython.int) -> cython.int:
         symbol: cython.longlong
-        element: cython.int = self.values.number(self.questions.element(self.values.of(value)))
-        size: cython.longlong = self.questions.apart(self.type_of(element)) if self.base_of(element) == OBJECT else 0
+        element: cython.int = self.values.number(self.oracle.element(self.values.of(value)))
+        size: cython.longlong = self.oracle.apart(self.type_of(element)) if self.base_of(element) == OBJECT else 0
         step: cython.longlong = _gcd(self.step_of(value), self.step_of(number))
         if not size or (self.step_of(element) % size and self.step_of(number) % size):
             return self.values.intern(
@@ -263,12 +263,12 @@ class ValueArithmetic:
             not inside
             or step % size
             or self.offset_of(element)
-            or not self.questions.graph.is_scalar(self.type_of(element))
+            or not self.oracle.graph.is_scalar(self.type_of(element))
         ):
             return NOTHING
         offset: cython.longlong = self.offset_of(value) + self.offset_of(number)
         moved: cython.int = self.values.intern(self.base_of(value), self.type_of(value), step, 0, offset)
-        again: cython.int = self.values.number(self.questions.element(self.values.of(moved)))
+        again: cython.int = self.values.number(self.oracle.element(self.values.of(moved)))
         same: cython.bint = self.base_of(again) == OBJECT and self.type_of(again) == self.type_of(element)
         return moved if same and not self.offset_of(again) else NOTHING
 
@@ -304,7 +304,7 @@ class ValueArithmetic:
             step: cython.longlong = _gcd(self.step_of(left), self.step_of(right))
             if self.base_of(left) == OBJECT:
                 # Pointers to one type: elements of one array.
-                size: cython.longlong = self.questions.graph.size(self.type_of(left))
+                size: cython.longlong = self.oracle.graph.size(self.type_of(left))
                 step = _gcd(step, size)
                 if not step:
                     step = 1
@@ -319,7 +319,7 @@ class ValueArithmetic:
             return True
         if self.base_of(left) != OBJECT:
             return False
-        return cython.cast(cython.bint, self.questions.graph.same(self.type_of(left), self.type_of(right)))
+        return cython.cast(cython.bint, self.oracle.graph.same(self.type_of(left), self.type_of(right)))
 
     @cython.cfunc
     @cython.inline
@@ -399,9 +399,9 @@ class ValueArithmetic:
         """
         if self.base_of(other) != NUMBER or self.type_of(other) != TO_VOID:
             return False
-        if self.step_of(other) != 1 or self.offset_of(other) or not self.questions.has_variables:
+        if self.step_of(other) != 1 or self.offset_of(other) or not self.oracle.has_variables:
             return False
-        return bool(self.step_of(value) or self.questions.graph.size(self.type_of(value)) != 1)
+        return bool(self.step_of(value) or self.oracle.graph.size(self.type_of(value)) != 1)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -410,7 +410,7 @@ class ValueArithmetic:
         key: cython.ulonglong = cython.cast(cython.ulonglong, left) << 32 | cython.cast(cython.ulonglong, right)
         found: cython.int = self.values.joined.find(key)
         if found < 0:
-            found = self.values.number(self.questions.join(self.values.of(left), self.values.of(right)))
+            found = self.values.number(self.oracle.join(self.values.of(left), self.values.of(right)))
             self.values.joined.put(key, found)
         return found
 
@@ -418,4 +418,4 @@ class ValueArithmetic:
     @cython.exceptval(-1)
     def is_several(self, value: cython.int) -> cython.bint:
         """Whether a value points to a choice type."""
-        return self.base_of(value) == OBJECT and bool(self.questions.is_choice_type(self.type_of(value)))
+        return self.base_of(value) == OBJECT and bool(self.oracle.is_choice_type(self.type_of(value)))

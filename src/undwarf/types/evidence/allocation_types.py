@@ -251,16 +251,14 @@ class _Call:
         """Pointees of variables in a register before an instruction."""
         instructions = self._tracker.flow.instructions
         said = (
-            self._tracker.questions.declared_values(register, instructions.address_of(k))
-            if k < len(instructions)
-            else []
+            self._tracker.oracle.declared_values(register, instructions.address_of(k)) if k < len(instructions) else []
         )
         return (value[1] for value in said if value[0] == OBJECT and not value[2] and not value[4])
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
         """(pointee, offset) for which variables, members, callees or the caller take the pointer."""
         tracker, graph, holding = self._tracker, self._graph, self._holding
-        questions = tracker.questions
+        oracle = tracker.oracle
         found = [
             (t, apart) for register, apart in holding.items() if register < _GENERAL for t in self._objects(k, register)
         ]
@@ -274,7 +272,7 @@ class _Call:
                 place = tracker.stack_variable(k, where[4])
                 pointer = graph.value_at(place[0].type, place[1], 8) if place is not None else VOID
             elif where is not None:
-                located = questions.locate(where, 8)
+                located = oracle.locate(where, 8)
                 pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
         elif made.flow in (_CALL, _JUMP) and made.target is not None and self._leaves(made.target):
             given = callee_parameters(tracker, made.target)

@@ -27,7 +27,7 @@ def header_member(tracker: Tracker, k: int, number: int, where: Value, size: int
     graph, t = tracker.graph, where[1]
     if where[2] or not -_FAR <= where[4] < 0 or not graph.is_scalar(t) or not tracker.has_variables:
         return None
-    known = tracker.questions.embedders.headers(t)
+    known = tracker.oracle.containers.headers(t)
     if not known:
         return None
     if size == graph.size(t) and not _is_used(tracker, known, t, k, number):

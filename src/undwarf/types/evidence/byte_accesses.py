@@ -98,7 +98,7 @@ def declared_as_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> b
     if operand.floating or not tracker.has_variables:
         return False
     registers = (operand.base, operand.index) if counted else ()
-    said = [one for register in registers for one in tracker.questions.declared_values(register, pc)]
+    said = [one for register in registers for one in tracker.oracle.declared_values(register, pc)]
     return not counted or any(graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
 
 
@@ -192,7 +192,7 @@ def _is_among_bytes(tracker: Tracker, k: int) -> bool:
     if where is None or where[0] not in (FRAME, ADDRESS):
         return _leads_to_bytes(graph, where)
     if where[0] == ADDRESS:
-        named = tracker.questions.variable_of(where)
+        named = tracker.oracle.variable_of(where)
     else:
         found = tracker.stack_variable(k, where[4])
         named = (found[0].type, found[1]) if found is not None else None
@@ -306,7 +306,7 @@ def _on_the_way(tracker: Tracker, k: int) -> Iterator[int]:
 
 def _changes(tracker: Tracker, made: Instruction, register: int) -> bool:
     """Whether an instruction overwrites a register, or calls a function that may."""
-    return register in made.writes or (made.flow in _CALLS and register in tracker.questions.calls.lost)
+    return register in made.writes or (made.flow in _CALLS and register in tracker.oracle.calls.lost)
 
 
 def _compared(made: Instruction) -> list[int]:
@@ -371,7 +371,7 @@ def byte_of_declared_text(tracker: Tracker, k: int, operand: Memory, size: int) 
         held = tracker.register(register)
         if held is None or held[:4] != base[:4]:
             continue
-        for value in tracker.questions.declared_values(register, pc):
+        for value in tracker.oracle.declared_values(register, pc):
             begin = value[4] + operand.displacement + base[4] - held[4]
             # After an object all are text, the last one by its length.
             behind = begin >= -1 and graph.size(held[1]) == held[4] - value[4]
@@ -384,7 +384,7 @@ def byte_of_declared_text(tracker: Tracker, k: int, operand: Memory, size: int) 
 def _near_said(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """A byte of the text that variables declare for the operand's base register; None if they declare anything else."""
     graph = tracker.graph
-    said = tracker.questions.declared_values(operand.base, tracker.flow.instructions.address_of(k))
+    said = tracker.oracle.declared_values(operand.base, tracker.flow.instructions.address_of(k))
     bytes_only = all(not one[2] and graph.is_scalar(one[1]) and graph.size(one[1]) == 1 for one in said)
     if not said or size != 1 or not bytes_only or len({graph.canonical(one[1]) for one in said}) > 1:
         return None

@@ -28,7 +28,7 @@ def container_by_variables(tracker: Tracker, k: int, operand: Memory, where: Val
         return None
     graph, register = tracker.graph, operand.base
     begin = where[4] - operand.displacement
-    around = tracker.questions.embedders.around(where[1])
+    around = tracker.oracle.containers.around(where[1])
     if begin < 0 or not around:
         return None
     for parts in (_parts_at(tracker, k, register), _parts_of_same(tracker, k, register)):
@@ -59,7 +59,7 @@ def _has(tracker: Tracker, t: int, offset: int, part: int) -> bool:
 def _parts_at(tracker: Tracker, k: int, register: int) -> Parts:
     """The objects that variables place around a register's address at an instruction."""
     graph, found = tracker.graph, Parts()
-    for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
+    for place in tracker.oracle.places_at(tracker.flow.instructions.address_of(k)):
         if place.register != register or place.piece_size or place.piece_offset:
             continue
         t, offset = place.type, place.offset
@@ -79,7 +79,7 @@ def _parts_of_same(tracker: Tracker, k: int, register: int) -> Parts:
     if not made:
         return found
     flow = tracker.flow
-    for low in tracker.questions.counted_from(register):
+    for low in tracker.oracle.counted_from(register):
         at = flow.index_of(low)
         if (
             at is not None

@@ -58,7 +58,7 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                 pc, follow = instructions.address_of(at), instructions[at]
                 # A location that starts where a register is written is of the new value.
                 kept = held.keys() - (set(follow.writes) - set(follow.reads))
-                told = [(value, held[one]) for one in kept for value in tracker.questions.declared_values(one, pc)]
+                told = [(value, held[one]) for one in kept for value in tracker.oracle.declared_values(one, pc)]
                 if told:
                     found.update((value[1], value[4]) for value, apart in told if _is_said(tracker, value, apart))
                     break
@@ -102,7 +102,7 @@ def _behind(tracker: Tracker, made: Instruction, held: dict[int, int]) -> dict[i
     elif made.action in (Action.ADD, Action.SUBTRACT) and made.width == 8 and made.left in held and made.right == NONE:
         more = made.immediate if made.action == Action.ADD else -made.immediate
         kept[made.destination] = held[made.left] + more
-    lost = tracker.questions.calls.lost if made.flow in _CALLS else ()
+    lost = tracker.oracle.calls.lost if made.flow in _CALLS else ()
     return {one: apart for one, apart in kept.items() if one not in lost}
 
 

@@ -58,8 +58,8 @@ _BESIDE = 6
 
 def accessed_member(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | str:
     """The member at an address, or the reason why it is unknown. The cursor is at instruction ``k``."""
-    questions, graph = tracker.questions, tracker.graph
-    found = questions.locate(where, size)
+    oracle, graph = tracker.oracle, tracker.graph
+    found = oracle.locate(where, size)
     if isinstance(found, str) and graph.choices(where[1]):
         # A choice type has no members.
         return found
@@ -81,7 +81,7 @@ def accessed_member(tracker: Tracker, k: int, operand: Memory, where: Value, siz
                 or _with_index_bias_removed(tracker, k, operand, where, size)
                 or found
             )
-        of = questions.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
+        of = oracle.variable_of(where) if where[0] == ADDRESS else (where[1], where[4])
         words = (
             word_of_copied_object(tracker, k, operand, *of, where[2], size)
             if of is not None and isinstance(found, str)
@@ -111,18 +111,18 @@ def accessed_member(tracker: Tracker, k: int, operand: Memory, where: Value, siz
         # In trailing bytes, which may store anything: a variable may know better.
         room = whole > 0 and not found.how and graph.is_scalar(found.field.type) and graph.size(found.field.type) == 1
         # Containers are a guess in C.
-        guessed = room or (found.how == "container" and questions.embedders.whole)
+        guessed = room or (found.how == "container" and oracle.containers.whole)
         other = member_of_variable(tracker, k, operand, size) if guessed or found.how == "container" else None
         # Or the variable points to another array element.
         return other if other is not None and (guessed or graph.same(other.type, where[1])) else found
     other = member_of_variable(tracker, k, operand, size)
     if other is not None:
         return other
-    if questions.embedders.whole:
+    if oracle.containers.whole:
         # List links are embedded in others, hardly in an array.
-        alone = questions.embedders.lonely and not graph.is_link(where[1])
+        alone = oracle.containers.isolated and not graph.is_link(where[1])
         beside = isinstance(found, str) and alone and 0 < size <= whole
-        return locate(graph, where[1], whole, where[4], size) if beside and questions.is_iterated(where[1]) else found
+        return locate(graph, where[1], whole, where[4], size) if beside and oracle.is_iterated(where[1]) else found
     # Only a register that points to an object itself is used for its array neighbours; also for several scalars at
     # once, but not bytes, which may be anything.
     fits = size <= whole or (graph.is_scalar(where[1]) and whole > 1 and not size % whole)
@@ -132,19 +132,19 @@ def accessed_member(tracker: Tracker, k: int, operand: Memory, where: Value, siz
         leads = False
     if leads and isinstance(found, str):
         # Rather in an unknown derived class, or container that starts with the object.
-        leads = not covered(graph, where[1], where[4], questions.embedders, mentioned_only=False)
+        leads = not covered(graph, where[1], where[4], oracle.containers, mentioned_only=False)
     if leads and base is not None and base[4]:
         leads = not _is_declared_at(tracker, k, operand.base, base)
         if not leads and size == whole and _leads_to_number(tracker, k, operand.base, size):
             return locate(graph, where[1], whole, where[4], size)
         if base[4] > 0:
             # Scalars are not base classes.
-            leads = leads and (not questions.embedders.bases_only or (graph.is_scalar(where[1]) and size == whole))
+            leads = leads and (not oracle.containers.bases_only or (graph.is_scalar(where[1]) and size == whole))
         elif leads:
             # The last element before an iterator's end; no part of a class is preceded by just its size.
-            parts = questions.embedders.of(where[1])
+            parts = oracle.containers.of(where[1])
             leads = whole > 8 and graph.is_aggregate(where[1]) and not any(at for _t, at in parts)
-    if leads and where[4] >= whole and questions.may_go_on(where[1], where[4], size):
+    if leads and where[4] >= whole and oracle.may_go_on(where[1], where[4], size):
         return _OUTSIDE
     if leads:
         return locate(graph, where[1], whole, where[4], size) if isinstance(found, str) else found
@@ -207,21 +207,21 @@ def _is_next_array_element(tracker: Tracker, k: int, operand: Memory, where: Val
     Not for objects that are made to be embedded: members point to their own type (list links), or a larger type starts
     with it and has no other (derived class).
     """
-    graph, questions = tracker.graph, tracker.questions
+    graph, oracle = tracker.graph, tracker.oracle
     t, whole = where[1], graph.size(where[1])
     if where[0] != OBJECT or where[2] or operand.index != NONE or not 0 < whole <= where[4] or graph.is_scalar(t):
         return False
-    if not questions.embedders.whole or questions.embedders.lonely:
+    if not oracle.containers.whole or oracle.containers.isolated:
         return False
     canonical = graph.canonical(t)
     base = tracker.register(operand.base)
-    told = questions.declared_values(operand.base, tracker.flow.instructions.address_of(k))
+    told = oracle.declared_values(operand.base, tracker.flow.instructions.address_of(k))
     further = base is not None and base[:3] == where[:3] and base[4] >= whole and not base[4] % whole
     further = further and 0 <= operand.displacement < whole
     if told:
         if any(graph.canonical(one[1]) != canonical for one in told) or all(one[4] or one[2] for one in told):
             return False
-    elif not questions.embedders.speaks and not further:
+    elif not oracle.containers.knows_mentioned and not further:
         return False
     elif not further and any(graph.is_pointer(one.type) for one in graph.members(t)):
         # May be made to be embedded.
@@ -231,21 +231,21 @@ def _is_next_array_element(tracker: Tracker, k: int, operand: Memory, where: Val
     if any(graph.is_link(one.type) for one in graph.members(t)):
         # Objects in lists are seldom in arrays.
         return False
-    wholes = Counter(graph.canonical(one) for one, _at in questions.embedders.of(t))
+    wholes = Counter(graph.canonical(one) for one, _at in oracle.containers.of(t))
     return not any(
         not at and wholes[graph.canonical(one)] == 1 and where[4] < graph.size(one) and _begins(graph, one, canonical)
-        for one, at in questions.embedders.of(t)
+        for one, at in oracle.containers.of(t)
     )
 
 
 def _is_header(tracker: Tracker, where: Value) -> bool:
     """Whether an index past an object may be into the array of a larger type that starts with it."""
-    graph, embedders = tracker.graph, tracker.questions.embedders
+    graph, containers = tracker.graph, tracker.oracle.containers
     t, whole = where[1], graph.size(where[1])
-    if where[0] != OBJECT or not embedders.whole or not 0 < whole <= where[4] or not graph.is_aggregate(t):
+    if where[0] != OBJECT or not containers.whole or not 0 < whole <= where[4] or not graph.is_aggregate(t):
         return False
     canonical = graph.canonical(t)
-    return any(not at and where[4] < graph.size(one) and _begins(graph, one, canonical) for one, at in embedders.of(t))
+    return any(not at and where[4] < graph.size(one) and _begins(graph, one, canonical) for one, at in containers.of(t))
 
 
 def _leads_to(graph: TypeGraph, t: int) -> int:
@@ -323,7 +323,7 @@ def _member_at_zero_index(tracker: Tracker, operand: Memory, where: Value, size:
     if not 0 < tracker.graph.size(where[1]) <= where[4]:
         return None
     other = (*where[:4], where[4] - index[4] * operand.scale)
-    found = tracker.questions.locate(other, size)
+    found = tracker.oracle.locate(other, size)
     return None if isinstance(found, str) or found.how or _by_index(tracker, operand, other) else found
 
 
@@ -482,7 +482,7 @@ def _loads_constant(tracker: Tracker, k: int) -> bool:
     made = tracker.flow.instructions[k]
     tracker.before(k)
     where = tracker.address_of(k, 0) if made.action == _LOAD and made.memory[0].absolute else None
-    return where is not None and where[0] == ADDRESS and tracker.questions.variable_of(where) is None
+    return where is not None and where[0] == ADDRESS and tracker.oracle.variable_of(where) is None
 
 
 def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> bool:
@@ -500,13 +500,13 @@ def _accessed(tracker: Tracker, k: int, operand: Memory, displacement: int) -> b
 def _is_declared_at(tracker: Tracker, k: int, register: int, value: Value) -> bool:
     """Whether a variable declares this offset for a register."""
     pc = tracker.flow.instructions.address_of(k)
-    return any(said[4] == value[4] for said in tracker.questions.declared_values(register, pc))
+    return any(said[4] == value[4] for said in tracker.oracle.declared_values(register, pc))
 
 
 def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool:
     """Whether a variable declares a register as pointer to a scalar of ``size`` bytes."""
     graph = tracker.graph
-    said = tracker.questions.declared_values(register, tracker.flow.instructions.address_of(k))
+    said = tracker.oracle.declared_values(register, tracker.flow.instructions.address_of(k))
     return any(not one[2] and not one[4] and graph.is_scalar(one[1]) and graph.size(one[1]) == size for one in said)
 
 
@@ -518,7 +518,7 @@ def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: 
         return True
     t, start = where[1], 0
     if where[0] == ADDRESS:
-        variable = tracker.questions.variable_of(where)
+        variable = tracker.oracle.variable_of(where)
         if variable is None:
             return True
         t, start = variable[0], where[4] - variable[1]
@@ -576,7 +576,7 @@ def _from_array_end(
     graph = tracker.graph
     t, begin = base[1], base[4]
     if base[0] == ADDRESS:
-        variable = tracker.questions.variable_of(base)
+        variable = tracker.oracle.variable_of(base)
         if variable is None:
             return None
         t, begin = variable

@@ -63,7 +63,7 @@ def _defined_pointees(tracker: Tracker, at: int, deep: int) -> list[int] | None:
         return None
     where = tracker.address_of(at, 0)
     if where is not None and where[0] == OBJECT:
-        value, _own = tracker.questions.load(where, _POINTER)
+        value, _own = tracker.oracle.load(where, _POINTER)
         return _types(tracker, value)
     if operand.index != NONE or operand.segment:
         return None

@@ -26,7 +26,7 @@ def known_pointees(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     graph = tracker.graph
     t, offset = value[1], value[4]
     if value[0] == ADDRESS:
-        found = tracker.questions.variable_of(value)
+        found = tracker.oracle.variable_of(value)
         if found is None:
             return ()
         t, offset = found[0], found[1]
@@ -38,7 +38,7 @@ def known_pointees(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
     if value[0] == OBJECT and not value[2] and graph.is_aggregate(t) and offset == graph.size(t):
         # Past an object there may be another one, or its trailing data.
         return ()
-    located = tracker.questions.locate(value, 0) if value[2] or offset else None
+    located = tracker.oracle.locate(value, 0) if value[2] or offset else None
     if isinstance(located, str):
         return ()
     if located is not None and located.how == "container":
@@ -94,7 +94,7 @@ def scalar_at(tracker: Tracker, k: int, number: int, size: int) -> int:
     where = tracker.address_of(k, number)
     if where is None or where[0] not in (OBJECT, ADDRESS) or size not in (1, 2, 4, 8):
         return VOID
-    located = tracker.questions.locate(where, size)
+    located = tracker.oracle.locate(where, size)
     if isinstance(located, str):
         return VOID
     return VOID if _is_mixed(tracker, located, size) else tracker.graph.value_at(located.type, located.offset, size)
@@ -106,7 +106,7 @@ def is_pointer_or_integer(tracker: Tracker, k: int) -> bool:
     if where is None or where[0] not in (OBJECT, ADDRESS):
         return False
     size = tracker.graph.pointer_size
-    located = tracker.questions.locate(where, size)
+    located = tracker.oracle.locate(where, size)
     return not isinstance(located, str) and _is_mixed(tracker, located, size)
 
 

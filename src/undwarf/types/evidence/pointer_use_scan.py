@@ -108,7 +108,7 @@ def uses_after(tracker: Tracker, loaded: PointerLoad) -> PointerUses:
     k = loaded.k + 1
     if k < len(tracker.flow.instructions):
         pc = tracker.flow.instructions.address_of(k)
-        for value in tracker.questions.declared_values(loaded.register, pc):
+        for value in tracker.oracle.declared_values(loaded.register, pc):
             _lead(tracker.graph, value, uses)
     return _behind(tracker, k, {loaded.register}, uses, _NEXT, told=False)
 
@@ -121,7 +121,7 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
         made = tracker.flow.instructions[at]
         if isinstance(held, int):
             if made.flow in _CALLS:
-                if held in tracker.questions.calls.lost:
+                if held in tracker.oracle.calls.lost:
                     break
             elif held in made.writes:
                 place = _place(tracker, made) if made.action == _LOAD and made.width == _POINTER else None
@@ -216,7 +216,7 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: PointerUses, *, t
     if made.flow in _CALLS:
         _passed(tracker, made, held, uses)
         # Stack slots keep their values.
-        held.difference_update(tracker.questions.calls.lost)
+        held.difference_update(tracker.oracle.calls.lost)
         return
     goes: _Holder | None = None
     if made.action == _ADDRESS and made.memory[0].base in held and made.memory[0].index != NONE:
@@ -252,7 +252,7 @@ def _is_multiple(value: Value | None) -> bool:
 def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
     """The alternative pointees of the union member that an instruction stores to."""
     where = tracker.address_of(k, 0)
-    located = tracker.questions.locate(where, _POINTER) if where is not None else ""
+    located = tracker.oracle.locate(where, _POINTER) if where is not None else ""
     if isinstance(located, str):
         return ()
     return tracker.graph.choices(tracker.graph.pointers_at(located.type, located.offset, _POINTER))

@@ -17,7 +17,7 @@ def reaching_definitions(tracker: Tracker, k: int, register: int) -> frozenset[i
     """The definitions of a register that reach an instruction, -1 for the function's entry; empty if the limit is
     exceeded.
     """
-    blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.questions.calls.lost else None
+    blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.oracle.calls.lost else None
     last = blocks.definition_within(k, register, lost)
     if last >= 0:
         return frozenset((last,))
@@ -43,7 +43,7 @@ class _Lost(dict[int, Container[int]]):
     """The same, computed on demand."""
 
     def __init__(self, tracker: Tracker) -> None:
-        self._instructions, self._calls = tracker.flow.instructions, tracker.questions.calls
+        self._instructions, self._calls = tracker.flow.instructions, tracker.oracle.calls
 
     def __missing__(self, call: int) -> Container[int]:
         instructions, calls = self._instructions, self._calls

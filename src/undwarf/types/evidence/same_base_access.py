@@ -36,7 +36,7 @@ def computed_from_same_base(tracker: Tracker, k: int, operand: Memory, size: int
                 return ResolvedMember(value[1], offset, found)
         changed.update(made.writes)
         if made.flow in _CALLS:
-            changed.update(tracker.questions.calls.lost)
+            changed.update(tracker.oracle.calls.lost)
         if operand.base in changed or operand.index in changed:
             break
     return None

@@ -33,7 +33,7 @@ def _held(tracker: Tracker, register: int, pc: int, size: int) -> str:
         return ""
     found = _variable(tracker, register, pc, size)
     value = tracker.register(register)
-    graph = tracker.questions.graph
+    graph = tracker.oracle.graph
     if found or value is None or value[0] != OBJECT or size != graph.pointer_size:
         return found
     located = locate(graph, value[1], value[2], value[4], 0)
@@ -44,8 +44,8 @@ def _held(tracker: Tracker, register: int, pc: int, size: int) -> str:
 
 def _variable(tracker: Tracker, register: int, pc: int, size: int) -> str:
     """The type of the innermost variable of ``size`` bytes in a register; "" if there is none."""
-    graph = tracker.questions.graph
-    for place in reversed(tracker.questions.places_at(pc)):
+    graph = tracker.oracle.graph
+    for place in reversed(tracker.oracle.places_at(pc)):
         whole = place.register == register and place.kind == PlaceKind.REGISTER and not place.piece_size
         if whole and graph.size(place.type) == size:
             return graph.canonical_name(place.type)

@@ -47,7 +47,7 @@ def same_size_variable(
         return found or _variable_in_stored_register(tracker, k, made, at, size)
     if found is None or found[1]:
         return found
-    for place in reversed(tracker.questions.places_at(made.address)):
+    for place in reversed(tracker.oracle.places_at(made.address)):
         if place[2:5] == found[0][2:5] and not place.piece_offset and _is_of(graph, place.type, size):
             return place, 0
     return found
@@ -61,15 +61,15 @@ def _variable_in_stored_register(
     """
     if made.action != _STORE or made.left < 0:
         return None
-    questions, graph = tracker.questions, tracker.graph
+    oracle, graph = tracker.oracle, tracker.graph
     held = {
         (place.name, place.type)
-        for place in questions.places_at(made.address)
+        for place in oracle.places_at(made.address)
         if place.kind == _REGISTER and place.register == made.left and not place.piece_size
     }
     if not any(_is_of(graph, t, size) for _name, t in held):
         return None
-    for home in questions.locations_starting_at(at, tracker.register(tracker.program.machine.stack_pointer)):
+    for home in oracle.locations_starting_at(at, tracker.register(tracker.program.machine.stack_pointer)):
         if (home.name, home.type) in held and not home.piece_size and _is_of(graph, home.type, size):
             return home, 0
     return None
@@ -132,7 +132,7 @@ def split_aggregate(tracker: Tracker, pc: int, found: Place, offset: int) -> tup
     """
     graph = tracker.graph
     at = found.offset + offset - found.piece_offset
-    for place in reversed(tracker.questions.frame_places_at(pc)):
+    for place in reversed(tracker.oracle.frame_places_at(pc)):
         if place[2:4] != found[2:4] or graph.is_scalar(place.type):
             continue
         inside = at - place.offset

@@ -144,7 +144,7 @@ def _mentioned_types(tracker: Tracker, uses: PointerUses) -> list[int]:
     if len({one.offset for one in uses.touched}) < _SEVERAL:
         return []
     graph = tracker.graph
-    wanted = [t for t in tracker.questions.embedders.wanted() if graph.size(t)]
+    wanted = [t for t in tracker.oracle.containers.wanted() if graph.size(t)]
     return [t for t in wanted if all(_is_whole(graph, t, one) for one in uses.touched)]
 
 

@@ -148,7 +148,7 @@ def _origins_of(tracker: Tracker, one: Named) -> "list[tuple[Origin, int]]":
 
 def _all_named(tracker: Tracker) -> Iterator[Named]:
     led: dict[int, int] = {}
-    for address, register, offset, whole, pointer in tracker.questions.in_single_registers():
+    for address, register, offset, whole, pointer in tracker.oracle.in_single_registers():
         t = led.get(pointer)
         if t is None:
             t = led[pointer] = _object(tracker.graph, pointer)
@@ -204,7 +204,7 @@ def _taken(tracker: Tracker, target: int) -> dict[int, int]:
 def _stored(tracker: Tracker, k: int, size: int) -> int:
     """The aggregate pointee of a pointer member that an instruction stores to; void for none."""
     where = tracker.address_of(k, 0)
-    found = tracker.questions.locate(where, size) if where is not None else ""
+    found = tracker.oracle.locate(where, size) if where is not None else ""
     return _object(tracker.graph, found.field.type) if not isinstance(found, str) and not found.field.offset else VOID
 
 

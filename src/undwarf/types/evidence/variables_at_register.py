@@ -32,13 +32,13 @@ def member_of_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> 
     graph = tracker.graph
     best: ResolvedMember | None = None
     pc = tracker.flow.instructions.address_of(k)
-    said = tracker.questions.declared_values(operand.base, pc)
+    said = tracker.oracle.declared_values(operand.base, pc)
     held = tracker.register(operand.base)
     exact = held if held is not None and held[0] == OBJECT and not held[2] else None
     if not said and exact and (exact[4] < 0 or exact[4] + operand.displacement >= graph.size(exact[1]) > 0):
         # Outside of the object, also variables of other registers with the same pointer.
         copies = [one for one in range(_GENERAL) if one != operand.base and tracker.register(one) == held]
-        said = [value for one in copies for value in tracker.questions.declared_values(one, pc)]
+        said = [value for one in copies for value in tracker.oracle.declared_values(one, pc)]
     for value in said:
         offset = operand.displacement + value[4]
         inside = graph.member_at(value[1], offset, size) if 0 <= offset <= graph.size(value[1]) - size else None
@@ -57,7 +57,7 @@ def member_of_following_variable(
     whole = graph.size(base[1])
     inside = 0 <= base[4] < whole <= base[4] + operand.displacement
     pc = tracker.flow.instructions.address_of(k)
-    for value in tracker.questions.declared_values(operand.base, pc) if inside else ():
+    for value in tracker.oracle.declared_values(operand.base, pc) if inside else ():
         if base[4] - value[4] >= whole and not value[2] and graph.is_aggregate(value[1]):
             located = locate(graph, value[1], where[2], value[4] + operand.displacement, size)
             if not isinstance(located, str):
@@ -74,7 +74,7 @@ def member_of_opaque_buffer(
     graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
     if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
         return None
-    for value in tracker.questions.declared_values(operand.base, tracker.flow.instructions.address_of(k)):
+    for value in tracker.oracle.declared_values(operand.base, tracker.flow.instructions.address_of(k)):
         if graph.is_scalar(value[1]) and graph.size(value[1]) == 1:
             row = byte_run_access(tracker, k, number, value, size)
             return row or locate(graph, value[1], 0, value[4] + operand.displacement, size)
@@ -87,7 +87,7 @@ def member_of_frame_pointee(tracker: Tracker, k: int, offset: int, size: int) ->
     """
     graph = tracker.graph
     best: ResolvedMember | None = None
-    for place in tracker.questions.places_at(tracker.flow.instructions.address_of(k)):
+    for place in tracker.oracle.places_at(tracker.flow.instructions.address_of(k)):
         if place.piece_size or not graph.is_pointer(place.type):
             continue
         at = place.offset
@@ -115,7 +115,7 @@ def element_of_variable_array(tracker: Tracker, k: int, operand: Memory, size: i
     if operand.base == NONE:
         return None
     pc = tracker.flow.instructions.address_of(k)
-    for place in reversed(tracker.questions.frame_places_at(pc)):
+    for place in reversed(tracker.oracle.frame_places_at(pc)):
         at_base = place.kind == _MEMORY and place.register == operand.base
         if at_base and tracker.graph.is_array(place.type) and place.offset == operand.displacement:
             found = locate(tracker.graph, place.type, tracker.graph.stride(place.type), 0, size)

@@ -68,7 +68,7 @@ def _goes_to(tracker: Tracker, k: int, register: int, size: int) -> int:
 
 def _in_register(tracker: Tracker, k: int, register: int) -> int:
     """The type of the only variable entirely in a register; void if there is none."""
-    places = tracker.questions.places_at(tracker.flow.instructions.address_of(k))
+    places = tracker.oracle.places_at(tracker.flow.instructions.address_of(k))
     found = {
         tracker.graph.canonical(place.type): place.type
         for place in places

@@ -131,13 +131,13 @@ class CallEvidence(InstructionEvidence):
         self._note_call(k, made, held)
         node = self._call_result(k, held, name)
         if text:
-            node.confirmed = True
+            node.use_confirmed = True
             node.add_pointee(0, text)
         self._allocated(k, name)
         given = held.get(RDI) if name == "free" else None
         if given is not None and not given[1]:
             given[0].freed = True
-        changed = tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
+        changed = tracker.oracle.calls.changed(made.target) if made.target is not None else MACHINE.lost_in_calls
         self._lose(changed, held)
         # A void callee known to preserve the result register (-fipa-ra) keeps its value.
         if prototype is None or not prototype.trusted or returns or MACHINE.result in changed:

@@ -272,7 +272,7 @@ class CallSiteArguments:
         for one in stores:
             if one.value is None or one.value[0] != ADDRESS or one.value[4] != low or one.where is None:
                 continue
-            located = made.tracker.questions.locate(one.where, 8)
+            located = made.tracker.oracle.locate(one.where, 8)
             if isinstance(located, str):
                 continue
             for number, other in enumerate(stores) if not places else ():

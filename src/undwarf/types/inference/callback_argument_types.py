@@ -79,7 +79,7 @@ class CallbackArgumentTypes:
         for where, sources in stored.items():
             if not any(entry_of(source) == function for source in sources):
                 continue
-            located = made.tracker.questions.locate(where, 8)
+            located = made.tracker.oracle.locate(where, 8)
             for to, apart in () if isinstance(located, str) else self.members_beside(located.type, located.offset):
                 registers = map(entry_of, stored.get((*where[:4], where[4] + apart), ()))
                 found += [(to, register) for register in registers if register in kept]

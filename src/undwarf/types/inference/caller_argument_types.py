@@ -151,7 +151,7 @@ class CallerArgumentTypes:
         if value[0] == FRAME:
             place = tracker.stack_variable(k, value[4])
             return (place[0].type, place[1]) if place is not None else (VOID, 0)
-        found = tracker.questions.variable_of(value) if value[0] == ADDRESS else None
+        found = tracker.oracle.variable_of(value) if value[0] == ADDRESS else None
         return found if found is not None else (VOID, 0)
 
     def _of_all(self, told: list[int | None]) -> int:

@@ -176,7 +176,7 @@ class Inference:
     def entry_fits(self, register: int, t: int) -> bool:
         """Whether all accesses through an argument register are within a type."""
         for offset, width in self.done_at_entry(register).touched:
-            located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
+            located = self.tracker.oracle.locate((OBJECT, t, 0, 0, offset), width)
             if isinstance(located, str) or located.how == "container" or (located.how and offset < 0):
                 return False
         return True

@@ -122,7 +122,7 @@ class MemoryEvidence(ScalarEvidence):
     def _one_of(self, k: int) -> int:
         """The choice type of a pointer loaded from a union; void for others."""
         where = self.tracker.address_of(k, 0)
-        located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
+        located = self.tracker.oracle.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
         return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
 
     def _stored(

@@ -186,7 +186,7 @@ class NodeState:
         if known:
             node.known = added(node.known, known)
             node.indexed = node.indexed or (value is not None and value[2] > 1)
-            node.confirmed = node.confirmed or (source is not None and not source[1] and origin.confirmed)
+            node.use_confirmed = node.use_confirmed or (source is not None and not source[1] and origin.use_confirmed)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
             node.apart = added(node.apart, (value[1], value[4]))
         elif source is None:
@@ -224,7 +224,7 @@ class NodeState:
             whole = not source[1] or graph.size(target) == 1
             if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
                 # Text may be used from any offset.
-                source[0].confirmed = True
+                source[0].use_confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
                 source[0].add_pointee(source[1], target)
                 source[0].passed = True

@@ -87,7 +87,7 @@ class PointerTypes:
             for offset, size in sorted(parts):
                 end = max(end, offset + size) if 0 <= offset <= end else end
             located = (
-                self._webs.tracker.questions.locate((*source, apart), 1) if end and webs.entry_of(node) == RDI else ""
+                self._webs.tracker.oracle.locate((*source, apart), 1) if end and webs.entry_of(node) == RDI else ""
             )
             inside = located.field.containers if not isinstance(located, str) else ()
             for t, left in inside:
@@ -164,9 +164,9 @@ class PointerTypes:
             used = [t for t in used if self._graph.size(t) != 1]
         known = [self._stepped(node, each) for each in node.known]
         whole = node.begun
-        confirmed = node.confirmed
+        use_confirmed = node.use_confirmed
         for source, more in node.sources:
-            confirmed = confirmed or (source.confirmed and not more)
+            use_confirmed = use_confirmed or (source.use_confirmed and not more)
             t = decided.leads.get(source)
             if t is not None and not more:
                 known.append((t,))
@@ -201,7 +201,7 @@ class PointerTypes:
                 # List links are not allocated alone: the object starts with one.
                 return VOID
             stored = self._row_of(node, stored)
-            is_text = node.followed or confirmed or (node.reckoned and not node.numeric)
+            is_text = node.followed or use_confirmed or (node.reckoned and not node.numeric)
             if graph.size(stored) == 1 and self._goes_as_more(node):
                 return VOID
             if graph.size(stored) == 1 and not is_text and not self._goes_as_text(node):
@@ -219,7 +219,7 @@ class PointerTypes:
 
     def _goes_as_text(self, node: Node) -> bool:
         """Whether a variable flows into another one whose use confirms its pointee."""
-        return any(to.confirmed and not more for to, more in self._flow.further().get(node, ()))
+        return any(to.use_confirmed and not more for to, more in self._flow.further().get(node, ()))
 
     def _goes_as_more(self, node: Node) -> bool:
         """Whether a byte pointer that is never advanced flows into a pointer with wider accesses."""
@@ -253,13 +253,13 @@ class PointerTypes:
         if len(told) > 1 or not node.touched:
             return VOID
         t, offset = node.apart[0]
-        embedders = self._webs.tracker.questions.embedders
-        if not embedders.complete:
+        containers = self._webs.tracker.oracle.containers
+        if not containers.complete:
             return VOID
         # A member's address less its offset is the container's start.
         found = {
             self._graph.canonical(whole): whole
-            for whole, begin in embedders.around(t)
+            for whole, begin in containers.around(t)
             if begin == -offset and all(is_member(self._graph, whole, at, size) for at, size in node.touched)
         }
         return next(iter(found.values())) if len(found) == 1 else VOID

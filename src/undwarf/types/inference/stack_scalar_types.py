@@ -185,7 +185,7 @@ class StackScalarTypes:
     def _is_any_byte(self, node: Node, lead: int) -> bool:
         """Whether a byte pointer comes from void pointer arguments and is not passed on: its signedness is unknown."""
         graph = self._graph
-        if not graph.is_scalar(lead) or graph.size(lead) != 1 or node.leads or node.confirmed or not node.origins:
+        if not graph.is_scalar(lead) or graph.size(lead) != 1 or node.leads or node.use_confirmed or not node.origins:
             return False
         seen, queue = {node}, [node]
         for one in queue:
@@ -330,7 +330,7 @@ class StackScalarTypes:
     def _taken_for(self, node: Node, t: int) -> list[int]:
         """Larger types, starting with ``t``, as which a value is passed."""
         graph = self._graph
-        known = [one[0] for one in node.known] if node.confirmed else []
+        known = [one[0] for one in node.known] if node.use_confirmed else []
         return [*node.wholes, *(one for one in known if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t))]
 
     def _may_be_first(self, node: Node, t: int) -> bool:
@@ -338,7 +338,7 @@ class StackScalarTypes:
         graph = self._graph
         if not node.indexed or node.wholes or not node.touched:
             return False
-        if any(one.confirmed for one, more in self._flow.reached(node) if not more):
+        if any(one.use_confirmed for one, more in self._flow.reached(node) if not more):
             return False
         found = graph.member_at(t, 0)
         inside = found.containers[1:] if found is not None else ()

@@ -342,7 +342,7 @@ class StackSlotUses:
         where = self.tracker.address_of(k, 0) if size in _COPIED or size in _SMALL else None
         if where is None or where[0] not in (OBJECT, ADDRESS) or scalar_at(self.tracker, k, 0, size):
             return None
-        located = self.tracker.questions.locate(where, size)
+        located = self.tracker.oracle.locate(where, size)
         leaf = VOID if isinstance(located, str) else located.field.type
         if self.graph.is_scalar(leaf) and self.graph.size(leaf) == size:
             # A union member; none is more likely than another.
@@ -359,7 +359,7 @@ class StackSlotUses:
         if where[0] not in (OBJECT, ADDRESS) or (where[0] == OBJECT and graph.choices(where[1])):
             # Of alternative pointees one may have such small members.
             return None
-        first, last, end = self.tracker.questions.locate(where, 1), None, size - 1
+        first, last, end = self.tracker.oracle.locate(where, 1), None, size - 1
         while not isinstance(first, str) and size - _WORD <= end:
             last = graph.member_at(first.type, first.offset + end, 1)
             if last is not None and not graph.is_aggregate(last.type):

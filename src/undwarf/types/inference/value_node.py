@@ -50,7 +50,7 @@ class Node:
         """All sources are known."""
         self.declared: Sequence[int] = ()
         """Types from prototypes."""
-        self.confirmed: bool = False
+        self.use_confirmed: bool = False
         """A use agrees with its known pointee."""
         self.copied: Sequence[int] = ()
         self.signs: Set[int] = _NO_SET

@@ -23,21 +23,21 @@ _CANDIDATES = 16
 
 
 def member_outside(
-    graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Containers | None
+    graph: TypeGraph, t: int, offset: int, size: int, whole: int, containers: Containers | None
 ) -> ResolvedMember | str:
     """The member at an exact offset outside of a type, in its container or in a neighbouring array element; else the
     reason.
     """
-    if graph.is_array(t) and embedders is not None and whole and offset >= 0:
+    if graph.is_array(t) and containers is not None and whole and offset >= 0:
         # A pointer to an array of arrays.
         found = graph.member_at(t, offset % whole, size)
         return ResolvedMember(t, offset % whole, found, "array") if found is not None else "offset outside the type"
-    if embedders is None or not embedders.complete or graph.is_array(t):
+    if containers is None or not containers.complete or graph.is_array(t):
         return "offset outside the type"
     key = (t, offset, size)
-    known = embedders.located.get(key)
+    known = containers.located.get(key)
     if known is None:
-        known = embedders.located[key] = _in_wholes(graph, t, offset, size, whole, embedders)
+        known = containers.located[key] = _in_wholes(graph, t, offset, size, whole, containers)
     return known
 
 
@@ -45,13 +45,13 @@ def container_of_accesses(
     graph: TypeGraph,
     t: int,
     accesses: "list[tuple[int, int]]",
-    embedders: Containers,
+    containers: Containers,
     rows: "Iterable[tuple[int, int]]" = (),
 ) -> tuple[int, int] | None:
     """(container, offset of the part in it) of the only, or innermost, container with whole members for all
     ``accesses``, (offset from the part, size), and array elements for ``rows``; None if there is none.
     """
-    if not embedders.complete:
+    if not containers.complete:
         return None
     # A small integer may be read wider than it is written.
     sizes: dict[int, int] = {}
@@ -59,7 +59,7 @@ def container_of_accesses(
         sizes[offset] = min(size, sizes.get(offset, size))
     of_rows = [
         (graph.size(container), container, at)
-        for container, at in embedders.around(t)
+        for container, at in containers.around(t)
         if all(array_at(graph, container, size, at + offset) for offset, size in rows)
     ]
     for fits in (is_member, _may_be):
@@ -79,23 +79,23 @@ def container_of_accesses(
 
 
 def _in_wholes(
-    graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Containers
+    graph: TypeGraph, t: int, offset: int, size: int, whole: int, containers: Containers
 ) -> ResolvedMember | str:
-    outer = embedders.around(t)
-    if not outer and not embedders.wholes(t):
+    outer = containers.around(t)
+    if not outer and not containers.wholes(t):
         if not whole:
             return INCOMPLETE
-        if embedders.lonely or (offset < 0 and not embedders.whole):
+        if containers.isolated or (offset < 0 and not containers.whole):
             # A member of an unknown container.
             return "offset outside the type"
-        if not embedders.whole and covered(graph, t, offset, embedders, mentioned_only=False):
+        if not containers.whole and covered(graph, t, offset, containers, mentioned_only=False):
             return "offset outside the type"
         return _beside(graph, t, offset, size, whole)
-    if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
+    if whole and containers.whole and not containers.isolated and not covered(graph, t, offset, containers):
         return _beside(graph, t, offset, size, whole)
     # Could be the next array element as well: require a container that the function has a variable of.
-    next_of_several = embedders.speaks and bool(whole) and offset >= whole
-    if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
+    next_of_several = containers.knows_mentioned and bool(whole) and offset >= whole
+    if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, containers.wanted()):
         return "offset outside the type"
     fitting: list[ResolvedMember] = []
     for container, at in outer:
@@ -114,17 +114,17 @@ def _in_wholes(
     if size > 2:
         # Small integers are often read narrower than they are.
         whole_members = [one for one in fitting if graph.size(one.field.type) == size]
-        if whole_members or (whole and offset >= whole and not embedders.speaks):
+        if whole_members or (whole and offset >= whole and not containers.knows_mentioned):
             # Could be the next array element: then the container's member is not what is read.
             fitting = whole_members
     if next_of_several:
-        wanted = embedders.wanted()
+        wanted = containers.wanted()
         fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
     # Of nested containers the innermost that fits is enough.
     fitting.sort(key=lambda one: graph.size(one.type))
     names = {graph.canonical(one.type) for one in fitting}
     if len(names) > 1:
-        wanted = embedders.wanted()
+        wanted = containers.wanted()
         chosen = [one for one in fitting if graph.canonical(one.type) in wanted]
         if chosen:
             fitting = chosen
@@ -188,12 +188,12 @@ def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Res
     return ResolvedMember(t, place, found, "array") if found is not None else "offset outside the type"
 
 
-def covered(graph: TypeGraph, t: int, offset: int, embedders: Containers, *, mentioned_only: bool = True) -> bool:
+def covered(graph: TypeGraph, t: int, offset: int, containers: Containers, *, mentioned_only: bool = True) -> bool:
     """Whether some container of the type extends to an offset and has anything else there than another object of the
     type, as an array would. ``mentioned_only``: of many containers only those that the function mentions.
     """
     whole = graph.size(t)
-    wholes = embedders.wholes(t) if mentioned_only else embedders.all_wholes(t)
+    wholes = containers.wholes(t) if mentioned_only else containers.all_wholes(t)
     for container, places in wholes.items():
         end = graph.size(container)
         reaches = not end or ends_open(graph, container)
@@ -205,14 +205,14 @@ def covered(graph: TypeGraph, t: int, offset: int, embedders: Containers, *, men
     return False
 
 
-def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Containers) -> bool:
+def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, containers: Containers) -> bool:
     """Whether an offset is in the object before, as the last element before an iterator's end; not if a container has
     something else there.
     """
     before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
-    if not before or not embedders.bases_only or has_method_table(graph, t) or any(at for _t, at in embedders.of(t)):
+    if not before or not containers.bases_only or has_method_table(graph, t) or any(at for _t, at in containers.of(t)):
         return False
-    return not covered(graph, t, offset, embedders, mentioned_only=False)
+    return not covered(graph, t, offset, containers, mentioned_only=False)
 
 
 def _within(graph: TypeGraph, outer: ResolvedMember, inner: ResolvedMember) -> bool:
@@ -221,12 +221,14 @@ def _within(graph: TypeGraph, outer: ResolvedMember, inner: ResolvedMember) -> b
     return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
 
 
-def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Containers | None) -> list[tuple[int, int]]:
+def candidates(
+    graph: TypeGraph, t: int, offset: int, size: int, containers: Containers | None
+) -> list[tuple[int, int]]:
     """(container, offset in it) of all containers that have a member for an access outside of a type; at most
     ``_CANDIDATES``.
     """
     found: list[tuple[int, int]] = []
-    outer = embedders.around(t) if embedders is not None else []
+    outer = containers.around(t) if containers is not None else []
     for container, at in outer:
         place = offset + at
         inside = graph.member_at(container, place, size) if place >= 0 else None
@@ -236,13 +238,13 @@ def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Cont
 
 
 def in_array_around(
-    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Containers
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, containers: Containers
 ) -> ResolvedMember | None:
     """An element of an array with the stride in the only, or innermost, container of an aggregate that has one; else
     None.
     """
     fitting: list[tuple[int, int, int, ResolvedMember]] = []
-    for container, at in embedders.around(t) if graph.is_aggregate(t) and embedders.complete else ():
+    for container, at in containers.around(t) if graph.is_aggregate(t) and containers.complete else ():
         place = offset + at
         if is_member(graph, container, place, size) and array_at(graph, container, abs(step), place):
             found = graph.member_at(container, place, size)

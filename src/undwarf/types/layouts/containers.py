@@ -32,8 +32,9 @@ class Containers:
 
     ``types`` returns all types to index, None if they are too many. ``wanted``: types of the function's own variables,
     which are preferred. Policies: ``bases_only``: a pointer to a part becomes a pointer to its container only from a
-    base to a derived class, as in C++. ``wanted_only``: only containers that the function's variables have. ``lonely``:
-    past an object that is part of nothing anything may follow, as after the headers of network messages in a kernel.
+    base to a derived class, as in C++. ``wanted_only``: only containers that the function's variables have.
+    ``isolated``: past an object that is part of nothing anything may follow, as after the headers of network messages
+    in a kernel.
     """
 
     def __init__(
@@ -43,14 +44,14 @@ class Containers:
         *,
         bases_only: bool = False,
         wanted_only: bool = False,
-        lonely: bool = False,
+        isolated: bool = False,
         parts: Parts | None = None,
     ) -> None:
         self._graph = graph
         self._parts = parts
         self._bases_only = bases_only
         self._wanted_only = wanted_only
-        self.lonely = lonely
+        self.isolated = isolated
         self._types = types
         self._direct: dict[int, list[tuple[int, int]]] | None = None
         self._shared = self
@@ -70,7 +71,7 @@ class Containers:
     def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Containers":
         """The same relation for one function and its preferred types."""
         made = Containers(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
-        made.lonely = self.lonely
+        made.isolated = self.isolated
         made._shared, made._parts = self._shared, self._parts
         made._wanted = wanted
         return made
@@ -93,7 +94,7 @@ class Containers:
         return self._bases_only
 
     @property
-    def speaks(self) -> bool:
+    def knows_mentioned(self) -> bool:
         """Whether the types that the function mentions are known."""
         return self._wanted is not None
 

@@ -54,7 +54,7 @@ def locate(
     step: int,
     offset: int,
     size: int,
-    embedders: Containers | None = None,
+    containers: Containers | None = None,
     variants: _Variants | None = None,
 ) -> ResolvedMember | str:
     """The member accessed by ``size`` bytes at ``offset``, plus or minus multiples of ``step``, of a type; else the
@@ -84,9 +84,9 @@ def locate(
             return INCOMPLETE
         found = in_flexible_array_of_one(graph, t, offset, size) if 0 < whole <= offset else None
         # Unless a container has other members there.
-        if found is not None and not (embedders is not None and covered(graph, t, offset, embedders)):
+        if found is not None and not (containers is not None and covered(graph, t, offset, containers)):
             return ResolvedMember(t, offset, found, "behind")
-        return member_outside(graph, t, offset, size, whole, embedders)
+        return member_outside(graph, t, offset, size, whole, containers)
     if not 0 <= offset < whole:
         place = in_rows(graph, t, step, offset)
         place = in_rust_slice(graph, t, step, offset) if place is None else place
@@ -108,8 +108,8 @@ def locate(
     other = in_following_array(graph, t, step, offset, size)
     if other is not None:
         return other
-    if embedders is not None and not embedders.whole and _is_behind_part(graph, t, offset, embedders):
-        return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
+    if containers is not None and not containers.whole and _is_behind_part(graph, t, offset, containers):
+        return in_array_around(graph, t, step, offset, size, containers) or "unresolved array index"
     # With a biased index, elements are read one at a time, so wider accesses are none. Indices are hardly biased by a
     # member after the array.
     arrays = [
@@ -137,14 +137,14 @@ def locate(
         found = graph.member_at(t, offset, size)
         if found is not None:
             return ResolvedMember(t, offset, found, "array")
-    if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
-        return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
+    if containers is not None and containers.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
+        return in_array_around(graph, t, step, offset, size, containers) or "unresolved array index"
     return "unresolved array index"
 
 
-def _is_behind_part(graph: TypeGraph, t: int, offset: int, embedders: Containers) -> bool:
+def _is_behind_part(graph: TypeGraph, t: int, offset: int, containers: Containers) -> bool:
     """Whether an offset is past an aggregate, where a container that starts with it may have something else."""
-    return offset >= graph.size(t) > 0 and covered(graph, t, offset, embedders, mentioned_only=False)
+    return offset >= graph.size(t) > 0 and covered(graph, t, offset, containers, mentioned_only=False)
 
 
 def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:

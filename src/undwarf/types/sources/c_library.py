@@ -33,9 +33,7 @@ ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
 ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
 """{function: parameter with the size of an array element in bytes} (C11 7.22.5)."""
 ELEMENT_ARRAYS = {"qsort": 0, "qsort_r": 0}
-"""{function: parameter that is the array}; for functions that are not listed it is the second one passed to the
-callback.
-"""
+"""{function: parameter that is the array}; for functions that are not listed it is the second one."""
 
 _FIRST, _BOTH = ((0, 2),), ((0, 2), (1, 2))
 SIZED = {

@@ -164,7 +164,7 @@ class DwarfTypes:
     @cython.returns(cython.bint)
     @cython.exceptval(-1)
     @cython.locals(found=object)
-    def leads(self, t: int) -> bool:
+    def is_pointer_or_aggregate(self, t: int) -> bool:
         """Whether a value of a type in a register is evidence for what is in memory: pointers and aggregates, not
         scalars.
         """

@@ -29,18 +29,18 @@ _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 
 
 class LocationTable(Sequence[Place]):
-    """The variable locations of one function. ``rows`` (q) has WORDS columns; ``strays`` (B) flags registers whose
-    location outlives the variable's scope; ``make`` builds the object of a row.
+    """The variable locations of one function. ``rows`` (q) has WORDS columns; ``outliving_scope`` (B) flags
+    registers whose location outlives the variable's scope; ``make`` builds the object of a row.
     """
 
-    def __init__(self, rows: memoryview, strays: memoryview, make: Callable[[int], Place]) -> None:
+    def __init__(self, rows: memoryview, outliving_scope: memoryview, make: Callable[[int], Place]) -> None:
         self.rows = rows
-        self.strays = strays
+        self.outliving_scope = outliving_scope
         self._make = make
         self._made: dict[int, Place] = {}
 
     def __len__(self) -> int:
-        return len(self.strays)
+        return len(self.outliving_scope)
 
     @overload
     def __getitem__(self, number: int) -> Place: ...
@@ -51,7 +51,7 @@ class LocationTable(Sequence[Place]):
             return [self[one] for one in range(*number.indices(len(self)))]
         made = self._made.get(number)
         if made is None:
-            if not 0 <= number < len(self.strays):
+            if not 0 <= number < len(self.outliving_scope):
                 raise IndexError(number)
             made = self._made[number] = self._make(number)
         return made
@@ -99,7 +99,11 @@ class LocationTable(Sequence[Place]):
         # Integer division: whole rows only.
         for place in range(len(rows) // _WORDS):
             n = place * _WORDS
-            if (rows[n + 2] == _IN_REGISTER or rows[n + 2] == _VALUE) and rows[n + 6] == 0 and not self.strays[place]:
+            if (
+                (rows[n + 2] == _IN_REGISTER or rows[n + 2] == _VALUE)
+                and rows[n + 6] == 0
+                and not self.outliving_scope[place]
+            ):
                 whole = rows[n + 2] == _IN_REGISTER
                 found.append((low + rows[n], rows[n + 3], rows[n + 4], whole, rows[n + 7]))
         return found
@@ -114,15 +118,15 @@ class LocationTable(Sequence[Place]):
 
 
 @cython.locals(
-    rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
-    words=tuple, first=cython.ulonglong, most=cython.ulonglong,
+    rows="long long[::1]", outliving_scope="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t,
+    fields=tuple, words=tuple, first=cython.ulonglong, most=cython.ulonglong,
 )  # fmt: skip
 def table_of(places: Sequence[Place], low: int, size: int) -> LocationTable:
     """The location table of a function of ``size`` bytes at ``low``."""
     if isinstance(places, LocationTable):
         return places
     made = rows = zeros("q", _WORDS * len(places))
-    flags = strays = zeros("B", len(places))
+    flags = outliving_scope = zeros("B", len(places))
     first, most = low, size + 1
     at = 0
     for n, place in enumerate(places):
@@ -138,7 +142,7 @@ def table_of(places: Sequence[Place], low: int, size: int) -> LocationTable:
         rows[at + 6] = words[4]
         rows[at + 7] = fields[1]
         rows[at + 8] = -1
-        strays[n] = fields[2] == _IN_REGISTER and fields[9]
+        outliving_scope[n] = fields[2] == _IN_REGISTER and fields[9]
         at += _WORDS
     return LocationTable(made, flags, places.__getitem__)
 
@@ -177,8 +181,8 @@ class SortedPlaces:
     memory; may overlap with the former. ``pointing``: the value is the address of a stack slot. ``always``: one is in a
     register in the whole function. ``over_calls``: a location in a caller-saved register spans a call.
 
-    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are the rows themselves. ``strays`` and ``seeds`` belong to
-    ``in_registers``; ``seeds`` are pairs of the register and -1 for a value that is filled in later.
+    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are the rows themselves. ``outliving_scope`` and ``seeds``
+    belong to ``in_registers``; ``seeds`` are pairs of the register and -1 for a value that is filled in later.
     """
 
     def __init__(
@@ -187,7 +191,7 @@ class SortedPlaces:
         self.in_registers, self.in_frame, pointing = numbers
         self.pointing_rows = _picked(table, pointing)[0]
         self.always, self.over_calls = always, over_calls
-        self.register_rows, self.strays, self.seeds = _picked(table, self.in_registers)
+        self.register_rows, self.outliving_scope, self.seeds = _picked(table, self.in_registers)
         self.frame_rows = _picked(table, self.in_frame)[0]
 
 
@@ -275,19 +279,20 @@ def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> 
 @cython.wraparound(False)
 @cython.locals(
     rows="const long long[::1]", flags="const unsigned char[::1]", which="const int[::1]", into="long long[::1]",
-    strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
+    outliving_scope="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t,
+    n=cython.Py_ssize_t,
 )  # fmt: skip
 def _picked(table: LocationTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
     """(rows, strays, seeds) of the rows with some numbers."""
-    rows, flags, which = table.rows, table.strays, numbers
+    rows, flags, which = table.rows, table.outliving_scope, numbers
     made = into = zeros("q", _WORDS * len(numbers))
-    made_strays = strays = zeros("B", len(numbers))
+    made_strays = outliving_scope = zeros("B", len(numbers))
     made_seeds = seeds = zeros("i", 2 * len(numbers))
     for at in range(len(which)):
         n = which[at]
         for k in range(_WORDS):
             into[_WORDS * at + k] = rows[_WORDS * n + k]
-        strays[at] = flags[n]
+        outliving_scope[at] = flags[n]
         seeds[2 * at] = rows[_WORDS * n + 3]
         seeds[2 * at + 1] = -1
     return made, made_strays, made_seeds

@@ -126,7 +126,7 @@ class ObjectFile(ElfFile):
         """``size`` bytes at an address of :func:`undwarf.elf.section_layout.section_addresses`; None if they are not
         all in one section.
 
-        Writable sections count too: relocated read-only data is also in sections with that flag.
+        Sections that are writable count too: nothing shows which are read-only once the file is loaded.
         """
         at = bisect_right(self._placed, address, key=lambda one: one[0]) - 1
         if at < 0 or size < 0 or address + size > self._placed[at][1]:

@@ -181,8 +181,8 @@ class FunctionScopes(CodeScopes):
         self.types[variable.type] = None
         if kind == 0:
             return 0
-        if variable.leads < 0:
-            variable.leads = self._types.leads(variable.type)
+        if variable.is_pointer_or_aggregate < 0:
+            variable.is_pointer_or_aggregate = self._types.is_pointer_or_aggregate(variable.type)
         before = self._row_total
         if kind == BLOCK:
             expression = bytes(self._space.data[entries[row + 10] : entries[row + 10] + entries[row + 11]])
@@ -193,7 +193,9 @@ class FunctionScopes(CodeScopes):
             total = self._expressions.read_list(kind, entries[row + 10])
             for k in range(total):
                 low, high = self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1]
-                if low < high or (low == high and variable.leads and self._types.is_pointer_to_object(variable.type)):
+                if low < high or (
+                    low == high and variable.is_pointer_or_aggregate and self._types.is_pointer_to_object(variable.type)
+                ):
                     start = self._expressions.rows[4 * k + 2]
                     size = self._expressions.rows[4 * k + 3]
                     told = self._expressions.at(start, size)
@@ -223,7 +225,7 @@ class FunctionScopes(CodeScopes):
         """Add the locations that an expression gives a variable."""
         for which in range(len(told.spots)):
             flags = told.flags[which]
-            if flags == IN_REGISTER and not variable.leads and self._scopes[SCOPE * scope + 3]:
+            if flags == IN_REGISTER and not variable.is_pointer_or_aggregate and self._scopes[SCOPE * scope + 3]:
                 continue
             if self._left <= 0:
                 self._types.graph.defects.add("too many variable locations", self._types.graph.subject)
@@ -396,7 +398,7 @@ class FunctionScopes(CodeScopes):
         last=cython.ulonglong,
         numbers="int[::1]",
         rows="long long[::1]",
-        strays="unsigned char[::1]",
+        outliving_scope="unsigned char[::1]",
         k=cython.Py_ssize_t,
         n=cython.Py_ssize_t,
         at=cython.Py_ssize_t,
@@ -425,7 +427,7 @@ class FunctionScopes(CodeScopes):
                 numbers[total] = k
                 total += 1
         made = rows = zeros("q", PLACE_WORDS * total)
-        made_strays = strays = zeros("B", total)
+        made_strays = outliving_scope = zeros("B", total)
         at = 0
         for n in range(total):
             k = numbers[n]
@@ -454,7 +456,7 @@ class FunctionScopes(CodeScopes):
             if rows[at + 2] == AT_REGISTER:
                 scope = self._rows[ROW * k + 5]
                 if self._scopes[SCOPE * scope]:
-                    strays[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
+                    outliving_scope[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
             at += PLACE_WORDS
         return LocationTable(made, made_strays, lambda number: self.place(which_of[number]))
 

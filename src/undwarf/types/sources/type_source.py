@@ -35,7 +35,7 @@ class Place(NamedTuple):
     """The location of a variable, or of a piece of it, while the program counter is in [``low``, ``high``).
 
     ``register`` is a DWARF number (x86-64: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15), -1 for
-    none. ``piece_offset`` and ``piece_size`` are bytes of the variable; size 0 means all of it. ``astray``: the
+    none. ``piece_offset`` and ``piece_size`` are bytes of the variable; size 0 means all of it. ``outlives_scope``: the
     location outlives the variable's scope, so the register may hold something else.
     """
 
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     high: int
     piece_offset: int = 0
     piece_size: int = 0
-    astray: bool = False
+    outlives_scope: bool = False
 
 
 class GlobalVariable(NamedTuple):

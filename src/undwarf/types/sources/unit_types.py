@@ -40,11 +40,11 @@ _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 
 
 class UnitTypes:
-    """The aggregates of one binary's units. ``lonely``: see :class:`Containers`."""
+    """The aggregates of one binary's units. ``isolated``: see :class:`Containers`."""
 
-    def __init__(self, source: DwarfSource, *, lonely: bool = False) -> None:
+    def __init__(self, source: DwarfSource, *, isolated: bool = False) -> None:
         self._source = source
-        self._lonely = lonely
+        self._lonely = isolated
         self._units: dict[tuple[int, int], Containers] = {}
         self._made_up: dict[tuple[int, int], bool] = {}
         self._seen: dict[tuple[object, ...], int] = {}
@@ -53,7 +53,7 @@ class UnitTypes:
         self._shared: dict[int, list[int]] = {}
         """Aggregates in type units, by space."""
 
-    def embedders(self, pc: int) -> Containers:
+    def containers(self, pc: int) -> Containers:
         """The containment relation among the types of the unit of an address; the function's own types come first."""
         source = self._source
         place = self._declared_in(pc)
@@ -75,7 +75,7 @@ class UnitTypes:
                 lambda: self._with_type_units(space, unit) if apart else self._aggregates(space, unit),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
-                lonely=self._lonely,
+                isolated=self._lonely,
                 parts=None if apart else parts,
             )
         return found.preferring(lambda: self._mentioned(pc))

@@ -1,7 +1,7 @@
 cdef class Variable:
     cdef readonly str name
     cdef readonly long long type
-    cdef int leads
+    cdef int is_pointer_or_aggregate
 
 
 cdef class VariableDeclarations:

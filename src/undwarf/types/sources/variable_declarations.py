@@ -21,14 +21,14 @@ _KEPT = 1 << 16
 @cython.final
 @cython.cclass
 class Variable:
-    """A variable's name and type. ``leads``: whether its value in a register is evidence for memory; -1 if not computed
-    yet.
+    """A variable's name and type. ``is_pointer_or_aggregate``: whether its value in a register is evidence for memory;
+    -1 if not computed yet.
     """
 
     def __init__(self, name: str, t: int) -> None:
         self.name = name
         self.type = t
-        self.leads = -1
+        self.is_pointer_or_aggregate = -1
 
 
 @cython.final
