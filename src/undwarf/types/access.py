@@ -36,8 +36,7 @@ class Access:
     type_size: int = 0
     layout: int = 0
     """Of an aggregate: distinguishes types with one name and size, equal in all processes
-    (:meth:`TypeGraph.layout`).
-    """
+    (:meth:`TypeGraph.layout`)."""
     operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
     """The operand, to compute the address from register values."""
 
@@ -49,8 +48,7 @@ class Access:
     @property
     def countable(self) -> bool:
         """Whether the access should have a type: it is none of the machine's own (stack, tables) and its instruction is
-        available.
-        """
+        available."""
         return self.how not in _NO_TYPE
 
     def as_dict(self) -> dict[str, object]:

@@ -40,8 +40,7 @@ _MAKERS = ("types", "dwarf", "disasm", "elf", "tables", "symbols")
 
 class Answer(NamedTuple):
     """The access of one instruction; ``inferred``: it is that of an earlier instruction (skid), ``consumed``: whose
-    result the sampled one uses; ``intact``: the address registers are unchanged since.
-    """
+    result the sampled one uses; ``intact``: the address registers are unchanged since."""
 
     access: Access
     inferred: bool

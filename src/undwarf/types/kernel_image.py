@@ -28,8 +28,7 @@ RUNNING_BTF = "/sys/kernel/btf/vmlinux"
 @dataclass(slots=True)
 class KernelBinary:
     """The kernel's file. ``delta`` is the runtime address minus that in the file; ``symbols`` are set if the file has
-    none; ``foreign_btf`` is the running kernel's BTF, if the file has no types and that kernel is the recorded one.
-    """
+    none; ``foreign_btf`` is the running kernel's BTF, if the file has no types and that kernel is the recorded one."""
 
     elf: ElfFile
     delta: int

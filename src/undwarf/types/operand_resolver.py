@@ -97,8 +97,7 @@ def on_stack(made: Instruction, operand: Memory) -> Access:
 
 class OperandResolver:
     """Resolves operands of one binary's instructions. ``kernel``: it is a kernel or a module; ``linked``: variables
-    have the file's addresses.
-    """
+    have the file's addresses."""
 
     def __init__(self, binary: ProgramImage, source: TypeSource, *, kernel: bool, linked: bool) -> None:
         """``linked``: variables have the file's addresses."""
@@ -206,8 +205,7 @@ class OperandResolver:
         self, tracker: Tracker, where: Value, located: ResolvedMember, size: int
     ) -> ResolvedMember | str:
         """A floating-point access outside of an object: in its container if that has such a member, else in a
-        neighbouring array element, else in the only container with one.
-        """
+        neighbouring array element, else in the only container with one."""
         graph = self._graph
         if graph.kind(graph.strip(located.field.type)) == Kind.FLOAT:
             return located
@@ -236,8 +234,7 @@ class OperandResolver:
         self, tracker: Tracker, k: int, operand: Memory, number: int, where: Value, size: int
     ) -> ResolvedMember | None:
         """The container for an access outside of a type, by what the pointer is passed as, or by all accesses through
-        it; None if undecided.
-        """
+        it; None if undecided."""
         graph = self._graph
         passed = () if where[2] else tracker.passed_as(k, number)
         wholes = [(t, place) for t, place in passed if graph.object_at(t, place - where[4], where[1])]
@@ -263,8 +260,7 @@ class OperandResolver:
         self, tracker: Tracker, k: int, number: int, where: Value, size: int, told: ResolvedMember | None
     ) -> ResolvedMember | None:
         """The container whose member is a pointer, if the loaded value is used as one: a list header with a count looks
-        like a node. ``told`` if that does not decide.
-        """
+        like a node. ``told`` if that does not decide."""
         graph = self._graph
         if where[2] or size != graph.pointer_size:
             return told
@@ -290,8 +286,7 @@ class OperandResolver:
 
     def _by_argument_type(self, tracker: Tracker, k: int, number: int, size: int) -> ResolvedMember | str | None:
         """The member in opaque bytes, by the type that the pointer is passed as; the reason if it cannot be bytes; None
-        if undecided.
-        """
+        if undecided."""
         told = tracker.passed_as(k, number)
         if told and not told[0][0]:
             return "conflicting uses of the pointer"
@@ -347,8 +342,7 @@ class OperandResolver:
 
     def _is_beside_members(self, tracker: Tracker, k: int, number: int, located: ResolvedMember, size: int) -> bool:
         """Whether an access past an object would be of a part of a scalar, or of a pointer as floating-point, in the
-        next array element.
-        """
+        next array element."""
         graph, field = self._graph, located.field
         floating = tracker.flow.instructions[k].memory[number].floating
         if not graph.is_aggregate(located.type) or not graph.is_scalar(field.type) or size > graph.pointer_size:
@@ -357,8 +351,7 @@ class OperandResolver:
 
     def _may_be_next(self, tracker: Tracker, where: Value, others: tuple[tuple[int, int], ...]) -> bool:
         """Whether accesses past an object may be of the next array element: all fit, and no variable types them. Not
-        for list links.
-        """
+        for list links."""
         graph = self._graph
         whole = graph.size(where[1])
         if tracker.has_variables or not 0 < whole <= where[4] or graph.is_link(where[1]):
@@ -371,8 +364,7 @@ class OperandResolver:
 
     def _canary(self, made: Instruction, operand: Memory, where: Value | None, size: int) -> Access:
         """The stack canary: in a kernel a member of a per-CPU variable (asm/processor.h of x86). Addresses of a
-        module's own variables differ from the file's.
-        """
+        module's own variables differ from the file's."""
         if where is not None and where[0] == PERCPU and self._linked:
             found = self._source.per_cpu_at(where[4])
             located = locate(self._graph, found[0].type, 0, found[1], size) if found is not None else ""
@@ -396,8 +388,7 @@ class OperandResolver:
 
     def _is_inside_pointer(self, located: ResolvedMember, size: int) -> bool:
         """Whether an access is of inner bytes of a pointer, which are never stored alone, except when all
-        is cleared.
-        """
+        is cleared."""
         graph, field = self._graph, located.field
         return 0 < field.offset < graph.pointer_size - size + 1 <= graph.pointer_size and graph.is_pointer(field.type)
 
@@ -433,8 +424,7 @@ class OperandResolver:
 
     def _is_replaced(self, tracker: Tracker, made: Instruction, operand: Memory, place: Place) -> bool:
         """Whether a store ends a variable's location at its slot. If the slot was not the variable's home, only a copy
-        of its value, the stored value is something else's.
-        """
+        of its value, the stored value is something else's."""
         at_home = place.register == tracker.program.machine.stack_pointer or not self._graph.is_scalar(place.type)
         if operand.access != "w" or at_home:
             return False
@@ -442,8 +432,7 @@ class OperandResolver:
 
     def _is_declared_there(self, tracker: Tracker, k: int, number: int, where: Value, size: int) -> bool:
         """Whether a variable is located at an operand whose pointee is ambiguous, or is bytes while the variable has
-        the access's size.
-        """
+        the access's size."""
         found = tracker.memory_variable(k, number)
         if found is None or self._graph.choices(where[1]):
             return found is not None
@@ -514,8 +503,7 @@ class OperandResolver:
         self, tracker: Tracker, k: int, operand: Memory, where: Value, size: int
     ) -> "ResolvedMember | tuple[str, ...]":
         """The common member of several variables of one type at a selected address; the names of several members of
-        one; () if undecided.
-        """
+        one; () if undecided."""
         graph = self._graph
         found = [tracker.stack_variable(k, at) for at in select_offsets(tracker, k, operand, where)]
         there = [one for one in found if one is not None and begins(graph, one[0].type, one[1], size)]

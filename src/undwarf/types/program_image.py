@@ -71,8 +71,7 @@ def _is_call(end: bytes, words: bool) -> bool:
 
 class ProgramImage:
     """A file, apart from its types. ``debug`` is the file with symbols, if another; ``symbols`` are set if no file has
-    them.
-    """
+    them."""
 
     def __init__(
         self,
@@ -153,8 +152,7 @@ class ProgramImage:
 
     def _through_register(self, instructions: Listing, k: int, anywhere: bool) -> int | None:
         """The target of an indirect call through a register loaded from the GOT; None for others. ``anywhere``: the
-        function has unresolved jumps.
-        """
+        function has unresolved jumps."""
         made, flows = instructions[k], instructions.flows
         register = made.left if made.left != NONE else made.reads[0] if made.reads else NONE
         if self._machine is None or register == NONE or any(not one.implicit for one in made.memory):
@@ -199,8 +197,7 @@ class ProgramImage:
 
     def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
         """(register, offset) whose sum is the call frame address, at each of some addresses, from the unwind table;
-        None for other rules.
-        """
+        None for other rules."""
         found: list[tuple[int, int] | None] = []
         low, high, rule = self._last_row
         for pc in pcs:
@@ -396,8 +393,7 @@ class ProgramImage:
 
     def may_not_return(self, address: int) -> bool:
         """Whether some function ends in a call of this address, so that it cannot return there (an assertion whose
-        failure is marked unreachable).
-        """
+        failure is marked unreachable)."""
         if self._last_called is None:
             self._last_called = set()
             machine = self._machine

@@ -104,8 +104,7 @@ def _kernel_control_flow(elf: ElfFile, symbols: SymbolTable | None) -> "KernelCo
 @cython.cclass
 class Resolver:
     """Answers for one binary. `source` is its type information; `debug` is the file with symbols, if another; `symbols`
-    are set if no file has them.
-    """
+    are set if no file has them."""
 
     def __init__(
         self,
@@ -227,8 +226,7 @@ class Resolver:
 
     def _drop_functions(self) -> None:
         """Drop functions without further expected queries, except the last ones; if there are too many, the least
-        recently used.
-        """
+        recently used."""
         done = [low for low, one in self._functions.items() if one.left is not None and not one.left]
         del done[-_KEPT_DONE:]
         if not done and len(self._functions) >= _KEPT_FUNCTIONS:
@@ -296,8 +294,7 @@ class Resolver:
 
     def expect(self, addresses: Iterable[int], *, late: bool = False) -> None:
         """Announce all addresses that will be queried; in functions without any, all may be. ``late``: also accesses
-        before them, since samples without a memory operand are attributed to the load they wait for.
-        """
+        before them, since samples without a memory operand are attributed to the load they wait for."""
         self._expected = sorted(addresses)
         self._late = late
 

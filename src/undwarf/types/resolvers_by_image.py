@@ -23,8 +23,7 @@ __all__ = ["ImageResolvers"]
 
 _AHEAD = ((".debug_info", ".debug_abbrev"), (".debug_loclists", ".debug_loc"))
 """Sections that nearly all queries need, in the order they are read: the first group of all files before the second of
-any.
-"""
+any."""
 
 
 class ImageResolvers:
@@ -55,8 +54,7 @@ class ImageResolvers:
 
     def __call__(self, number: int, address: int) -> "tuple[Resolver | CodeWithoutTypes, int] | str":
         """(resolver, ELF virtual address) of an address in an image as frames have it, or the reason why
-        there is none.
-        """
+        there is none."""
         found = self._known.get(number)
         if found is None:
             image = self._store[number]
@@ -90,8 +88,7 @@ class ImageResolvers:
 
     def answers(self, number: int, asked: str) -> "AnswerCache | None":
         """Cached answers for an image's instructions; None if they are not cached. ``asked`` identifies the kind of
-        query.
-        """
+        query."""
         image = self._store[number]
         if self._kept is None or image.kind is not ImageKind.FILE:
             return None

@@ -34,8 +34,7 @@ def is_merged(names: list[bytes]) -> bool:
 
 def depends(graph: TypeGraph, answers: Iterable[Access], type_parameters: Sequence[int]) -> bool:
     """Whether a function's accesses depend on its type parameters; if not, there is hardly more than one such function
-    for all types of a size.
-    """
+    for all types of a size."""
     given = {graph.canonical(t) for t in type_parameters}
     for one in answers:
         if one.type is None or one.offset is None:
@@ -51,8 +50,7 @@ def depends(graph: TypeGraph, answers: Iterable[Access], type_parameters: Sequen
 
 def of_any(graph: TypeGraph, one: Access, type_parameters: Sequence[int]) -> Access:
     """An answer of a merged function that holds for all instances: the outermost enclosing type that does not depend on
-    the type parameters; unknown if there is none.
-    """
+    the type parameters; unknown if there is none."""
     # Instances hardly differ in types without size, such as allocators.
     names = {graph.canonical_name(t) for t in type_parameters if graph.size(t)}
     if one.type is None or one.offset is None or not any(name in one.type for name in names):

@@ -65,8 +65,7 @@ ANYWHERE: Value = (NUMBER, 1, 1, 0, 0)
 
 def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | None:
     """The value of a register that holds ``size`` bytes of a type at ``offset``; None unless that is a pointer to a
-    described type.
-    """
+    described type."""
     if not graph.is_scalar(t):
         t = graph.value_at(t, offset, size)
     elif offset:
@@ -144,8 +143,7 @@ def _common_prefix(left: Value, right: Value, graph: TypeGraph) -> int:
 
 def _join_common_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join pointers to parts of different objects (or to two offsets of one) as a pointer to the type that both point
-    to.
-    """
+    to."""
     parts = _parts(left, graph)
     others = _parts(right, graph)
     # An element of the array that one of them iterates over is preferred to the object at its start.
@@ -201,8 +199,7 @@ def scalar_pointee(value: Value, graph: TypeGraph) -> Value | None:
 
 def _join_untagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join an object pointer with a union of pointers and an integer whose low bits are flags (struct page's compound
-    head): the result is the object, since the integer is used as a pointer to it after the flags are removed.
-    """
+    head): the result is the object, since the integer is used as a pointer to it after the flags are removed."""
     for one, other in ((left, right), (right, left)):
         flags = graph.choices(other[1]) and not other[2] and -graph.pointer_size < other[4] < 0
         if flags and not graph.choices(one[1]) and graph.is_aggregate(one[1]) and not one[2] and not one[4]:
@@ -212,8 +209,7 @@ def _join_untagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
 
 def _join_container(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join an object pointer with a pointer before a part of it, at the same distance as the part's offset: an element
-    obtained from its list link (container_of), or newly allocated.
-    """
+    obtained from its list link (container_of), or newly allocated."""
     for part, whole in ((left, right), (right, left)):
         if part[2] or whole[2] or part[4] >= 0 or graph.choices(whole[1]) or not graph.is_aggregate(part[1]):
             continue
@@ -236,8 +232,7 @@ def join_list_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
 
 def _join_first_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     """Join a choice of several pointees with an object pointer, as the only alternative that the object starts with
-    (short strings stored in a union, long ones elsewhere).
-    """
+    (short strings stored in a union, long ones elsewhere)."""
     for one, whole in ((left, right), (right, left)):
         size = graph.size(whole[1])
         exact = size > 0 and not whole[2] % size and not one[2] and not one[4] and not graph.choices(whole[1])

@@ -127,8 +127,7 @@ class BlockTable:
     )  # fmt: skip
     def _end(self, may_end: Any) -> None:
         """Calls that do not return, among functions not known to be noreturn: if the code after every call of it is
-        reached from elsewhere, since compilers emit no unreachable code.
-        """
+        reached from elsewhere, since compilers emit no unreachable code."""
         listing = self.listing
         flows, targets = listing.flows, listing.targets
         templates, rows = listing.templates, listing.table.rows
@@ -274,8 +273,7 @@ class BlockTable:
     @cython.cfunc
     def _behind_warnings(self) -> Any:
         """Blocks that end in the undefined instruction of a warning: the exception handler resumes after it
-        (asm-generic/bug.h).
-        """
+        (asm-generic/bug.h)."""
         added: Any = set()
         ints, before, count = self.ints, self.before, self.count
         n: cython.Py_ssize_t
@@ -398,8 +396,7 @@ class BlockTable:
 
     def definition_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
         """The last definition of a register before an instruction in the same block; -1 if there is none.
-        ``lost[call]`` are the registers that a call clobbers; None if no call clobbers this one.
-        """
+        ``lost[call]`` are the registers that a call clobbers; None if no call clobbers this one."""
         listing = self.listing
         first = self.ints[self.of(k)]
         return _last_definition(listing.flows, listing.templates, listing.table.rows, first, k, register, lost)
@@ -412,8 +409,7 @@ class BlockTable:
     )  # fmt: skip
     def reaching_definitions(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
         """The reaching definitions of a register at an instruction, -1 for the function's entry; empty if that takes
-        ``most`` or more instructions. ``lost`` is as for :meth:`definition_within`.
-        """
+        ``most`` or more instructions. ``lost`` is as for :meth:`definition_within`."""
         flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
         seen, room = zeros("B", self.count), zeros("i", self.count + 1)
         found: list[int] = []
@@ -448,8 +444,7 @@ class BlockTable:
     )  # fmt: skip
     def blocks_leading_to(self, wanted: Any) -> Any:
         """(by block, whether it reaches one of some instructions, B; those blocks in reverse postorder, i; number of
-        their instructions).
-        """
+        their instructions)."""
         found, room = zeros("B", self.count), zeros("i", self.count)
         depth = size = 0
         for k in wanted:

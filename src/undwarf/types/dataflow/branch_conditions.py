@@ -115,8 +115,7 @@ def _set_at(
     k: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
     """The template of the last instruction between two of a block that sets a register; -1 if none does or a call may
-    have.
-    """
+    have."""
     row: cython.Py_ssize_t
     while k > first:
         k -= 1

@@ -59,8 +59,7 @@ def _registers_of(machine: Machine) -> tuple[tuple[int, ...], tuple[int, int], i
 
 class CallEffects:
     """The effects of calls of a program's functions, by address; values are ids. ``in_c``: the caller is C or C++, so
-    that the C library's scalar types have their names.
-    """
+    that the C library's scalar types have their names."""
 
     def __init__(self, program: ProgramContext, values: ValueInterner, *, in_c: bool) -> None:
         self._in_c = in_c
@@ -77,8 +76,7 @@ class CallEffects:
 
     def of(self, target: int | None) -> tuple[bool, Returned, Returned, int | None, int | None, int | None]:
         """(no effect, argument values, returned values, register it jumps to, register whose value it returns, offset
-        added to that or None) of a callee.
-        """
+        added to that or None) of a callee."""
         machine = self._machine
         prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         if prototype is None:
@@ -132,8 +130,7 @@ class CallEffects:
 
     def rooms(self, target: int | None) -> dict[int, int]:
         """{argument register: bytes of its pointee}: 0 if unknown, COUNTED if the third argument has the size,
-        UNTOUCHED if it is only read or no argument.
-        """
+        UNTOUCHED if it is only read or no argument."""
         prototype = self._program.callee(target & 0xFFFFFFFFFFFFFFFF) if target is not None else None
         name = prototype.name.partition("@")[0] if prototype is not None else ""
         taken = TAKEN.get(name)
@@ -198,15 +195,13 @@ class CallEffects:
 
     def changed(self, target: int) -> tuple[int, ...]:
         """The registers that a function clobbers, which may be fewer than the ABI allows: compilers use that
-        (-fipa-ra).
-        """
+        (-fipa-ra)."""
         changed = self._program.changed_by(target & 0xFFFFFFFFFFFFFFFF)
         return self.lost if changed is None else tuple(one for one in changed if one < REGISTERS)
 
     def refutes(self, target: int | None, register: int) -> bool | None:
         """Whether a call certainly overwrites a caller-saved register; None if it only may. ``target`` is None for an
-        unknown callee.
-        """
+        unknown callee."""
         if target is None:
             # A kernel patches such calls to callees that preserve more registers.
             return None if self._program.kernel else True

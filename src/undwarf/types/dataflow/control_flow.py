@@ -181,8 +181,7 @@ class FunctionFlow:
 
     def _addresses_of(self, k: int, *registers: int) -> list[int]:
         """Constant addresses that may be in one of some registers: those that reach the instruction, else all that are
-        loaded into these registers anywhere in the function.
-        """
+        loaded into these registers anywhere in the function."""
         exact = [address for register in registers for address in self._reaching(k, register)]
         if exact:
             return list(dict.fromkeys(exact))
@@ -209,8 +208,7 @@ class FunctionFlow:
 
     def _copied_from(self, k: int) -> list[tuple[int, int]]:
         """(instruction, register before it) whose value a copy, or a reload of a spill, may give; empty for other
-        instructions.
-        """
+        instructions."""
         made = self.instructions[k]
         if made.width != 8:
             return []
@@ -232,8 +230,7 @@ class FunctionFlow:
     @cached_property
     def _put_aside(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         """{(base register, displacement): [(instruction, register)]} of the spills to a stack slot; without slots that
-        are also written otherwise.
-        """
+        are also written otherwise."""
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         others = set()
         for k, made in enumerate(self.instructions):

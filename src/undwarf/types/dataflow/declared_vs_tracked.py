@@ -25,8 +25,7 @@ _IN_SCOPE = 2
 
 class Reconciler:
     """The decision for one function. ``variable_of`` returns the global variable at an address. ``unfollowed``: all
-    variables have one register in all of their scope (unoptimized code), and are not tracked.
-    """
+    variables have one register in all of their scope (unoptimized code), and are not tracked."""
 
     def __init__(
         self,
@@ -171,15 +170,13 @@ class Reconciler:
 
     def _numbers_behind(self, t: int, offset: int, declared: int) -> bool:
         """Whether a pointer declared to point to scalars points past one or several objects: trailing scalars, not the
-        next object's first member.
-        """
+        next object's first member."""
         whole = self._graph.size(t)
         return offset >= whole > 0 and not offset % whole and self._graph.is_scalar(declared)
 
     def _before_bytes(self, tracked: Value, declared: Value) -> Value | None:
         """The object, or the only alternative, after which a variable declares bytes (text after a
-        header); else None.
-        """
+        header); else None."""
         graph = self._graph
         bytes_behind = (
             graph.is_scalar(declared[1]) and graph.size(declared[1]) == 1 and not declared[2] and declared[4] < 0
@@ -218,8 +215,7 @@ class Reconciler:
 
     def _is_in_room(self, t: int, room: int) -> bool:
         """Whether an aggregate fits into another one that may be plain bytes only, such as the storage of
-        std::function.
-        """
+        std::function."""
         graph = self._graph
         fits = graph.is_aggregate(t) and 0 < graph.size(t) <= graph.size(room)
         return fits and self._is_all_room(room) and not self._is_all_room(t)
@@ -231,8 +227,7 @@ class Reconciler:
 
     def _further(self, tracked: Value, declared: Value) -> bool:
         """Whether the declared object ends where the known object (or an array in it) does, or is in a class derived
-        from it.
-        """
+        from it."""
         graph = self._graph
         apart, whole, size = tracked[4] - declared[4], graph.size(tracked[1]), graph.size(declared[1])
         ends = apart == whole or (declared[4] and apart < whole)
@@ -246,8 +241,7 @@ class Reconciler:
 
     def _biased(self, tracked: Value, element: int) -> bool:
         """Whether a pointer iterates over an array of this type at offsets that are never an element's start: the
-        array's offset is in the accesses' displacements.
-        """
+        array's offset is in the accesses' displacements."""
         graph, whole = self._graph, self._graph.size(element)
         if not whole or tracked[2] % whole or not graph.is_aggregate(tracked[1]) or not graph.is_aggregate(element):
             return False

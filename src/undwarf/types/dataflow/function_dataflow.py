@@ -54,8 +54,7 @@ class Facts:
     """The instructions of `made` that give an array element."""
     variables: dict[int, GlobalVariable] = field(default_factory=dict)
     """{address: undescribed variable}, typed by how this very function passes their addresses. Other functions must not
-    matter: they may be analysed earlier, later, or by another process.
-    """
+    matter: they may be analysed earlier, later, or by another process."""
     begun: frozenset[int] = frozenset()
     """Pointees of parameters that are used past their end as several types that start with them."""
 
@@ -69,8 +68,7 @@ class Facts:
 
 class Named(NamedTuple):
     """From instruction ``at`` on, a variable that points to ``type`` is ``offset`` bytes from a register's value, or is
-    that value (``whole``).
-    """
+    that value (``whole``)."""
 
     at: int
     register: int
@@ -257,8 +255,7 @@ class Tracker:
     @property
     def through_unions(self) -> dict[int, list[tuple[int, int, int, int]]]:
         """{symbol of a pointer loaded from a union: [(choice type, instruction, operand, offset from the pointer)]} of
-        all accesses through it.
-        """
+        all accesses through it."""
         if self._through_unions is None:
             self._follow_all()
             found: dict[int, list[tuple[int, int, int, int]]] = {}
@@ -310,8 +307,7 @@ class Tracker:
 
     def crosses_ends(self, t: int) -> bool:
         """Whether the function accesses bytes on both sides of the end of an array element of type ``t``: then it is no
-        array, and something else follows. Moves the cursor.
-        """
+        array, and something else follows. Moves the cursor."""
         if self._crossed is None:
             self._follow_all()
             self._crossed = {self.graph.canonical(one) for one in self._states.crossing(_NUMBER)}
@@ -335,7 +331,6 @@ class Tracker:
 
     def memory_variable(self, k: int, operand: int) -> tuple[Place, int] | None:
         """(variable, offset in it) whose location is relative to an operand's base register, whatever that holds; None
-        if there is none.
-        """
+        if there is none."""
         found = self._states.variable_by_register(k, operand)
         return (self.oracle.frame_place(found[0]), found[1]) if found is not None else None

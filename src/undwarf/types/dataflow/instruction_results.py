@@ -66,8 +66,7 @@ KEEPS_SIGN = cython.declare(cython.longlong, 4)
 """Flag of sign extensions, as in templates.py."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """Offset that stands for the unknown distance of an aligned stack pointer from the frame; both sides keep their own
-offsets.
-"""
+offsets."""
 
 
 @cython.cfunc
@@ -202,8 +201,7 @@ class InstructionResults(MemoryAccesses):
         self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, right: cython.int
     ) -> cython.int:
         """The result of a conditional move. An integer without flags in its low bits is taken for a pointer to the
-        other operand's object (struct page's compound head).
-        """
+        other operand's object (struct page's compound head)."""
         value = self.join(left, right) if left else NOTHING
         if value:
             return value
@@ -260,8 +258,7 @@ class InstructionResults(MemoryAccesses):
     @cython.exceptval(-1)
     def _divided(self, value: cython.int, by: cython.longlong, step: cython.longlong) -> cython.int:
         """A named integer divided by a power of two (and multiplied again if that is the step), so that i + i / 2 can
-        be recognised, as with a heap's parent index.
-        """
+        be recognised, as with a heap's parent index."""
         symbol: cython.longlong = self.symbol_of(value)
         if by <= 0 or by >= 16 or self.step_of(value) != 1 or self.offset_of(value) or not 0 < symbol < HALVES:
             return NOTHING
@@ -335,8 +332,7 @@ class InstructionResults(MemoryAccesses):
     )  # fmt: skip
     def _only_stores(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
         """Whether the next instructions only store through a register until it is overwritten: arguments written to the
-        stack's end.
-        """
+        stack's end."""
         if not 0 <= register < 64:
             return False
         bit = cython.cast(cython.ulonglong, 1) << register

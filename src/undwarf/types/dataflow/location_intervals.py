@@ -121,8 +121,7 @@ class LocationIntervals:
 @cython.locals(starts="const unsigned int[::1]")
 def _first_from(starts: Any, end: cython.longlong, offset: cython.longlong) -> cython.Py_ssize_t:
     """The first instruction at or after an offset; the number of instructions for the function's end, one
-    more past it.
-    """
+    more past it."""
     low: cython.Py_ssize_t = 0
     high: cython.Py_ssize_t = len(starts)
     middle: cython.Py_ssize_t

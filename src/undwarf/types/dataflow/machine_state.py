@@ -31,8 +31,7 @@ def named_by(symbol: cython.longlong) -> cython.longlong:
 @cython.cclass
 class MachineState(ValueArithmetic):
     """Values (ids) of a function's registers and stack slots. ``listing`` has the instructions; ``machine`` gives
-    register numbers.
-    """
+    register numbers."""
 
     def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
         super().__init__(values, oracle)
@@ -94,8 +93,7 @@ class MachineState(ValueArithmetic):
     @cython.exceptval(-1)
     def forget(self, symbol: cython.longlong) -> cython.int:
         """Remove a symbol from the state: the instruction that defines it is executed again, so older values have
-        another n.
-        """
+        another n."""
         i: cython.Py_ssize_t = 0
         k: cython.Py_ssize_t = symbol if symbol > 0 else -symbol
         bit: cython.uchar = 1 if symbol > 0 else 2

@@ -46,8 +46,7 @@ ANY = cython.declare(cython.longlong, 1 << 40)
 @cython.cclass
 class MemoryAccesses(StackFrame):
     """The state with its memory. Outside of the frame, what memory holds is known from types only; each query is cached
-    by value.
-    """
+    by value."""
 
     def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, oracle, machine, limits)
@@ -213,8 +212,7 @@ class MemoryAccesses(StackFrame):
     @cython.exceptval(-1)
     def memory_variable(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.bint:
         """Find the variable whose location is relative to an operand's base register, whatever that holds: sets
-        ``found`` and ``within``.
-        """
+        ``found`` and ``within``."""
         if self.operands[m + OPERAND_INDEX] >= 0 or self.operands[m + OPERAND_BASE] < 0:
             return False
         i: cython.Py_ssize_t
@@ -322,8 +320,7 @@ class MemoryAccesses(StackFrame):
     @cython.exceptval(-1)
     def _at_other(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.int:
         """The value at an operand's address according to another variable in its base register, if the address is
-        before or past the object of the first one.
-        """
+        before or past the object of the first one."""
         offset: cython.longlong = self.displacement(k, m) + more
         inside: cython.longlong
         i: cython.Py_ssize_t
@@ -454,8 +451,7 @@ class MemoryAccesses(StackFrame):
     @cython.exceptval(-1)
     def _escape_to(self, value: cython.int, where: cython.int, size: cython.longlong) -> cython.int:
         """The address of a stack slot is stored where others see it. If it goes into a pointer to pointers, these may
-        be changed, but only to pointers of the same type.
-        """
+        be changed, but only to pointers of the same type."""
         if not value or self.base_of(value) != FRAME:
             return 0
         said: cython.int = self._at(where, 8) if size == 8 and self.base_of(where) == OBJECT else NOTHING
@@ -473,8 +469,7 @@ class MemoryAccesses(StackFrame):
     @cython.exceptval(-1)
     def _learn_stored(self, k: cython.Py_ssize_t, register: cython.longlong, where: cython.int) -> cython.int:
         """An unknown value is stored to a pointer member: it has the member's type, in all copies. A byte pointer, or
-        one past an object, has that type from here on.
-        """
+        one past an object, has that type from here on."""
         value: cython.int = self.get(register)
         elsewhere: cython.bint = self.base_of(value) == OBJECT and self._leads_nowhere(value)
         number: cython.bint = self.base_of(value) == NUMBER and self.step_of(value) == 1 and not self.offset_of(value)
@@ -522,8 +517,7 @@ class MemoryAccesses(StackFrame):
     @cython.exceptval(-1)
     def _cast(self, k: cython.Py_ssize_t, offset: cython.longlong, value: cython.int) -> cython.int:
         """A computed pointer to scalars is stored to a pointer variable to scalars of another size: a cast from here
-        on.
-        """
+        on."""
         if not self.stack_variable(k + 1, offset):
             return value
         said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)

@@ -200,8 +200,7 @@ class NonEscapingAddresses:
         self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, register: cython.longlong
     ) -> cython.bint:
         """Whether an instruction only dereferences or compares the address in a register, or copies or advances it into
-        a register (which is then queued).
-        """
+        a register (which is then queued)."""
         action, to = self.rows[row + ROW_ACTION], self.rows[row + ROW_DESTINATION]
         is_value = self.rows[row + ROW_LEFT] == register or self.rows[row + ROW_RIGHT] == register
         if action in (COPY, ADD, SUBTRACT, LEA, SELECT):

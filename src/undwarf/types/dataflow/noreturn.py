@@ -1,6 +1,5 @@
 """Functions that never return because they end in a call of one, such as error reporters; they are not declared
-noreturn, but compilers place other code after calls of them.
-"""
+noreturn, but compilers place other code after calls of them."""
 
 from collections.abc import Callable
 
@@ -16,8 +15,7 @@ _UNSEEN = (Flow.RETURN, Flow.INDIRECT_JUMP, Flow.STOP)
 
 def ends_in_noreturn_call(listing: Listing, never_returns: Callable[[int], bool]) -> bool:
     """Whether a whole function ends in a call that never returns and has no return before, nor a jump to where anything
-    returns.
-    """
+    returns."""
     leaving = listing.leaving()
     if not leaving or not listing.flows[len(listing) - 1]:
         return False

@@ -77,8 +77,7 @@ class ProgramContext:
 
     def undescribed(self, address: int, t: int) -> GlobalVariable | None:
         """A variable at an address that is used as an object of type ``t``, if it is not described (BTF has no static
-        locals) and its symbol has the object's size; else None.
-        """
+        locals) and its symbol has the object's size; else None."""
         symbol = self.symbol_at(address) if self.source.global_at(address) is None else None
         if symbol is None or symbol[1] != address or symbol[2] != self.graph.size(t):
             return None
@@ -86,8 +85,7 @@ class ProgramContext:
 
     def is_per_cpu_base(self, where: Value) -> bool:
         """Whether the address holds the base of a CPU's per-CPU area: an entry of `__per_cpu_offset`, or the per-CPU
-        variable `this_cpu_off` (asm-generic/percpu.h, and asm/percpu.h of x86).
-        """
+        variable `this_cpu_off` (asm-generic/percpu.h, and asm/percpu.h of x86)."""
         if where[0] not in (ADDRESS, PERCPU):
             return False
         if self._per_cpu_bases is None:

@@ -178,8 +178,7 @@ class RegisterLocations(MachineState):
     @cython.exceptval(-1)
     def _told_from(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
         """A variable types a register that was just computed from an unknown one: type that one, too, at the same
-        distance.
-        """
+        distance."""
         base: cython.longlong = self.derived_from
         if self.derived_before != k or self.derived != register or self.base_of(value) != OBJECT or self.step_of(value):
             return 0
@@ -211,8 +210,7 @@ class RegisterLocations(MachineState):
         self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, outlives_scope: cython.bint
     ) -> cython.int:
         """The value of a register, or slot (-1), from the tracked and the declared value; ``outlives_scope``: the
-        declaring variable's scope may have ended.
-        """
+        declaring variable's scope may have ended."""
         if not known or known == said:
             return said
         base: cython.longlong = self.base_of(known)
@@ -249,8 +247,7 @@ class RegisterLocations(MachineState):
     @cython.exceptval(-1)
     def _told(self, register: cython.Py_ssize_t, known: cython.int, outlives_scope: cython.bint) -> cython.int:
         """1 if the tracked value is that of a variable valid here, 2 if that one is in its scope and the current one is
-        not; else 0.
-        """
+        not; else 0."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         found: cython.int = 0

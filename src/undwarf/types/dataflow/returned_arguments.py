@@ -27,8 +27,7 @@ def returned_argument(
     listing: Listing, machine: Machine, callee: Callable[[int], tuple[int, int] | None]
 ) -> tuple[int, int] | None:
     """(register, offset) if a function returns that argument plus an offset; None if that is not certain. ``callee``
-    gives the same for its callees.
-    """
+    gives the same for its callees."""
     followed = _SymbolicState(machine, callee)
     for made in listing:
         if made.flow == _RETURN:

@@ -189,8 +189,7 @@ class Solver(Transfer):
         self, number: cython.Py_ssize_t, register: cython.Py_ssize_t, k: cython.Py_ssize_t, half: cython.bint
     ) -> cython.bint:
         """The same where a register (or its lower half) equals the constant it is compared with. If it is known to
-        differ, as in a loop's first iteration, the edge is infeasible.
-        """
+        differ, as in a loop's first iteration, the edge is infeasible."""
         value = self.state[register]
         wanted = self.immediate(k, self.templates[k] * ROW_WORDS)
         if self.base_of(value) == NUMBER and not self.type_of(value):
@@ -537,8 +536,7 @@ class Solver(Transfer):
 
     def variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> "tuple[int, int] | None":
         """(location number, offset in the variable) of the innermost variable at an offset from the call frame address;
-        None if none.
-        """
+        None if none."""
         return (self.found, self.within) if self.stack_variable(k, offset) else None
 
     def variable_by_register(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> "tuple[int, int] | None":

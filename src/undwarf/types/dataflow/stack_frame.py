@@ -41,8 +41,7 @@ FARTHEST = cython.declare(cython.longlong, 1 << 50)
 @cython.cclass
 class StackFrame(RegisterLocations):
     """The state with the variables in the frame and the escaped addresses. ``oracle``: ``in_frame`` are location
-    rows.
-    """
+    rows."""
 
     def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
         super().__init__(listing, values, oracle, machine, limits)
@@ -91,8 +90,7 @@ class StackFrame(RegisterLocations):
     @cython.exceptval(-1)
     def stack_variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.bint:
         """Set `found` and `within` to the innermost variable at an offset, and the offset in it; False if there is
-        none.
-        """
+        none."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         row: cython.Py_ssize_t
@@ -130,8 +128,7 @@ class StackFrame(RegisterLocations):
         self, k: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
     ) -> cython.longlong:
         """Where the object that an escaped address points to ends; ``top`` and ``bottom`` are the stack and frame
-        pointers (:meth:`in_frame`).
-        """
+        pointers (:meth:`in_frame`)."""
         i: cython.Py_ssize_t
         end: cython.longlong
         self.frames.find(k)
@@ -224,8 +221,7 @@ class StackFrame(RegisterLocations):
     )  # fmt: skip
     def _end_at(self, segment: cython.Py_ssize_t, e: cython.Py_ssize_t) -> cython.longlong:
         """Where the object of an escaped address ends in a segment: that of the variable valid there, else what callees
-        take it for, else the largest variable that is ever there.
-        """
+        take it for, else the largest variable that is ever there."""
         run = RUN_WORDS * e
         if self.runs[run] <= segment < self.runs[run + 1]:
             return self.runs[run + 2]
@@ -273,8 +269,7 @@ class StackFrame(RegisterLocations):
     @cython.exceptval(-1)
     def escape_at(self, k: cython.Py_ssize_t, value: cython.int) -> cython.int:
         """Mark an address that an instruction computes as escaped. An unnamed object ends before the end of the next
-        variable; or that variable is meant, with a biased index.
-        """
+        variable; or that variable is meant, with a biased index."""
         offset: Any = self.offset_of(value)
         end: cython.longlong = self._next_end(k, offset)
         known: cython.longlong = self.bounds.get(offset, 0)
@@ -339,8 +334,7 @@ class StackFrame(RegisterLocations):
     )  # fmt: skip
     def join_frame_pointer(self, known: cython.int, value: cython.int) -> cython.int:
         """Join a pointer to a stack variable (or its element) with a pointer to another object of that type: a small
-        buffer in the frame, a large one on the heap. An unnamed slot joins with a pointer to a scalar.
-        """
+        buffer in the frame, a large one on the heap. An unnamed slot joins with a pointer to a scalar."""
         frame, other = (known, value) if self.base_of(known) == FRAME else (value, known)
         if self.base_of(frame) != FRAME or self.base_of(other) != OBJECT:
             return NOTHING
@@ -369,8 +363,7 @@ class StackFrame(RegisterLocations):
     @cython.exceptval(-1)
     def _escape_as_one(self, frame: cython.int, found: cython.int) -> cython.int:
         """A stack address becomes one of several pointees: stores through it store values of the declared
-        pointer type.
-        """
+        pointer type."""
         self.escape(frame)
         leads: cython.bint = self.base_of(found) == OBJECT and self.oracle.graph.is_pointer(self.type_of(found))
         pointer: cython.int = self.held(self.type_of(found), 0, 8) if leads else NOTHING
@@ -415,8 +408,7 @@ class StackFrame(RegisterLocations):
     @cython.exceptval(-1)
     def _still(self, offset: cython.longlong, value: cython.int) -> cython.int:
         """The value of a slot after a possible change: a pointer of the same type if only such are stored through the
-        escaped address.
-        """
+        escaped address."""
         if self.base_of(value) != OBJECT:
             return NOTHING
         said: Any = self.escaped_as.get(offset)
@@ -435,8 +427,7 @@ class StackFrame(RegisterLocations):
         bottom: cython.longlong,
     ) -> cython.longlong:  # fmt: skip
         """The same for the object that ``size`` bytes at an offset touch: they may start before a variable and end in
-        it (biased index).
-        """
+        it (biased index)."""
         end: cython.longlong = self._extent(k, offset, top, bottom)
         if end - offset < EVERYTHING or size <= 1:
             return end
@@ -449,8 +440,7 @@ class StackFrame(RegisterLocations):
         self, k: cython.Py_ssize_t, offset: cython.longlong, size: cython.longlong, base: cython.longlong
     ) -> cython.int:
         """A store of ``size`` bytes at an unknown index of an array in the frame; the register ``base`` may show which
-        array it is.
-        """
+        array it is."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
         bottom: cython.longlong = self.in_frame(self.frame_pointer)
         end: cython.longlong = self._extent_about(k, offset, size, top, bottom)

@@ -123,8 +123,7 @@ def _is_used(listing: Listing, register: int, low: int, call: int) -> bool:
 
 def cut_at_inner(places: list[Place], low: int, high: int, listing: Listing) -> list[Place]:
     """The locations without those parts of whole-function register locations where another variable has the same
-    register and something else is put there.
-    """
+    register and something else is put there."""
     outer = {
         one.register: one
         for one in places

@@ -64,8 +64,7 @@ REGISTERS = cython.declare(cython.Py_ssize_t, 96)
 """Number of registers in a state, indexed by DWARF number; stack slots follow."""
 ALIGNED = cython.declare(cython.longlong, 1 << 24)
 """Offset that stands for the unknown distance of an aligned stack pointer from the frame; both sides keep their own
-offsets.
-"""
+offsets."""
 ROOM = cython.declare(cython.longlong, 1 << 26)
 """The same for a stack pointer that was moved by an unknown size (alloca)."""
 
@@ -213,8 +212,7 @@ class Transfer(InstructionResults):
         self, row: cython.Py_ssize_t, action: cython.longlong, destination: cython.longlong, value: cython.int
     ) -> cython.int:
         """The stack pointer, or a pointer into the new array, after alloca: the frame ends above, and stores there do
-        not change it.
-        """
+        not change it."""
         if destination == self.stack_pointer:
             if not self.step_of(value) or self.offset_of(value) <= -ROOM:
                 return value
@@ -408,8 +406,7 @@ class Transfer(InstructionResults):
     @cython.exceptval(-1)
     def _given(self, target: Any, register: Any, offset: cython.longlong) -> cython.int:
         """A stack slot's address is passed: if the callee takes a pointer to a pointer, it may store another pointer of
-        that type.
-        """
+        that type."""
         at: cython.Py_ssize_t = self.slot(offset, 8, False)
         if at < 0 or self.base_of(self.state[at]) != OBJECT:
             return 0

@@ -62,8 +62,7 @@ _ANY_INDEX = 1 << 60
 class TypeOracle:
     """The queries of one function's data flow. ``low`` and ``high``: the function's range; ``listing``: its
     instructions; ``told``: inferred variables in its frame, if it has no described ones; ``variables``: undescribed
-    globals by address, as inferred from this function.
-    """
+    globals by address, as inferred from this function."""
 
     def __init__(
         self,
@@ -145,8 +144,7 @@ class TypeOracle:
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def locations_starting_at(self, offset: int, stack: Value | None) -> list[Place]:
         """Locations of variables that start at an offset from the call frame address, valid anywhere; ``stack`` is the
-        stack pointer's value.
-        """
+        stack pointer's value."""
         rows, found = self.in_frame, []
         top = stack[4] if stack is not None and stack[0] == FRAME and not stack[2] else None
         for at in range(0, len(rows), _WORDS):
@@ -195,8 +193,7 @@ class TypeOracle:
 
     def shared(self, t: int, offset: int, step: int, value: Value) -> int:
         """The id of the join of a pointer into a variable of type ``t`` (plus multiples of ``step``) with another
-        pointer; 0 if none.
-        """
+        pointer; 0 if none."""
         key = (t, offset, step, value)
         found = self._shared.get(key)
         if found is None:
@@ -213,8 +210,7 @@ class TypeOracle:
     )  # fmt: skip
     def pointed(self, k: int, offset: int) -> int:
         """The id of a pointer loaded from a stack slot without a variable, as a member of the largest object there that
-        a variable points to: optimizers split objects and leave some parts in place.
-        """
+        a variable points to: optimizers split objects and leave some parts in place."""
         graph, rows, at = self.graph, self._pointing, self._offsets[k]
         best, found = 0, 0
         for n in range(0, len(rows), _WORDS):
@@ -248,8 +244,7 @@ class TypeOracle:
 
     def parameters_without_location(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
         """(register, value) of a function's parameters at entry if no variable has a location there: compilers that
-        turn a tail call into a loop describe parameters within the loop only.
-        """
+        turn a tail call into a loop describe parameters within the loop only."""
         if not prototype.external or self._machine.name != "x86_64" or self._begins_placed():
             return []
         given = argument_registers(self.graph, prototype.parameters, prototype.returns)
@@ -269,8 +264,7 @@ class TypeOracle:
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def given_on_stack(self, prototype: Prototype | None) -> list[tuple[int, int]]:
         """(offset from the call frame address, value id) of pointer arguments on the stack where variables are located
-        at any time: valid until something is stored there.
-        """
+        at any time: valid until something is stored there."""
         if prototype is None or self._machine.name != "x86_64":
             return []
         given = {offset for offset, _t in stack_arguments(self.graph, prototype.parameters, prototype.returns)}
@@ -382,8 +376,7 @@ class TypeOracle:
 
     def virtual_base_at(self, t: int, offset: int, slot: int) -> int:
         """The id of a pointer into a variable's virtual base, from an offset that excludes the base's offset (at
-        ``slot``); 0 if none.
-        """
+        ``slot``); 0 if none."""
         found = virtual_base_from_offset(self.graph, t, offset, slot)
         return self.values.number((OBJECT, found[0], 0, 0, found[1])) if found is not None else 0
 
@@ -394,8 +387,7 @@ class TypeOracle:
 
     def in_block(self, where: Value) -> tuple[int, int] | None:
         """(type, offset in it) of the per-CPU or thread-local variable at an offset of its block; None if there is
-        none.
-        """
+        none."""
         if where[0] == PERCPU:
             got = self.program.source.per_cpu_at(where[4] & 0xFFFFFFFFFFFFFFFF)
         else:
@@ -486,8 +478,7 @@ class TypeOracle:
 
     def in_single_registers(self) -> list[tuple[int, int, int, bool, int]]:
         """(start address, register, offset, whether the variable is the register's value, type) of variables that are
-        entirely in, or computed from, one register.
-        """
+        entirely in, or computed from, one register."""
         return self.places.in_single_registers(self._low)
 
     def counted_from(self, register: int) -> list[int]:
@@ -595,8 +586,7 @@ class TypeOracle:
 
     def may_be(self, several: int, t: int) -> bool:
         """Whether a variable's pointee is one of a choice's alternatives, or no pointer (which may be an alternative's
-        first member).
-        """
+        first member)."""
         graph = self.graph
         canonical = graph.canonical(t)
         return not graph.is_pointer(t) or any(graph.canonical(one) == canonical for one in graph.choices(several))

@@ -19,8 +19,7 @@ LOWEST = cython.declare(cython.longlong, 4096)
 """No memory is mapped at absolute addresses below this."""
 HALVES = cython.declare(cython.longlong, 1 << 44)
 """Factor of the exponent in a quotient's symbol: i / 2**e has the symbol of i plus e times this; negative if multiplied
-again (low bits masked).
-"""
+again (low bits masked)."""
 HALF = cython.declare(cython.longlong, 1 << 31)
 """32-bit integers from here on are negative if signed."""
 LARGEST = cython.declare(cython.longlong, 1 << 62)
@@ -188,8 +187,7 @@ class ValueArithmetic:
     @cython.exceptval(-1)
     def _bytes_by_index(self, left: cython.int, right: cython.int) -> cython.int:
         """The sum of two pointers, one of which is an index in fact (a union of integer and pointer): an unscaled index
-        into bytes.
-        """
+        into bytes."""
         graph: Any = self.oracle.graph
         for value, index in ((left, right), (right, left)):
             if self.step_of(index) or self.is_several(index) or not graph.is_aggregate(self.type_of(index)):
@@ -256,8 +254,7 @@ class ValueArithmetic:
         step: cython.longlong,
     ) -> cython.int:
         """A pointer into an inner array of scalars plus another index: stays in that array, which is more precise than
-        the scalar.
-        """
+        the scalar."""
         inside: cython.bint = self.type_of(element) != self.type_of(value)
         if (
             not inside
@@ -395,8 +392,7 @@ class ValueArithmetic:
     @cython.exceptval(-1)
     def _is_typed_for(self, value: cython.int, other: cython.int) -> cython.bint:
         """Whether the other value is a void pointer and the first one points to an object: then a variable that holds
-        either has the object's type. Byte pointers that are not advanced may be opaque, too, and do not count.
-        """
+        either has the object's type. Byte pointers that are not advanced may be opaque, too, and do not count."""
         if self.base_of(other) != NUMBER or self.type_of(other) != TO_VOID:
             return False
         if self.step_of(other) != 1 or self.offset_of(other) or not self.oracle.has_variables:

@@ -212,8 +212,7 @@ class _Call:
 
     def _made(self) -> int:
         """The pointee of the innermost inlined function that returns a pointer, if its size is allocated (Rust's
-        Box::new); else void.
-        """
+        Box::new); else void."""
         graph, tracker = self._graph, self._tracker
         for t in tracker.program.source.returned_at(tracker.flow.instructions.address_of(self._call)):
             target = graph.target(t) if graph.is_pointer(t) else VOID
@@ -224,8 +223,7 @@ class _Call:
 
     def _pointers(self) -> int:
         """A pointer type, if all that is stored are pointers to one aggregate, by an index: scalar replacement leaves
-        arrays of a split structure without a variable.
-        """
+        arrays of a split structure without a variable."""
         graph = self._graph
         stored = {graph.canonical(t): t for t in self._stored}
         if len(stored) != 1 or not self._indexed or self._otherwise:
@@ -300,8 +298,7 @@ class _Call:
 
     def _passed_inside(self, k: int, target: int, given: tuple[tuple[int, int, int], ...]) -> list[tuple[int, int]]:
         """(pointee, offset) of pointer members of stack objects whose address is passed, if the pointer
-        is held there.
-        """
+        is held there."""
         tracker, graph = self._tracker, self._graph
         kept = [(one - _IN_FRAME, apart) for one, apart in self._holding.items() if one >= _GENERAL]
         if not kept:

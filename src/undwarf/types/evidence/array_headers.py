@@ -37,8 +37,7 @@ def header_member(tracker: Tracker, k: int, number: int, where: Value, size: int
 
 def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: int) -> ResolvedMember | None:
     """The member at an offset before the elements in the only header that has one: a whole scalar, else a
-    part of one.
-    """
+    part of one."""
     whole: list[ResolvedMember] = []
     begun: list[ResolvedMember] = []
     for header, length in known:

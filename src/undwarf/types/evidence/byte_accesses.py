@@ -46,8 +46,7 @@ _GENERAL = 16
 
 def byte_run_access(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The first of several bytes accessed at once, if the value is used as bytes; else None. Restores the cursor, at
-    instruction ``k``.
-    """
+    instruction ``k``."""
     graph = tracker.graph
     if size not in _SIZES or tracker.program.machine.name != "x86_64" or not _leads_to_bytes(graph, where):
         return None
@@ -73,8 +72,7 @@ def byte_run_access(tracker: Tracker, k: int, number: int, where: Value, size: i
 
 def bytes_unless_member(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
     """The first of several bytes accessed at once through a byte pointer, unless the value's use shows a member of an
-    object; else None. Restores the cursor, at instruction ``k``.
-    """
+    object; else None. Restores the cursor, at instruction ``k``."""
     graph, made = tracker.graph, tracker.flow.instructions[k]
     operand = made.memory[number]
     if size not in _SIZES or not _leads_to_bytes(graph, where) or where[2] or where[4] < 0 or operand.access == "rw":
@@ -91,8 +89,7 @@ def bytes_unless_member(tracker: Tracker, k: int, number: int, where: Value, siz
 
 def declared_as_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> bool:
     """Whether several bytes at once may be bytes by the declared types: not floating-point ones, nor (``counted``: at
-    an offset) where no variable declares a byte pointer. The cursor is at instruction ``k``.
-    """
+    an offset) where no variable declares a byte pointer. The cursor is at instruction ``k``."""
     instructions, graph = tracker.flow.instructions, tracker.graph
     operand, pc = instructions[k].memory[number], instructions.address_of(k)
     if operand.floating or not tracker.has_variables:
@@ -104,8 +101,7 @@ def declared_as_bytes(tracker: Tracker, k: int, number: int, counted: bool) -> b
 
 def flows_into_pointer_use(tracker: Tracker, k: int, number: int) -> bool:
     """Whether the value at an operand is used as a pointer: loaded here or nearby, and dereferenced or stored to a
-    pointer. Restores the cursor, at instruction ``k``.
-    """
+    pointer. Restores the cursor, at instruction ``k``."""
     instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
     operand = instructions[k].memory[number]
     if operand.size != tracker.graph.pointer_size:
@@ -186,8 +182,7 @@ def _leads_to_bytes(graph: TypeGraph, where: Value | None) -> bool:
 
 def _is_among_bytes(tracker: Tracker, k: int) -> bool:
     """Whether an instruction's first operand is in bytes: through a byte pointer, or in a byte array. The cursor is at
-    it.
-    """
+    it."""
     graph, where = tracker.graph, tracker.address_of(k, 0)
     if where is None or where[0] not in (FRAME, ADDRESS):
         return _leads_to_bytes(graph, where)
@@ -228,8 +223,7 @@ def _next_with(tracker: Tracker, k: int, register: int) -> int:
 
 def _is_hashed(tracker: Tracker, k: int, made: Instruction, size: int) -> bool:
     """Whether a loaded or multiplied value is multiplied by a large constant, truncated to its size: a hash. Division
-    by multiplication uses wider products.
-    """
+    by multiplication uses wider products."""
     instructions = tracker.flow.instructions
     if made.action == _LOAD:
         k = _next_with(tracker, k, made.destination)
@@ -358,8 +352,7 @@ def _shifts(made: Instruction, action: Action, size: int) -> bool:
 
 def byte_of_declared_text(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """A byte of the text that a variable points to, at or near the operand's address without its index; else None.
-    Covers text inside of another object, as after its header.
-    """
+    Covers text inside of another object, as after its header."""
     graph = tracker.graph
     base = tracker.register(operand.base) if operand.base != NONE else None
     if operand.index == NONE:

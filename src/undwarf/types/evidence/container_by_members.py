@@ -22,8 +22,7 @@ Parts = set[tuple[int, int]]
 
 def container_by_variables(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member at an operand, in the only container of the pointee that has all objects that variables place there;
-    else None. The cursor is at instruction ``k``.
-    """
+    else None. The cursor is at instruction ``k``."""
     if where[0] != OBJECT or where[2] or operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph, register = tracker.graph, operand.base

@@ -20,8 +20,7 @@ _AHEAD = 64
 
 def member_of_later_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at an operand by the only type that variables declare for its base register later, on all paths; else
-    None.
-    """
+    None."""
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph = tracker.graph
@@ -75,8 +74,7 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
 
 def _kept(tracker: Tracker, k: int, held: dict[int, int]) -> tuple[int, int] | None:
     """(type, offset) of a stack variable's pointee, if an instruction stores the pointer there and the location starts
-    after it.
-    """
+    after it."""
     made = tracker.flow.instructions[k]
     if made.action != Action.STORE or held.get(made.left) != 0 or k + 1 >= len(tracker.flow.instructions):
         return None

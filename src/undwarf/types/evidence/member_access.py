@@ -48,8 +48,7 @@ _ADDRESSES = (OBJECT, ADDRESS, FRAME)
 _LEAVING = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN, Flow.STOP)
 _SHORT, _UNROLL, _NEAR = 3, 3, 64
 """Array length from which a constant index plus bias is no longer assumed to mean the last element; unroll factor of
-loops; how many instructions around are searched for the other iterations.
-"""
+loops; how many instructions around are searched for the other iterations."""
 _PARTS = 12
 """How many instructions before and after are searched for accesses of one object."""
 _BESIDE = 6
@@ -155,8 +154,7 @@ def word_of_copied_object(
     tracker: Tracker, k: int, operand: Memory, t: int, offset: int, step: int, size: int
 ) -> ResolvedMember | None:
     """The first word of an object copied or swapped by words, if another operand nearby has the same
-    index; else None.
-    """
+    index; else None."""
     if operand.index == NONE or size not in (operand.scale, step):
         return None
     instructions = tracker.flow.instructions
@@ -172,8 +170,7 @@ def word_of_copied_object(
 
 def common_pointee_of_base_and_index(tracker: Tracker, operand: Memory, size: int) -> int:
     """The scalar that both base and index point to: one of them is an index in fact (pointer difference), whichever it
-    is; else void.
-    """
+    is; else void."""
     if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
         return VOID
     graph = tracker.graph
@@ -186,8 +183,7 @@ def common_pointee_of_base_and_index(tracker: Tracker, operand: Memory, size: in
 
 def same_offset_from_other_pointer(tracker: Tracker, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at base plus the difference of two pointers, one of which is unknown: a copy of an array has its
-    elements at the same distance; else None.
-    """
+    elements at the same distance; else None."""
     if operand.index == NONE or operand.base == NONE or operand.scale != 1 or operand.segment:
         return None
     for one, other in ((operand.base, operand.index), (operand.index, operand.base)):
@@ -300,8 +296,7 @@ def _element_at_zero_index(
     tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
 ) -> ResolvedMember | None:
     """The element at an operand without its index, if the index starts below zero where no array is (more is subtracted
-    than added); else None.
-    """
+    than added); else None."""
     graph, index = tracker.graph, tracker.register(operand.index) if operand.index != NONE else None
     if index is None or index[0] != NUMBER or index[4] >= 0 or base is None or base[0] != OBJECT or base[2]:
         return None
@@ -315,8 +310,7 @@ def _element_at_zero_index(
 
 def _member_at_zero_index(tracker: Tracker, operand: Memory, where: Value, size: int) -> ResolvedMember | None:
     """The member for index 0, if the index may be any integer and its first value is outside of the
-    object; else None.
-    """
+    object; else None."""
     index = tracker.register(operand.index) if operand.index != NONE else None
     if index is None or index[0] != NUMBER or not index[2] or index[4] % index[2] or where[0] != OBJECT:
         return None
@@ -362,8 +356,7 @@ def _with_index_bias_removed(
 
 def _is_added(tracker: Tracker, k: int, register: int) -> bool:
     """Whether an index's start was added right before, to an index from zero: then it is part of the address, as of a
-    later array.
-    """
+    later array."""
     index = tracker.register(register)
     instructions = tracker.flow.instructions
     first = tracker.flow.blocks.first(tracker.flow.blocks.of(k))
@@ -512,8 +505,7 @@ def _leads_to_number(tracker: Tracker, k: int, register: int, size: int) -> bool
 
 def _in_one_array(tracker: Tracker, operand: Memory, base: Value | None, where: Value, found: ResolvedMember) -> bool:
     """Whether a pointer that iterates over an array is not used for what precedes that: it may be one
-    element further.
-    """
+    element further."""
     if operand.index != NONE or base is None or base[:3] != where[:3] or not 0 < base[4] - where[4] <= where[2]:
         return True
     t, start = where[1], 0
@@ -565,8 +557,7 @@ def _from_array_end(
     tracker: Tracker, operand: Memory, base: Value | None, where: Value, size: int
 ) -> ResolvedMember | None:
     """The array that an operand's base points to the start of, if the access ends ``index`` bytes from there (a copy's
-    tail); else None.
-    """
+    tail); else None."""
     if base is None or base[2] or base[0] not in _LEADING:
         return None
     if operand.index == NONE or operand.scale != 1 or operand.displacement != -size:

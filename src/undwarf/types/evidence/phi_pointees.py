@@ -22,8 +22,7 @@ _WAYS = 8
 
 def member_of_phi_pointee(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member of the only pointee, among those of the reaching definitions, that has one there; else None. Restores
-    the cursor, at instruction ``k``.
-    """
+    the cursor, at instruction ``k``."""
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph = tracker.graph

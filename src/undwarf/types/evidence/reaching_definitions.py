@@ -15,8 +15,7 @@ _MOST = 2048
 
 def reaching_definitions(tracker: Tracker, k: int, register: int) -> frozenset[int]:
     """The definitions of a register that reach an instruction, -1 for the function's entry; empty if the limit is
-    exceeded.
-    """
+    exceeded."""
     blocks, lost = tracker.flow.blocks, _lost(tracker) if register in tracker.oracle.calls.lost else None
     last = blocks.definition_within(k, register, lost)
     if last >= 0:

@@ -18,8 +18,7 @@ _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 
 def computed_from_same_base(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member at an operand, in an object with a known address computed from the same registers on the only path
-    here; else None. The cursor is at instruction ``k``.
-    """
+    here; else None. The cursor is at instruction ``k``."""
     if operand.base == NONE or operand.segment:
         return None
     graph, instructions = tracker.graph, tracker.flow.instructions
@@ -44,8 +43,7 @@ def computed_from_same_base(tracker: Tracker, k: int, operand: Memory, size: int
 
 def _apart(made: Instruction, operand: Memory, changed: set[int]) -> int | None:
     """Distance of an operand from the address that an instruction computes of the same registers; None if it does not,
-    or if the address is overwritten later.
-    """
+    or if the address is overwritten later."""
     if made.action != Action.ADDRESS or made.width != 8 or made.destination in changed or not made.memory:
         return None
     one = made.memory[0]

@@ -19,8 +19,7 @@ _MOST = 12
 
 def select_members(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[str, ...]:
     """Paths of the members that an operand may access, that of the first predecessor first; empty if it may be anything
-    else. Restores the cursor, at instruction ``k``.
-    """
+    else. Restores the cursor, at instruction ``k``."""
     graph = tracker.graph
     offsets = select_offsets(tracker, k, operand, where) if graph.is_aggregate(where[1]) else ()
     if not offsets or not all(begins(graph, where[1], at, size) for at in offsets):
@@ -31,8 +30,7 @@ def select_members(tracker: Tracker, k: int, operand: Memory, where: Value, size
 
 def select_offsets(tracker: Tracker, k: int, operand: Memory, where: Value) -> tuple[int, ...]:
     """Offsets that an operand without an index may be at, that of the first predecessor first; empty if it may be
-    elsewhere. Restores the cursor, at instruction ``k``.
-    """
+    elsewhere. Restores the cursor, at instruction ``k``."""
     if operand.base == NONE or operand.index != NONE or where[0] not in (OBJECT, FRAME) or not where[2]:
         return ()
     made: list[Value] = []

@@ -12,8 +12,7 @@ __all__ = ["spilled_type"]
 
 def spilled_type(tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int) -> str:
     """The type of the register that an instruction spills or reloads, as text; "" if unknown. The cursor is at
-    instruction ``k``, and for a reload the register's value is that after it.
-    """
+    instruction ``k``, and for a reload the register's value is that after it."""
     if made.action == Action.STORE and operand.access == "w":
         return _held(tracker, made.left, made.address, size)
     if made.action != Action.LOAD or operand.access != "r":

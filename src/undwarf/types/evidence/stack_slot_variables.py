@@ -33,8 +33,7 @@ def same_size_variable(
     tracker: Tracker, k: int, operand: Memory, at: int, size: int, found: tuple[Place, int] | None
 ) -> tuple[Place, int] | None:
     """(variable of ``size`` bytes, offset in it) at a frame offset, if ``found`` is none or of another size: the one
-    whose location starts after this store, else another one valid here; otherwise ``found``.
-    """
+    whose location starts after this store, else another one valid here; otherwise ``found``."""
     graph = tracker.graph
     if found is not None and not (graph.is_scalar(found[0].type) and (found[1] or graph.size(found[0].type) != size)):
         return found
@@ -57,8 +56,7 @@ def _variable_in_stored_register(
     tracker: Tracker, k: int, made: Instruction, at: int, size: int
 ) -> tuple[Place, int] | None:
     """The variable in the stored register, if this slot is its location elsewhere in the function: while it is in the
-    register, DWARF does not mention the slot. The cursor is at instruction ``k``.
-    """
+    register, DWARF does not mention the slot. The cursor is at instruction ``k``."""
     if made.action != _STORE or made.left < 0:
         return None
     oracle, graph = tracker.oracle, tracker.graph
@@ -109,8 +107,7 @@ def array_ending_at(tracker: Tracker, k: int, where: Value) -> tuple[Place, int]
 
 def array_at_zero_index(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[Place, int] | None:
     """The array in the frame at an operand without its index, if that starts below zero by at most a step (more is
-    subtracted than added).
-    """
+    subtracted than added)."""
     graph = tracker.graph
     index = tracker.register(operand.index) if operand.index != NONE else None
     base = tracker.register(operand.base) if operand.base != NONE else None
@@ -128,8 +125,7 @@ def array_at_zero_index(tracker: Tracker, k: int, operand: Memory, where: Value,
 
 def split_aggregate(tracker: Tracker, pc: int, found: Place, offset: int) -> tuple[Place, int]:
     """The aggregate variable that a scalar one is part of, if both are at one stack location: scalar replacement gives
-    parts their own variables in inlined functions.
-    """
+    parts their own variables in inlined functions."""
     graph = tracker.graph
     at = found.offset + offset - found.piece_offset
     for place in reversed(tracker.oracle.frame_places_at(pc)):

@@ -40,8 +40,7 @@ _SEVERAL = 2
 
 def union_member_by_use(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> int:
     """The type of the object at an operand, among alternatives or in place of an incomplete type; void if undecided.
-    Restores the cursor, at instruction ``k``.
-    """
+    Restores the cursor, at instruction ``k``."""
     graph = tracker.graph
     choices = graph.choices(where[1])
     base = tracker.register(operand.base) if operand.base != NONE and not operand.segment else None
@@ -119,8 +118,7 @@ def _target_at(graph: TypeGraph, t: int, offset: int) -> Kind | None:
 def byte_pointer_stored_as(tracker: Tracker, k: int, operand: Memory) -> int:
     """The only type as which a byte pointer (an operand's base) is stored or passed nearby that fits all accesses
     within its size; void if undecided. Past it other data may follow, as after a header. Restores the cursor, at
-    instruction ``k``.
-    """
+    instruction ``k``."""
     graph = tracker.graph
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return VOID
@@ -139,8 +137,7 @@ def byte_pointer_stored_as(tracker: Tracker, k: int, operand: Memory) -> int:
 
 def _mentioned_types(tracker: Tracker, uses: PointerUses) -> list[int]:
     """The types of the function's variables, or their pointees, with whole members at all accesses; none if there is
-    one access only.
-    """
+    one access only."""
     if len({one.offset for one in uses.touched}) < _SEVERAL:
         return []
     graph = tracker.graph
@@ -169,8 +166,7 @@ def accesses_through_base(
     tracker: Tracker, k: int, operand: Memory, where: Value, size: int
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """([(offset, size)] of accesses through an operand's base, its own included, [(offset, size)] of indexed ones),
-    relative to ``where``; empty if the base is no pointer to its type. Restores the cursor, at instruction ``k``.
-    """
+    relative to ``where``; empty if the base is no pointer to its type. Restores the cursor, at instruction ``k``."""
     base = tracker.register(operand.base) if operand.base != NONE and not operand.segment else None
     if base is None or base[:2] != where[:2] or base[0] != OBJECT or base[2] or where[2]:
         return [], []
@@ -210,8 +206,7 @@ def union_member_by_all_uses(tracker: Tracker, k: int, where: Value) -> int:
 
 def union_member_of_holder(tracker: Tracker, k: int, where: Value) -> int:
     """The type of a choice's object, from the resolved type of the object it was loaded from; void if undecided.
-    Restores the cursor, at instruction ``k``.
-    """
+    Restores the cursor, at instruction ``k``."""
     graph, load = tracker.graph, where[3] - 1
     t = VOID
     if 0 <= load != k and graph.choices(where[1]) and load < len(tracker.flow.instructions):
@@ -231,8 +226,7 @@ def union_member_of_holder(tracker: Tracker, k: int, where: Value) -> int:
 
 def _is_asked(tracker: Tracker, load: int, through: Iterable[tuple[int, int, int, int]]) -> bool:
     """Whether the function loads integers of the union's object, or the pointee's first one: they may be the union's
-    tag.
-    """
+    tag."""
     instructions = tracker.flow.instructions
     tracker.before(load)
     holder = tracker.address_of(load, 0) if instructions[load].memory else None
@@ -275,8 +269,7 @@ def _same(graph: TypeGraph, t: int, other: int) -> bool:
 
 def _fits(tracker: Tracker, t: int, uses: PointerUses, shift: int, step: int, deep: int) -> bool:
     """Whether all uses fit a pointer ``shift`` bytes into an object of a type, or one that iterates over an array by
-    ``step``.
-    """
+    ``step``."""
     graph = tracker.graph
     if not all(_may_touch(graph, t, step, one.offset + shift, one) for one in uses.touched):
         return False

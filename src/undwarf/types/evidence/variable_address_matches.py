@@ -41,8 +41,7 @@ def member_by_variable_address(
     tracker: Tracker, k: int, operand: Memory, where: Value, size: int
 ) -> ResolvedMember | None:
     """The member at an operand, in the object that a variable points to at the same address, if no other variable
-    contradicts; else None. Restores the cursor, at instruction ``k``.
-    """
+    contradicts; else None. Restores the cursor, at instruction ``k``."""
     if where[0] not in (OBJECT, ADDRESS) or operand.base == NONE or operand.segment:
         return None
     if where[2] and where[3]:
@@ -67,8 +66,7 @@ def member_by_variable_address(
 
 def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, int, int]]:
     """(instruction, pointee, offset of the operand in it) of variables whose address has the same origin as the
-    operand's base.
-    """
+    operand's base."""
     mine = dict(_origins(tracker, k, operand.base))
     for one in _near(tracker, k) if mine else ():
         for origin, offset in _origins_of(tracker, one):
@@ -239,8 +237,7 @@ def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None
 
 def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, int]]:
     """(origin, offset added) of a register's value, followed back over additions of constants: equal definitions give
-    equal values.
-    """
+    equal values."""
     instructions, offset = tracker.flow.instructions, 0
     for _step in range(_STEPS):
         made = reaching_definitions(tracker, k, register)
@@ -282,8 +279,7 @@ def _leads_over(tracker: Tracker, at: int, k: int) -> bool:
 
 def _leads_to(tracker: Tracker, k: int, at: int) -> bool:
     """Whether a chain of single successors leads to the block of another instruction, as from clearing memory to the
-    loop that fills it.
-    """
+    loop that fills it."""
     blocks = tracker.flow.blocks
     number, to = blocks.of(k), blocks.of(at)
     for _step in range(_STEPS):

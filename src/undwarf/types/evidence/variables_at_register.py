@@ -25,8 +25,7 @@ _GENERAL = 16
 
 def member_of_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The member in the largest object that variables place around the base register's address; None if none contains
-    the operand.
-    """
+    the operand."""
     if operand.index != NONE or operand.base == NONE or operand.segment:
         return None
     graph = tracker.graph
@@ -69,8 +68,7 @@ def member_of_opaque_buffer(
     tracker: Tracker, k: int, number: int, where: Value, size: int
 ) -> ResolvedMember | str | None:
     """The member, or reason, past an object in a byte buffer that a variable places at the base register: these bytes,
-    not another such object. None if there is no such variable.
-    """
+    not another such object. None if there is no such variable."""
     graph, operand = tracker.graph, tracker.flow.instructions[k].memory[number]
     if graph.size(where[1]) <= 1 or operand.index != NONE or operand.base == NONE:
         return None
@@ -83,8 +81,7 @@ def member_of_opaque_buffer(
 
 def member_of_frame_pointee(tracker: Tracker, k: int, offset: int, size: int) -> ResolvedMember | None:
     """The largest object at a frame offset that a variable points to: inlined methods have `this` with a frame address.
-    None if there is none.
-    """
+    None if there is none."""
     graph = tracker.graph
     best: ResolvedMember | None = None
     for place in tracker.oracle.places_at(tracker.flow.instructions.address_of(k)):
@@ -110,8 +107,7 @@ def member_of_frame_pointee(tracker: Tracker, k: int, offset: int, size: int) ->
 
 def element_of_variable_array(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
     """The element of an array that a variable places at an operand's base register and displacement, as for arrays
-    without bounds; else None.
-    """
+    without bounds; else None."""
     if operand.base == NONE:
         return None
     pc = tracker.flow.instructions.address_of(k)

@@ -22,8 +22,7 @@ _BEFORE, _BEHIND = 6, 3
 
 def type_of_void_pointer_load(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
     """The type of the value that instruction ``k`` loads through a void pointer; void if no variable types it. Restores
-    the cursor.
-    """
+    the cursor."""
     made = tracker.flow.instructions[k]
     plain = operand.index == NONE and operand.base != NONE and not operand.displacement and not operand.segment
     if not plain or operand.access != "r" or made.action != _LOAD or made.width != size:

@@ -40,8 +40,7 @@ class AddressReferences:
 
     def callers_of(self, low: int) -> list[int]:
         """Start addresses of the functions that call one, then of those that take its address; stops after
-        ``MOST_SITES``.
-        """
+        ``MOST_SITES``."""
         found: dict[int, None] = {}
         for _kind, site in self.sites_of(low):
             bounds = self._source.function_range(site)
@@ -53,8 +52,7 @@ class AddressReferences:
 
     def sites_of(self, low: int) -> list[tuple[int, int]]:
         """Sorted (kind as in :mod:`undwarf.disasm.references`, address) of possible calls and address uses of a
-        function.
-        """
+        function."""
         number = bisect_left(self._starts, low)
         if number == len(self._starts) or self._starts[number] != low:
             return []
@@ -62,8 +60,7 @@ class AddressReferences:
 
     def mentioning(self, variable: int) -> list[int]:
         """Start addresses of the functions that reference a variable with function addresses, by the variable's
-        address.
-        """
+        address."""
         number = bisect_left(self._tables, variable)
         found: dict[int, None] = {}
         for section in self._table_references:

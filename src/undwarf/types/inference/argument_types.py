@@ -57,8 +57,7 @@ def common_pointee(graph: TypeGraph, told: list[tuple[int, ...]]) -> int:
 
 def add_declared_parameters(graph: TypeGraph, t: int, declared: dict[int, int]) -> None:
     """Add the parameters' pointees of a function pointer type to ``declared``; void where several such
-    types disagree.
-    """
+    types disagree."""
     returns = graph.returns(t)
     for register, parameter, piece in argument_registers(graph, graph.parameters(t), returns):
         if piece or not graph.is_pointer(parameter):

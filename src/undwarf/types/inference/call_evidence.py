@@ -70,8 +70,7 @@ class CallEvidence(InstructionEvidence):
         """Calls through members and variables: the function's type, values and nodes of the argument registers."""
         self._through_members: list[tuple[int, tuple[Node, int] | Node, dict[int, Node]]] = []
         """Calls through a member: the function's type, the member (base node and offset, or the loaded node),
-        {register: node passed}.
-        """
+        {register: node passed}."""
         self.returned: list[tuple[Held | None, Value | None]] = []
         self.ends_in: list[int] = []
         """Functions that it tail calls, without a prototype that gives the returned pointee."""
@@ -221,8 +220,7 @@ class CallEvidence(InstructionEvidence):
 
     def _note_loaded(self, t: int, parts: list[tuple[int, int]]) -> None:
         """Note an aggregate whose parts were loaded into registers from one location; a single word may be its only
-        member.
-        """
+        member."""
         graph = self.graph
         whole = graph.size(t)
         found = [(self.frame.came.get(register), piece) for register, piece in parts]
@@ -308,8 +306,7 @@ class CallEvidence(InstructionEvidence):
 
     def _sized(self, name: str, arguments: tuple[tuple[int, int, int], ...]) -> None:
         """Note sizes of frame objects passed as void pointers with a constant size: the next parameter, or known C
-        library functions.
-        """
+        library functions."""
         graph, known = self.graph, self.tracker.register
         pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
         for (register, t, piece), (behind, number, _piece) in pairwise(arguments):

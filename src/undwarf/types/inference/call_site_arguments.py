@@ -83,8 +83,7 @@ class CallSiteArguments:
 
     def found(self, low: int, wanted: list[int], prototype: Prototype | None, made: Inference) -> dict[int, int]:
         """{register: pointee of that argument} of a function, as far as its callers agree. Callers are inferred no
-        deeper than necessary.
-        """
+        deeper than necessary."""
         sites = self._sites(low)
         if sites is None:
             return {}
@@ -219,8 +218,7 @@ class CallSiteArguments:
 
     def _element_size(self, name: str, values: "Mapping[int, Value | None]") -> tuple[int, tuple[int, ...]]:
         """(element size in bytes, callback parameters that point to an element) of a call; (0, ()) if it
-        passes none.
-        """
+        passes none."""
         value = values.get(MACHINE.parameters[ELEMENT_SIZES[name]]) if name in ELEMENT_SIZES else None
         if value is None or value[0] != NUMBER or value[2]:
             return 0, ()
@@ -259,8 +257,7 @@ class CallSiteArguments:
 
     def _kept_with(self, function: int, target: int, call: _Call, told: dict[int, ArgumentTypes]) -> None:
         """The context passed together with a callback to a function that stores both: it becomes the callback's void
-        pointer argument.
-        """
+        pointer argument."""
         for to, kept in self._contexts.kept_by(target).get(function, ()):
             if to in told:
                 told[to].append(call.given(kept))
@@ -295,8 +292,7 @@ class CallSiteArguments:
 
     def _called_in_tables(self, low: int, told: dict[int, ArgumentTypes]) -> None:
         """Arguments of calls through members of the type in which the address is stored, by functions that reference
-        that variable.
-        """
+        that variable."""
         source, graph = self._program.source, self._graph
         for place in self._mentions.stored.get(low, ()) if told else ():
             found, member = source.global_at(place), self._member_at(place)

@@ -20,8 +20,7 @@ __all__ = ["CallbackArgumentTypes"]
 class CallbackArgumentTypes:
     """Pairs callbacks with their contexts. ``inferred_at`` infers the function at an address, or gives None.
     ``calls_through`` gives the calls through an aggregate's members: (function type, {register: distance from that
-    member to the one passed}).
-    """
+    member to the one passed})."""
 
     def __init__(
         self,
@@ -37,8 +36,7 @@ class CallbackArgumentTypes:
 
     def kept_by(self, target: int) -> dict[int, list[tuple[int, int]]]:
         """{register with a callback's address: [(callback's void pointer argument, register with its context)]} of a
-        function.
-        """
+        function."""
         prototype = self._prototype_at(target)
         if prototype is None or not prototype.trusted:
             return {}
@@ -65,8 +63,7 @@ class CallbackArgumentTypes:
 
     def _stored_beside(self, target: int, function: int, kept: list[int]) -> list[tuple[int, int]]:
         """The same for callbacks with several void pointer parameters: by where both are stored, and how they are
-        called from there.
-        """
+        called from there."""
         made = self._inferred_at(target)
         found: list[tuple[int, int]] = []
         if made is None:
@@ -115,8 +112,7 @@ class CallbackArgumentTypes:
 
     def _called_with(self, t: int, offset: int, pointer: int, taken: list[int]) -> list[tuple[int, int]]:
         """(register, distance from member to member) that all calls through a member agree on, for its void pointer
-        parameters.
-        """
+        parameters."""
         graph = self._graph
         function = graph.target(pointer)
         calls = [given for one, given in self._calls_through(t) if graph.same(one, function)]

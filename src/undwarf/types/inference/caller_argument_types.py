@@ -25,8 +25,7 @@ FlowOf = Callable[[int], "tuple[FunctionFlow, int, int] | None"]
 
 class CallerArgumentTypes:
     """Argument types by calls. ``flow_of`` gives the control flow and bounds of the function that
-    contains an address.
-    """
+    contains an address."""
 
     def __init__(self, program: ProgramContext, mentions: AddressReferences, flow_of: FlowOf) -> None:
         self._program = program
@@ -35,8 +34,7 @@ class CallerArgumentTypes:
 
     def of(self, low: int, tracker: Tracker) -> dict[int, int]:
         """{register: pointee} of a function's parameters that are not known otherwise; ``tracker`` is its data flow
-        without these.
-        """
+        without these."""
         prototype = self._program.source.prototype_at(low)
         registers = self._unknown(tracker) if prototype is not None else []
         sites = self._mentions.sites_of(low) if registers else []

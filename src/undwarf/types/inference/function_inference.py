@@ -40,14 +40,12 @@ class Callees(Protocol):
 
     def taken(self, target: int, register: int, values: Mapping[int, Value | None]) -> int:
         """The pointee that a function assumes for an argument register; void if unknown. ``values``: registers at the
-        call.
-        """
+        call."""
 
 
 class FunctionBody(NamedTuple):
     """A function: control flow, range [low, high), prototype, and undescribed variables by address, typed by accesses
-    at their definition.
-    """
+    at their definition."""
 
     flow: FunctionFlow
     low: int
@@ -137,8 +135,7 @@ class Inference:
         self,
     ) -> tuple[Callable[[int, int], tuple[tuple[int, int], ...]], Callable[[int, int], list[tuple[int, int]]]]:
         """Functions that give, for an operand, the other accesses through its pointer, and what the pointer is passed
-        as.
-        """
+        as."""
         near = self.webs.others
         accessed: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         passed: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -277,8 +274,7 @@ class Inference:
 
     def _lent_by_calls(self) -> "Iterator[tuple[int, int, int, Mapping[int, Value | None], int]]":
         """(instruction, target, register, registers, offset) of frame objects passed to functions without a prototype
-        for them.
-        """
+        for them."""
         webs, frame = self.webs, self.webs.frame
         here = {(claim.k, claim.offset) for claim in frame.claims}
         for k, target, values, _sources in webs.calls:

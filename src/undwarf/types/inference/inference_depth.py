@@ -28,8 +28,7 @@ class _Made(NamedTuple):
 
 class InferenceDepths:
     """Inferences by function and depth. ``make`` computes one; ``most`` limits the other functions that one may depend
-    on.
-    """
+    on."""
 
     def __init__(self, make: Callable[[int, int], Inference | None], most: int) -> None:
         self._make = make
@@ -50,8 +49,7 @@ class InferenceDepths:
 
     def inferred_at(self, low: int, depth: int) -> Inference | None:
         """The inference of another function at a depth, for the one being computed; None if that depends on too many
-        functions already.
-        """
+        functions already."""
         if low not in self._rests_on and len(self._rests_on) > self._most:
             return None
         found = self._at(low, depth)

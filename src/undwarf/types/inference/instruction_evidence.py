@@ -1,7 +1,6 @@
 # cython: language_level=3, annotation_typing=False
 """Evidence from single instructions: what operands show about their base values, and which values results
-derive from.
-"""
+derive from."""
 
 from undwarf.disasm import NONE, Action, Instruction, Memory
 from undwarf.disasm.x86_operands import VECTORS
@@ -83,8 +82,7 @@ class InstructionEvidence(MemoryEvidence):
 
     def _operands(self, k: int, made: Instruction, held: dict[int, Held | None]) -> tuple[Node | None, Value | None]:
         """Apply memory operands to their base values; returns the node and frame address of the last access to the
-        frame.
-        """
+        frame."""
         slot: Node | None = None
         frame: Value | None = None
         for number, operand in enumerate(made.memory):

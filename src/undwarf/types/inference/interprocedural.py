@@ -61,8 +61,7 @@ class Interprocedural:
         self._asked_for: tuple[FunctionBody, Tracker | None] | None = None
         self._through: dict[tuple[int, int], tuple[list[tuple[int, dict[int, int]]], frozenset[int]]] = {}
         """{(aggregate, depth): (calls through its members by functions that take a pointer to it, functions that
-        depends on)}.
-        """
+        depends on)}."""
         deepest, source = self._depths.deepest, program.source
         self._contexts = CallbackArgumentTypes(self._graph, source.prototype_at, deepest, self._calls_through)
         self._passed = CallSiteArguments(program, functions, moved, self._mentions, self._contexts, self._depths)
@@ -201,8 +200,7 @@ class Interprocedural:
 
     def _told_by_returns(self, target: int, made: Inference, depth: int) -> int | None:
         """The same from one inference and those of the functions it tail calls; None if a greater depth
-        may give more.
-        """
+        may give more."""
         told: list[tuple[int, ...]] = []
         several, seen = [made], {target}
         for one in several:
@@ -229,8 +227,7 @@ class Interprocedural:
 
     def taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
         """The pointee that a function assumes for an argument, itself or a callback that it is given;
-        void if unknown.
-        """
+        void if unknown."""
         if target not in self._functions:
             return VOID
         # Only needed for the frame of the queried function.

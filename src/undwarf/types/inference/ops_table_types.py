@@ -22,8 +22,7 @@ _MOST = 16
 
 class OpsTableTypes:
     """Finds the functions beside one in tables, and their parameters. ``inferred_at`` infers the function at an
-    address, or gives None.
-    """
+    address, or gives None."""
 
     def __init__(
         self, source: TypeSource, mentions: AddressReferences, inferred_at: Callable[[int], Inference | None]

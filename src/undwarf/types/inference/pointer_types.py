@@ -75,8 +75,7 @@ class PointerTypes:
 
     def _returned_in_memory(self) -> None:
         """Type the hidden result argument of a function without a prototype by the whole object it copies there (System
-        V ABI for x86-64, 3.2.3).
-        """
+        V ABI for x86-64, 3.2.3)."""
         webs = self._webs
         if not webs.returns_in_memory():
             return
@@ -247,8 +246,7 @@ class PointerTypes:
 
     def _whole_of(self, node: Node) -> int:
         """The container of members whose offset is subtracted from pointers to them (container_of); void
-        if ambiguous.
-        """
+        if ambiguous."""
         told = {(self._graph.canonical(t), offset) for t, offset in node.apart}
         if len(told) > 1 or not node.touched:
             return VOID

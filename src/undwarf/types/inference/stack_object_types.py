@@ -37,8 +37,7 @@ _SAVED = -16
 
 class StackObjectTypes:
     """The objects in one function's frame. ``lent``: what callees take addresses of the frame for; ``flow`` and
-    ``wholes`` as in :class:`undwarf.types.inference.stack_scalar_types.StackScalarTypes`.
-    """
+    ``wholes`` as in :class:`undwarf.types.inference.stack_scalar_types.StackScalarTypes`."""
 
     def __init__(
         self,
@@ -126,8 +125,7 @@ class StackObjectTypes:
 
     def _home(self, offset: int, size: int, stored: list[Home]) -> int:
         """The type of a parameter, or pointer, that optimised code spills to a slot used for nothing else and reads
-        again; void for others.
-        """
+        again; void for others."""
         webs, frame = self._webs, self._frame
         by = {one.k for one in stored}
         there = [one for one in frame.accesses if one.begin < offset + size and offset < one.end]
@@ -192,8 +190,7 @@ class StackObjectTypes:
 
     def _without_arguments(self, objects: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Objects without those passed on the stack by several calls in the same bytes: each of these is valid only up
-        to its call, from the call before on.
-        """
+        to its call, from the call before on."""
         graph = self._graph
         instructions = self._webs.tracker.flow.instructions
         kinds = {(claim.offset, graph.canonical(claim.type)): claim.type for claim in self._frame.arguments}
@@ -336,8 +333,7 @@ class StackObjectTypes:
 
     def _of_size(self, offset: int, sizes: set[int]) -> int:
         """The only structure of the size passed along with an address that fits accesses of different sizes there; void
-        if none.
-        """
+        if none."""
         graph = self._graph
         size = max(sizes)
         inside = {(at, width) for at, width in self._frame.stands if offset <= at < offset + size and width <= _WORD}
@@ -382,8 +378,7 @@ class StackObjectTypes:
 
     def _add_arguments(self, objects: list[tuple[int, int]], copies: list[tuple[int, int, int]]) -> None:
         """Add objects that are copied to stack arguments where several calls pass different aggregates: the one with
-        the size of the copy.
-        """
+        the size of the copy."""
         graph = self._graph
         known = {begin for begin, _t in objects}
         for begin, told in self._frame.objects.items() if self._webs.unoptimised else ():
@@ -403,8 +398,7 @@ class StackObjectTypes:
 
     def _is_all_of(self, t: int, begin: int, own: list[FrameAccess] | None = None, *, narrow: bool = True) -> bool:
         """Whether all accesses in an object's range are of whole members, or, if ``narrow``, of a member's lower part.
-        ``own``: the accesses of this object, if others share its bytes.
-        """
+        ``own``: the accesses of this object, if others share its bytes."""
         graph = self._graph
         size = graph.size(t)
         stands, loaded, pointed = self._frame.stands, self._frame.loaded, self._frame.pointed

@@ -1,7 +1,6 @@
 # cython: language_level=3, annotation_typing=False
 """Types of unnamed scalars in the frame of unoptimised code: signed, unsigned or floating-point by their uses, pointers
-by `pointer_types.py`.
-"""
+by `pointer_types.py`."""
 
 from collections.abc import Collection
 
@@ -173,8 +172,7 @@ class StackScalarTypes:
 
     def _goes_over_parts(self, node: Node, lead: int) -> bool:
         """Whether a pointer to an object is advanced within it, or indexed by parts of it: may be a pointer to its
-        first part.
-        """
+        first part."""
         graph = self._graph
         size = graph.size(lead)
         if not graph.is_aggregate(lead) or not size:
@@ -204,8 +202,7 @@ class StackScalarTypes:
 
     def _pointee_by_accesses(self, node: Node, lead: int) -> int:
         """The pointee of a variable by all accesses: it may be larger than what is assigned to it (a cast); void if
-        undecided.
-        """
+        undecided."""
         graph = self._graph
         whole = graph.size(lead)
         if node.low < 0 and whole != 1:
@@ -287,8 +284,7 @@ class StackScalarTypes:
 
     def _as_copied(self, node: Node, lead: int) -> int:
         """The pointee of an unchanged copy of another unchanged variable: nobody declares two equal variables, so it
-        points to the first part, if accesses stay within it; void if undecided.
-        """
+        points to the first part, if accesses stay within it; void if undecided."""
         graph = self._graph
         origin = node.origins[0] if len(node.origins) == 1 and node.begun else None
         if origin is None or origin.key[0] != "slot" or len(origin.origins) != 1 or not origin.begun:

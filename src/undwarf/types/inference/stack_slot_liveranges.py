@@ -19,8 +19,7 @@ _MOST_STEPS = 1 << 18
 
 class FrameAccess(NamedTuple):
     """An access to bytes of the frame: reads (``r``), overwrites all (``w``), or may do either with any of them
-    (``rw``).
-    """
+    (``rw``)."""
 
     k: int
     begin: int
@@ -68,8 +67,7 @@ class _Reaching:
 
 def live_ranges(blocks: BlockTable, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
     """The web of each access; one for all if they are too many. ``accesses`` are sorted; ``agree`` tells whether two
-    connected ones can be of one object.
-    """
+    connected ones can be of one object."""
     if len(accesses) > _MOST_ACCESSES:
         return [0] * len(accesses)
     borders = sorted({at for one in accesses for at in (one.begin, one.end)})

@@ -1,7 +1,6 @@
 # cython: language_level=3, annotation_typing=False
 """Evidence on stack slots, by location rather than by value: objects passed by address or copied as a whole,
-floating-point slots, zeroed bytes, spills.
-"""
+floating-point slots, zeroed bytes, spills."""
 
 from typing import NamedTuple
 
@@ -178,8 +177,7 @@ class StackSlotUses:
 
     def note(self, offset: int, t: int, zone: int = 0, *, fills: bool = False) -> None:
         """An aggregate is at an offset, if that is in the frame. ``zone``: bytes below the stack pointer that may be in
-        use; ``fills``: all of it is written.
-        """
+        use; ``fills``: all of it is written."""
         top = self.tracker.register(MACHINE.stack_pointer)
         if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
             # An object that would start below the stack pointer is a part of another one.
@@ -204,8 +202,7 @@ class StackSlotUses:
 
     def note_variadic(self, where: Value, stored: Value | None, tag: int) -> None:
         """Recognise the va_list of a variadic function: a stored word points to the arguments on the stack, its second
-        word (System V ABI for x86-64, 3.5.7). ``tag``: the list's type.
-        """
+        word (System V ABI for x86-64, 3.5.7). ``tag``: the list's type."""
         if stored is not None and stored[0] == FRAME and not stored[2] and stored[4] >= 0 and not where[2]:
             self.note(where[4] - _WORD, tag)
 
@@ -276,8 +273,7 @@ class StackSlotUses:
 
     def _note_part(self, offset: int, part: Piece, size: int) -> bool:
         """Bytes at an offset are a part of an aggregate; True if that is in the frame. Unoptimised code copies
-        aggregates whole; otherwise all members must be copied, since another one may share some.
-        """
+        aggregates whole; otherwise all members must be copied, since another one may share some."""
         begin = offset - part.offset
         if not self.unoptimised:
             self.note(begin, part.type, _RED_ZONE)

@@ -1,6 +1,5 @@
 """Static variables without a declaration (BTF has none of a function's own): the only structure with the symbol's size
-whose members fit all accesses.
-"""
+whose members fit all accesses."""
 
 from collections.abc import Callable, Iterable
 

@@ -54,8 +54,7 @@ def only_one(graph: TypeGraph, done: PointerAccesses, *, merged: bool = True, wi
 
 def of_size(graph: TypeGraph, size: int, done: PointerAccesses) -> int:
     """The only structure of ``size`` bytes that fits all accesses; void if undecided, or if a scalar may have that
-    size.
-    """
+    size."""
     if size <= graph.pointer_size or not done.touched:
         return VOID
     fitting = {
@@ -156,8 +155,7 @@ class StructureMatching:
 
     def may_be(self, t: int, done: PointerAccesses, *, merged: bool = True) -> bool:
         """Whether all accesses fit a type, or an array of a scalar type; ``merged``: several members may be accessed at
-        once.
-        """
+        once."""
         graph = self._graph
         if graph.is_aggregate(t):
             return fits(graph, t, done, merged=merged)
@@ -173,8 +171,7 @@ class StructureMatching:
 
     def by_all_accesses(self, decided: Decided) -> None:
         """Type void pointers (parameters and results) by their accesses, if these differ in size or class and only one
-        structure fits.
-        """
+        structure fits."""
         graph = self._graph
         prototype = self._webs.prototype
         anything = {*MACHINE.parameters}
@@ -206,8 +203,7 @@ class StructureMatching:
 
     def casts_of_bytes(self, decided: Decided) -> None:
         """Type variables that are assigned byte pointers, or unknown values, but not used as such: the only structure
-        that fits all accesses and the parameters they are passed to.
-        """
+        that fits all accesses and the parameters they are passed to."""
         graph = self._graph
         for node in [one for one in self._webs.nodes.values() if one.key[0] == "slot" and one.followed]:
             if node.declared or node.floats or not all(self._is_byte(t) for each in node.known for t in each):
@@ -230,8 +226,7 @@ class StructureMatching:
 
     def _begins_with_others(self, t: int, done: PointerAccesses) -> bool:
         """Whether accesses are both in a structure's first part and past it: the pointer may be declared as that part
-        and be cast.
-        """
+        and be cast."""
         graph = self._graph
         for member in graph.members(t):
             if not member.offset and graph.is_aggregate(member.type):

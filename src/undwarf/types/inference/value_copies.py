@@ -78,8 +78,7 @@ class ValueCopies:
         self._somewhere = somewhere
         self._going = dict.fromkeys((*self._nodes, *queue), 0)
         """{node: constant added} of these and of nodes it flows into, which may have other values, but of the same
-        type.
-        """
+        type."""
         far = list(self._going) if somewhere else []
         for one in far:
             for to, more in further.get(one, ()):
@@ -93,8 +92,7 @@ class ValueCopies:
 
     def passed_as(self, graph: TypeGraph) -> list[tuple[int, int]]:
         """(type, offset in it) by the parameters they are passed as; void if pointers are stored there without further
-        evidence.
-        """
+        evidence."""
         going = self._going.items()
         told = [(t, -apart) for node, apart in going for t in node.wholes]
         told += [(t, -at - apart) for node, apart in going for at, types in node.leads.items() for t in types]

@@ -64,8 +64,7 @@ class ValueGraph(CallEvidence):
     @property
     def others(self) -> Callable[[int, int], tuple[tuple[int, int], ...]]:
         """Function that gives (offset, size) of all accesses through the base pointer of an operand. Holds no other
-        reference to the graph.
-        """
+        reference to the graph."""
         return partial(_others, self._bases)
 
     def release(self) -> None:
@@ -175,8 +174,7 @@ class ValueGraph(CallEvidence):
 
     def returns_in_memory(self) -> bool:
         """Whether a function without a prototype returns its first argument: mostly the address of a result in memory
-        (System V ABI for x86-64, 3.2.3).
-        """
+        (System V ABI for x86-64, 3.2.3)."""
         back = {self.entry_of(source[0]) if source and not source[1] else -1 for source, _value in self.returned}
         return self.prototype is None and back == {RDI}
 

@@ -22,8 +22,7 @@ _Member = tuple[int, int]
 
 class VoidMemberTypes:
     """``beside`` gives the other functions of a function's tables, ``inferred_at`` infers the function at an address,
-    or gives None.
-    """
+    or gives None."""
 
     def __init__(
         self,

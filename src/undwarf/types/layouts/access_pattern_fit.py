@@ -67,8 +67,7 @@ def no_accesses() -> PointerAccesses:
 
 def fits(graph: TypeGraph, t: int, done: PointerAccesses, *, merged: bool = False) -> bool:
     """Whether all accesses are of whole members of a type. ``merged``: also of several whole members at once, since
-    optimizers combine stores.
-    """
+    optimizers combine stores."""
     for offset, size in done.touched:
         if is_member(graph, t, offset, size):
             found = graph.member_at(t, offset, size)
@@ -99,8 +98,7 @@ def fits(graph: TypeGraph, t: int, done: PointerAccesses, *, merged: bool = Fals
 
 def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
     """Whether an indexed access with a stride fits an array at an offset of a type, or an array of the type itself. A
-    small constant may have been added to the index.
-    """
+    small constant may have been added to the index."""
     whole = graph.size(t)
     if whole and not step % whole:
         at = offset % whole
@@ -135,8 +133,7 @@ def _begins_with_point(graph: TypeGraph, t: int, offset: int) -> bool:
 
 def _may_grow(graph: TypeGraph, t: int, offset: int, size: int, by: int) -> bool:
     """Whether a constant may be added to the member at an offset: not to enumerators, and to pointers in multiples of
-    their pointee's size.
-    """
+    their pointee's size."""
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is None or graph.kind(graph.strip(found.type)) == Kind.ENUM:
         return False

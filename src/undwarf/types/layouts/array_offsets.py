@@ -39,8 +39,7 @@ _TURNS = 4
 
 def ends_open(graph: TypeGraph, t: int) -> bool:
     """Whether an aggregate ends in an array without bounds, or in a Rust slice (described as its first element): it
-    cannot be an array element itself.
-    """
+    cannot be an array element itself."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
     if not members:
         return False
@@ -77,8 +76,7 @@ def is_flexible_array_of_one(graph: TypeGraph, t: int, at: int, total: int) -> b
 
 def in_flexible_array_of_one(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
     """The element of a trailing array of one that stands for an element further on (pre-C99 flexible array); None if
-    none.
-    """
+    none."""
     begin = 0
     inner = t
     for _depth in range(graph.limits.type_depth):
@@ -107,8 +105,7 @@ def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
 
 def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     """Whether an offset is in the last element of an array that another array with the same stride follows: a loop that
-    goes backwards through the second one starts there, so the array is ambiguous.
-    """
+    goes backwards through the second one starts there, so the array is ambiguous."""
     if abs(step) <= 8:
         # Scalars: either array has the right type.
         return False
@@ -122,8 +119,7 @@ def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
 
 def in_following_larger_array(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """An element of the following array, if the elements of the array at the offset are too small for the steps even in
-    an unrolled loop; else None.
-    """
+    an unrolled loop; else None."""
     stride = abs(step)
     held = [by for at, by, total in graph.arrays(t) if at <= offset < at + total]
     if not held or max(held) * _TURNS >= stride or not stride & (stride - 1):
@@ -141,8 +137,7 @@ def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool
 
 def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     """Whether an offset is near the end of an array with smaller elements than the stride: only its first index would
-    be valid.
-    """
+    be valid."""
     stride = abs(step)
     held = [(by, at + total) for at, by, total in graph.arrays(t) if at <= offset < at + total]
     return bool(held) and all(by < stride and end <= offset + stride for by, end in held)
@@ -150,8 +145,7 @@ def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
 
 def in_following_array(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """The first element of an array that starts a few strides further on, if a whole scalar or element is accessed: the
-    index is biased by one, or by the unroll factor.
-    """
+    index is biased by one, or by the unroll factor."""
     stride = abs(step)
     if not graph.is_aggregate(t) or not 0 < size <= stride:
         return None
@@ -168,8 +162,7 @@ def in_following_array(graph: TypeGraph, t: int, step: int, offset: int, size: i
 
 def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """A whole member of the next object, for byte steps through types with a trailing byte array (length-prefixed
-    records in a buffer): the bytes before the array are accessed as members only.
-    """
+    records in a buffer): the bytes before the array are accessed as members only."""
     members = graph.members(t) if abs(step) == 1 < size and stands_alone(graph, t) else ()
     if not members or graph.stride(members[-1].type) != 1 or not 0 <= offset < members[-1].offset:
         return None
@@ -186,8 +179,7 @@ def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int
 
 def is_before_similar_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     """Whether an offset is in the last elements of a long array that another array with the same stride follows: a
-    biased index may be of the second one.
-    """
+    biased index may be of the second one."""
     stride = abs(step)
     arrays = [(at, at + total) for at, by, total in graph.arrays(t) if by == stride]
     ends = [
@@ -230,8 +222,7 @@ def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] 
 
 def element_at(graph: TypeGraph, t: int, offset: int, size: int) -> int:
     """The type of ``size`` bytes that is an array element at an offset of a type, or the type itself; void if none or
-    ambiguous.
-    """
+    ambiguous."""
     if size <= 0 or offset < 0:
         return VOID
     choices = graph.choices(t)
@@ -268,8 +259,7 @@ def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) 
 
 def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> bool:
     """Whether two offsets of an aggregate, plus or minus steps, may be in one inner array; also if
-    neither is in any.
-    """
+    neither is in any."""
     if not graph.is_aggregate(t):
         return True
     within = [

@@ -26,8 +26,7 @@ def member_outside(
     graph: TypeGraph, t: int, offset: int, size: int, whole: int, containers: Containers | None
 ) -> ResolvedMember | str:
     """The member at an exact offset outside of a type, in its container or in a neighbouring array element; else the
-    reason.
-    """
+    reason."""
     if graph.is_array(t) and containers is not None and whole and offset >= 0:
         # A pointer to an array of arrays.
         found = graph.member_at(t, offset % whole, size)
@@ -49,8 +48,7 @@ def container_of_accesses(
     rows: "Iterable[tuple[int, int]]" = (),
 ) -> tuple[int, int] | None:
     """(container, offset of the part in it) of the only, or innermost, container with whole members for all
-    ``accesses``, (offset from the part, size), and array elements for ``rows``; None if there is none.
-    """
+    ``accesses``, (offset from the part, size), and array elements for ``rows``; None if there is none."""
     if not containers.complete:
         return None
     # A small integer may be read wider than it is written.
@@ -190,8 +188,7 @@ def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Res
 
 def covered(graph: TypeGraph, t: int, offset: int, containers: Containers, *, mentioned_only: bool = True) -> bool:
     """Whether some container of the type extends to an offset and has anything else there than another object of the
-    type, as an array would. ``mentioned_only``: of many containers only those that the function mentions.
-    """
+    type, as an array would. ``mentioned_only``: of many containers only those that the function mentions."""
     whole = graph.size(t)
     wholes = containers.wholes(t) if mentioned_only else containers.all_wholes(t)
     for container, places in wholes.items():
@@ -207,8 +204,7 @@ def covered(graph: TypeGraph, t: int, offset: int, containers: Containers, *, me
 
 def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, containers: Containers) -> bool:
     """Whether an offset is in the object before, as the last element before an iterator's end; not if a container has
-    something else there.
-    """
+    something else there."""
     before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
     if not before or not containers.bases_only or has_method_table(graph, t) or any(at for _t, at in containers.of(t)):
         return False
@@ -225,8 +221,7 @@ def candidates(
     graph: TypeGraph, t: int, offset: int, size: int, containers: Containers | None
 ) -> list[tuple[int, int]]:
     """(container, offset in it) of all containers that have a member for an access outside of a type; at most
-    ``_CANDIDATES``.
-    """
+    ``_CANDIDATES``."""
     found: list[tuple[int, int]] = []
     outer = containers.around(t) if containers is not None else []
     for container, at in outer:
@@ -241,8 +236,7 @@ def in_array_around(
     graph: TypeGraph, t: int, step: int, offset: int, size: int, containers: Containers
 ) -> ResolvedMember | None:
     """An element of an array with the stride in the only, or innermost, container of an aggregate that has one; else
-    None.
-    """
+    None."""
     fitting: list[tuple[int, int, int, ResolvedMember]] = []
     for container, at in containers.around(t) if graph.is_aggregate(t) and containers.complete else ():
         place = offset + at

@@ -23,8 +23,7 @@ class Parts(Protocol):
 
     def named(self, name: str) -> list[int]:
         """The aggregates with an unqualified name, their own or that of a typedef; anonymous ones under
-        the empty name.
-        """
+        the empty name."""
 
 
 class Containers:
@@ -119,8 +118,7 @@ class Containers:
 
     def all_wholes(self, t: int) -> dict[int, list[int]]:
         """As :meth:`wholes`, also for containers that the function does not mention if they start with the type: only a
-        pointer to the first part can be cast to these.
-        """
+        pointer to the first part can be cast to these."""
         found = self._wholes_of(t)
         return {whole: [0] for whole, offsets in found.items() if 0 in offsets} if self._wanted_only else found
 

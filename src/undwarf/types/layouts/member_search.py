@@ -43,8 +43,7 @@ class TypeShape:
     """Its size is 0 and it consists of arrays without bounds."""
     in_a_row = cython.declare(cython.bint)
     """Members are sorted, disjoint and no bit fields: at most one contains an offset, the last that starts at or before
-    it.
-    """
+    it."""
 
     @cython.locals(at=cython.Py_ssize_t, end=cython.longlong)
     def __init__(self, graph: TypeStore, t: int) -> None:
@@ -89,8 +88,7 @@ class TypeShape:
     )  # fmt: skip
     def first_at(self, offset: int) -> int:
         """Index of the only member that may contain an offset (``in_a_row``); the number of members if
-        there is none.
-        """
+        there is none."""
         low = 0
         high = len(self.members)
         while low < high:

@@ -39,8 +39,7 @@ _WORDS, _CHARACTERS = 8, 64
 
 class _Variants:
     """Results for members of unions within one query, by (type, offset): nested unions reach few types by many paths.
-    ``steps`` and ``depth`` are the remaining budget.
-    """
+    ``steps`` and ``depth`` are the remaining budget."""
 
     def __init__(self, limits: Limits) -> None:
         self.known: dict[tuple[int, int], ResolvedMember | str] = {}
@@ -149,8 +148,7 @@ def _is_behind_part(graph: TypeGraph, t: int, offset: int, containers: Container
 
 def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """A narrow part of an element of a long array, traversed with the narrow size: tables of small integers in storage
-    for large ones.
-    """
+    for large ones."""
     if size != abs(step) or not 1 < size < graph.pointer_size or not graph.is_aggregate(t):
         return None
     for at, stride, total in graph.arrays(t):
@@ -167,8 +165,7 @@ def _in_variant(
     graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants
 ) -> ResolvedMember | None:
     """The member of the only member of a union that explains the stride, as where structures end in arrays of their
-    own.
-    """
+    own."""
     if graph.kind(graph.strip(t)) != Kind.UNION:
         return None
     found = []
@@ -202,8 +199,7 @@ def _in_member(
 
 def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
     """The first of several words of different types that word-sized steps from an aggregate's start traverse: a copy,
-    or swap, by words. None if the aggregate has arrays.
-    """
+    or swap, by words. None if the aggregate has arrays."""
     found = graph.member_at(t, offset, size) if offset >= 0 and step == size == graph.pointer_size else None
     if found is None or found.offset or graph.size(found.type) != size or graph.arrays(t):
         return None
@@ -215,8 +211,7 @@ def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Res
 
 def members_selected_by_condition(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
     """(aggregate, offset) of two members of one type between which a condition selects, such as a tree's left and
-    right; empty if there are none.
-    """
+    right; empty if there are none."""
     first = graph.member_at(t, offset, size) if offset >= 0 and 2 <= abs(step) <= _APART else None
     if first is None or first.offset or graph.size(first.type) != size:
         return []
@@ -233,8 +228,7 @@ def _in_scalars(
     graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, walks: int
 ) -> ResolvedMember | str:
     """A scalar, or an element of an array of scalars: a pointer to a scalar may point to either. ``walks``: the stride,
-    if it is a multiple of the scalar's size.
-    """
+    if it is a multiple of the scalar's size."""
     if not whole:
         return INCOMPLETE
     within = offset % whole

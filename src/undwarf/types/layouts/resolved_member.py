@@ -60,8 +60,7 @@ def is_exact(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 def is_whole(graph: TypeGraph, found: Field, size: int) -> bool:
     """Whether a structure of ``size`` bytes starts at the field: structures are copied at once, with
-    trailing padding.
-    """
+    trailing padding."""
     return any(not at and graph.size(one) == size and graph.is_aggregate(one) for one, at in found.containers)
 
 

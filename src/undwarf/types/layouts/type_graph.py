@@ -88,8 +88,7 @@ class TypeGraph(TypeStore):
         self._arrays: dict[int, list[tuple[int, int, int]]] = {}
         self.passed: dict[tuple[int, Any, int], Any] = {}
         """Cache of :mod:`undwarf.types.sources.parameter_registers`: {(query, parameter types, return
-        type): result}.
-        """
+        type): result}."""
         self._given: dict[int, str] | None = None
         """{type: first typedef that directly names it}."""
 
@@ -181,8 +180,7 @@ class TypeGraph(TypeStore):
 
     def bits_at(self, t: int, offset: int, size: int, bits: int) -> Field | None:
         """As :meth:`member_at`, for an access of which only some ``bits`` are used: only bit fields with any of them.
-        None if no leaf is.
-        """
+        None if no leaf is."""
         leaves = self._leaves(t, offset, size) if offset >= 0 else []
         touched = [self._bits_in(one, bits) for _score, one in leaves]
         if not any(touched):
@@ -220,8 +218,7 @@ class TypeGraph(TypeStore):
     @cython.returns(list)
     def _leaves(self, t: int, offset: int, size: int) -> list[tuple[int, Field]]:
         """(score, field) of the leaves at an offset (:class:`~undwarf.types.layouts.member_search.MemberSearch`);
-        cached.
-        """
+        cached."""
         key = (t, offset, size)
         found: list[tuple[int, Field]] | None = self._searched.get(key)
         if found is None:
@@ -303,8 +300,7 @@ class TypeGraph(TypeStore):
     def one_of(self, types: Iterable[int], *, by_size: bool = False) -> int:
         """A choice type for an object of one of several types, decided by its use. The type itself if there is one;
         void if there are too many, or if their use cannot decide: none is an aggregate and not all are bytes.
-        ``by_size``: scalars of different sizes can be decided, too.
-        """
+        ``by_size``: scalars of different sizes can be decided, too."""
         told: dict[int, int] = {}
         for t in types:
             if t and (self.is_aggregate(t) or self.is_scalar(t)) and self.size(t):
@@ -333,8 +329,7 @@ class TypeGraph(TypeStore):
 
     def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
         """Ids of all the program's types of some kinds, ascending; without choice types, which depend on earlier
-        queries.
-        """
+        queries."""
         found = super().of_kinds(kinds)
         return [t for t in found if t not in self._choices] if self._choices else found
 
@@ -344,8 +339,7 @@ class TypeGraph(TypeStore):
 
     def chosen(self, t: int, offset: int, size: int) -> int:
         """The only alternative with a member of ``size`` bytes at ``offset``; void if none or several have, or if it
-        may be anything.
-        """
+        may be anything."""
         if len(self._choices.get(t, ())) == 1:
             return VOID
         fitting = []
@@ -432,8 +426,7 @@ class TypeGraph(TypeStore):
 
     def canonical_name(self, t: int) -> str:
         """The name of a type without typedefs and qualifiers: ``struct node``, ``struct node*``, ``int[]``. An
-        anonymous type has the name of the typedef it was reached through.
-        """
+        anonymous type has the name of the typedef it was reached through."""
         found = self._names.get(t)
         if found is None:
             found = self._names[t] = self._spell(t, 0)
@@ -473,8 +466,7 @@ class TypeGraph(TypeStore):
 
     def _given_name(self, t: int) -> str:
         """The first typedef of an anonymous type, if all types are known, so that it has one name however it was
-        reached.
-        """
+        reached."""
         if self._given is None:
             self._given = {}
             for one in self.of_kinds(_TYPEDEFS) if self.complete else ():

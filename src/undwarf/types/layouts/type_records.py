@@ -55,8 +55,7 @@ DISCRIMINANT = "discriminant"
 
 class Member(NamedTuple):
     """A member of an aggregate. ``bit_size`` is 0 unless it is a bit field; ``bit_offset`` is relative to the
-    aggregate.
-    """
+    aggregate."""
 
     name: str
     offset: int

@@ -244,8 +244,7 @@ class TypeStore:
 
     def is_open(self, t: int, depth: int = 0) -> bool:
         """Whether a type of size 0 is an array without bounds, or an anonymous aggregate of these, as the kernel's
-        DECLARE_FLEX_ARRAY creates.
-        """
+        DECLARE_FLEX_ARRAY creates."""
         if self.size(t):
             return False
         if self.is_array(t):
@@ -309,8 +308,7 @@ class TypeStore:
 
     def dimensions(self, t: int) -> list[int]:
         """An array and the arrays that are its elements, outermost first, up to the depth limit (damaged files may have
-        cycles). Empty for other types.
-        """
+        cycles). Empty for other types."""
         found: list[int] = []
         while self._kind(t) == _ARRAY and len(found) < self.limits.type_depth:
             found.append(t)

@@ -39,8 +39,7 @@ def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
 
 def virtual_base_from_offset(graph: TypeGraph, t: int, offset: int, slot: int) -> tuple[int, int] | None:
     """(virtual base, offset in it) of an offset relative to the part of a class whose vtable has the base's offset at
-    ``slot``; None if several parts fit.
-    """
+    ``slot``; None if several parts fit."""
     queue, parts = [(t, 0)], dict[int, int]()
     for _step in range(64):
         if not queue:

@@ -144,8 +144,7 @@ class BtfFile:
 
     def named(self, kind: int, further: dict[str, list[int]] | None = None) -> dict[str, int]:
         """{name: number} of this file's types of a kind, the first of each name; later ones of a name are added to
-        ``further``.
-        """
+        ``further``."""
         found: dict[str, int] = {}
         string, names, first = self.string, self.names, self.first
         at = self.kinds.find(kind)
@@ -177,8 +176,7 @@ def open_btf(path: str, *, base: "BtfFile | None" = None, limits: Limits = DEFAU
 
 class BtfTypes:
     """The types of a BTF file as a lazy :class:`TypeGraph`: type numbers are reserved at once, records are decoded on
-    demand.
-    """
+    demand."""
 
     def __init__(self, file: BtfFile, graph: "TypeGraph | None" = None, *, base: "BtfTypes | None" = None) -> None:
         if base is None and file.base is not None:
@@ -225,8 +223,7 @@ class BtfTypes:
 
     def named(self, name: str) -> int:
         """The graph's id of the structure, union, enumeration or typedef with a name, in this file or its bases; void
-        if none.
-        """
+        if none."""
         types: BtfTypes | None = self
         while types is not None:
             for kind in (STRUCT, UNION, ENUM, ENUM64, TYPEDEF):
@@ -361,8 +358,7 @@ class BtfTypes:
 
     def _old_bit_field(self, btf: int) -> int:
         """Width in bits of an integer narrower than its storage: bit fields in files without kind_flag. 0 for other
-        types.
-        """
+        types."""
         found = self._integer(btf)
         if found is None:
             return 0

@@ -25,8 +25,7 @@ CALLED_BACK = {
     "thrd_create": (1, (2,)),
 }
 """{function: (callback parameter, parameters that are passed on to the callback)}, numbered from 0 (C11 7.22.5, 7.26.5;
-POSIX).
-"""
+POSIX)."""
 ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
 """Functions whose callback gets the key first, then an element."""
 
@@ -91,8 +90,7 @@ GIVEN_BACK = frozenset(
 
 def returned_number(graph: TypeGraph, name: str) -> int:
     """The pointer to an integer that a function called by C library macros returns (errno, ctype); void for other
-    functions.
-    """
+    functions."""
     found = _NUMBERS.get(name)
     if found is None:
         return VOID

@@ -13,8 +13,7 @@ from undwarf.types.sources.location_expressions import Expressions
 
 SCOPE = cython.declare(cython.Py_ssize_t, 5)
 """Columns of a scope: depth (0 is the function), index of the first and past the last range, number of variables,
-offset of the entry if it is an inlined function (else 0).
-"""
+offset of the entry if it is an inlined function (else 0)."""
 
 
 @cython.cclass
@@ -53,8 +52,7 @@ class CodeScopes:
         self, depth: int, outer: int, low_kind: int, low: int, high_kind: int, high: int, list_kind: int, ranges: int
     ) -> int:
         """Add a scope from the attributes of its entry (classes and values), and return its index. Without ranges of
-        its own it gets those of the scope ``outer``.
-        """
+        its own it gets those of the scope ``outer``."""
         at = SCOPE * self._scope_total
         if at == self._scopes.shape[0]:
             self._scopes = longer(self._scopes, at, 2 * at)
@@ -117,8 +115,7 @@ class CodeScopes:
     @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t)
     def returned_at(self, pc: int) -> list[int]:
         """Return types of the functions inlined at an address, innermost first, then of the function itself; void for
-        none.
-        """
+        none."""
         at = pc
         held = [k for k in range(self._scope_total) if self._scopes[SCOPE * k + 4] and self._within(k, at, at + 1)]
         offsets = [self._scopes[SCOPE * k + 4] for k in sorted(held, key=self._depth_below)]

@@ -150,8 +150,7 @@ class _FunctionNames:
 
 class TableSymbols:
     """The interface of :class:`DataSymbols` over a table of functions: kernels without `.symtab` have kallsyms only. No
-    variables.
-    """
+    variables."""
 
     def __init__(self, table: SymbolTable, elf: ElfFile) -> None:
         self._table = table

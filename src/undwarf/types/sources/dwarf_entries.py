@@ -31,8 +31,7 @@ TAG_NAMESPACE, TAG_PACK = 0x39, 0x4108
 """DW_TAG_GNU_formal_parameter_pack is the latter."""
 _APART = {TAG_PACK: 255, 0x4107: 254, 0x4106: 253}
 """Indices in :func:`tags_of` of tags above 255: parameter packs, template parameter packs, template templates
-(DW_TAG_GNU_*).
-"""
+(DW_TAG_GNU_*)."""
 
 # Looking up members of enumerations is slow.
 _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
@@ -50,8 +49,7 @@ _COLUMN_COST = 300
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
     """A flag byte for each tag, for :meth:`undwarf.dwarf.die.DebugInfo.entries`: the wanted tags, and those of them
-    whose children are visited too (``into``).
-    """
+    whose children are visited too (``into``)."""
     flags = bytearray(256)
     for tag in (*wanted, *into):
         flags[_APART.get(tag, tag)] = 3 if tag in into else 1
@@ -60,8 +58,7 @@ def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
 
 class Space:
     """One section of units: ``info`` reads it, ``data`` are its bytes, ``number`` is its index among the binary's
-    spaces.
-    """
+    spaces."""
 
     def __init__(self, spaces: "Spaces", file: DwarfFile, info: Any, data: memoryview, number: int) -> None:
         self.spaces = spaces
@@ -90,8 +87,7 @@ class Space:
 
     def elsewhere(self, kind: int, value: int) -> Entry | None:
         """The entry that a reference out of the section points to (supplementary file or type signature); None if not
-        found.
-        """
+        found."""
         if kind == ValueClass.REF_ALT:
             other = self.spaces.alternative(self)
             return other.entry(value) if other is not None else None
@@ -109,8 +105,7 @@ class Space:
 
     def members(self, entry: Entry, tags: bytes) -> list[Any]:
         """The direct children with one of the tags; plain members are tuples, see
-        :meth:`undwarf.dwarf.die.DebugInfo.members`.
-        """
+        :meth:`undwarf.dwarf.die.DebugInfo.members`."""
         if not entry.has_children:
             return []
         found: list[Any] = self.info.members(entry.unit, entry.end, tags, MAX_CHILDREN, self)
@@ -246,8 +241,7 @@ class Space:
 
     def _declaration_of(self, unit: int, row: int) -> int:
         """The row of the declaration that a row completes (DW_AT_specification), if it is in the same unit; else the
-        row itself.
-        """
+        row itself."""
         entry = self.entry_in(unit, self.declared(unit)["die"][row])
         further = entry.reference(SPECIFICATION) if entry is not None else None
         found = self.row_of(unit, further.offset) if further is not None and further.unit == unit else -1
@@ -374,8 +368,7 @@ class Spaces:
 
     def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
         """Address at an index of a unit's part of `.debug_addr`, plus the upper 32 bits of ``index`` as an offset; None
-        if out of range.
-        """
+        if out of range."""
         data, base, size, order = self._table(space, unit)
         at = base + (index & 0xFFFFFFFF) * size
         if at + size > len(data):

@@ -166,8 +166,7 @@ class DwarfTypes:
     @cython.locals(found=object)
     def is_pointer_or_aggregate(self, t: int) -> bool:
         """Whether a value of a type in a register is evidence for what is in memory: pointers and aggregates, not
-        scalars.
-        """
+        scalars."""
         found = self._leading.get(t)
         if found is None:
             found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)

@@ -125,8 +125,7 @@ class BtfSource:
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
         """(per-CPU variable, offset in it) at an address of the section, or at an offset if the section starts at 0;
-        None if none.
-        """
+        None if none."""
         if isinstance(self.symbols, DataSymbols) and self.types.base is not None:
             # In a module: the kernel's variables by name, its own by the address of its section.
             named = self.symbols.variable_at(offset)

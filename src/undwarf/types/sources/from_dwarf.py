@@ -56,8 +56,7 @@ FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
 _FunctionPlace = tuple[FunctionRanges, int, int]
 Fixed = tuple[int, Space, int, int, int, int]
 """(address; space, unit and offset of the variable's entry; offset and size of the piece at the address, size 0: all of
-it).
-"""
+it)."""
 
 
 class DwarfSource:
@@ -198,8 +197,7 @@ class DwarfSource:
 
     def describes(self, pc: int) -> bool:
         """Whether types are described for the function at ``pc``: not for assembly, nor for units with lines and
-        functions only (-g1).
-        """
+        functions only (-g1)."""
         place = self._place(pc)
         if place is None:
             return False
@@ -243,8 +241,7 @@ class DwarfSource:
     def related(self, pc: int) -> list[list[int]]:
         """Aggregates related to a function, in three lists of increasing distance: those of its variables or their
         pointees; also those that they name (typedefs, template parameters); and all that these contain or name. Empty
-        for C: no inheritance.
-        """
+        for C: no inheritance."""
         function = self._scopes(pc)
         if function is None or function.entry.space.language(function.entry.unit) in C_LANGUAGES:
             # C has no inheritance.
@@ -354,8 +351,7 @@ class DwarfSource:
 
     def _base_of_thunk(self, t: int, method: str) -> int:
         """The virtual base through which a method's thunk is called: the only one, or the only one that declares the
-        method (their symbols differ in the class name); void if ambiguous.
-        """
+        method (their symbols differ in the class name); void if ambiguous."""
         graph = self.graph
         bases = all_virtual_bases(graph, t)
         if len(bases) > 1:
@@ -497,8 +493,7 @@ class DwarfSource:
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
         """(variable, offset in it) at an address, by its own entry, else by its symbol and a declaration of that name;
-        None if none.
-        """
+        None if none."""
         found = self._held(self._fixed[0], self._memory_starts, address)
         if found is not None:
             return found

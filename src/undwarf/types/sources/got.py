@@ -107,8 +107,7 @@ class OffsetTable:
 
     def function(self, slot: int) -> int | None:
         """The id of the function called through a slot: its address, or the slot's if it is elsewhere; None for no
-        slot.
-        """
+        slot."""
         if slot not in self._slots:
             return None
         return self.get(slot) or slot

@@ -233,8 +233,7 @@ class Expressions:
 
     def _counts_from_none(self, start: int) -> bool:
         """Whether a list has absolute addresses instead of offsets from the unit's base. GCC emits these in DWARF 2,
-        which has no range lists, if the unit's code is in several sections.
-        """
+        which has no range lists, if the unit's code is in several sections."""
         here = self._low <= start < self._high
         return not here and bool(self._low <= start - self._base < self._high)
 

@@ -1,7 +1,6 @@
 # cython: language_level=3, annotation_typing=False
 """Variable locations of one function as rows of integers for the data flow; objects are built only for rows that are
-read.
-"""
+read."""
 
 from collections.abc import Callable, Sequence
 from typing import overload
@@ -16,8 +15,7 @@ __all__ = ["WORDS", "LocationTable", "SortedPlaces", "behind_calls", "sorted_pla
 
 WORDS = 9
 """Columns of a location row: start and end of validity as offsets from the function's start; kind, register, offset,
-piece offset and piece size (0: the whole variable); type; size of the type (-1: not computed yet).
-"""
+piece offset and piece size (0: the whole variable); type; size of the type (-1: not computed yet)."""
 _WORDS = cython.declare(cython.Py_ssize_t, WORDS)
 _IN_REGISTER = cython.declare(cython.int, 1)
 _MEMORY = cython.declare(cython.int, 2)
@@ -30,8 +28,7 @@ _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 
 class LocationTable(Sequence[Place]):
     """The variable locations of one function. ``rows`` (q) has WORDS columns; ``outliving_scope`` (B) flags
-    registers whose location outlives the variable's scope; ``make`` builds the object of a row.
-    """
+    registers whose location outlives the variable's scope; ``make`` builds the object of a row."""
 
     def __init__(self, rows: memoryview, outliving_scope: memoryview, make: Callable[[int], Place]) -> None:
         self.rows = rows
@@ -74,8 +71,7 @@ class LocationTable(Sequence[Place]):
     )  # fmt: skip
     def types_in(self, register: int, at: int) -> list[int]:
         """Types of the variables whose value is in a register, or computed from it, at an offset from the function's
-        start.
-        """
+        start."""
         rows, offset, wanted = self.rows, at, register
         found = []
         # Integer division: whole rows only.
@@ -92,8 +88,7 @@ class LocationTable(Sequence[Place]):
     @cython.locals(rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t)
     def in_single_registers(self, low: int) -> list[tuple[int, int, int, bool, int]]:
         """(start address, register, offset, whether the variable is the register's value, type) of variables that are
-        entirely in, or computed from, one register. ``low`` is the function's address.
-        """
+        entirely in, or computed from, one register. ``low`` is the function's address."""
         rows = self.rows
         found = []
         # Integer division: whole rows only.

@@ -62,8 +62,7 @@ class FrameBase(NamedTuple):
 @cython.cclass
 class _Value:
     """A symbolic value, base plus offset. ``loaded``: it was then dereferenced and ``beyond`` added; ``further``: the
-    sum was dereferenced again.
-    """
+    sum was dereferenced again."""
 
     base = cython.declare(cython.int)
     register = cython.declare(object)

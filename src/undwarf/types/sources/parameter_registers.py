@@ -30,16 +30,14 @@ _VIRTUAL_THUNK = re.compile(r"_ZTv0_n([0-9]{1,9})_(?=[A-Z0-9])")
 
 def thunk_of(name: str) -> tuple[str, int] | None:
     """(method's symbol, bytes from the object's start to the first parameter's pointee) of a thunk that only adjusts
-    `this` (Itanium C++ ABI, 5.1.4.1, "Virtual Override Thunks"); None for other functions.
-    """
+    `this` (Itanium C++ ABI, 5.1.4.1, "Virtual Override Thunks"); None for other functions."""
     found = _THUNK.match(name)
     return None if found is None else ("_Z" + name[found.end() :], int(found[2]) * (1 if found[1] else -1))
 
 
 def virtual_thunk_of(name: str) -> tuple[str, int] | None:
     """(method's symbol, vtable offset of the adjustment) of a thunk that is called with a virtual base (as above); None
-    for other functions.
-    """
+    for other functions."""
     found = _VIRTUAL_THUNK.match(name)
     return None if found is None else ("_Z" + name[found.end() :], -int(found[1]))
 

@@ -20,8 +20,7 @@ _CODE = "{closure#"
 
 def environment_of(types: DwarfTypes, entry: Entry) -> int:
     """The environment structure of a closure, from the entry of its code; void for other functions or if it is not
-    found.
-    """
+    found."""
     name = name_of_entry(entry)
     if not name.startswith(_CODE):
         return VOID

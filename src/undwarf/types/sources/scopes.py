@@ -51,8 +51,7 @@ INLINED = cython.declare(cython.int, _INLINED)
 PACK = cython.declare(cython.int, TAG_PACK)
 ROW = cython.declare(cython.Py_ssize_t, 6)
 """Columns of a location: start and end of its range; number of the expression and index of the spot in it; variable;
-scope.
-"""
+scope."""
 SCOPE = cython.declare(cython.Py_ssize_t, 5)
 """Columns of a scope, see `code_scopes.py`."""
 
@@ -61,8 +60,7 @@ SCOPE = cython.declare(cython.Py_ssize_t, 5)
 @cython.cclass
 class FunctionScopes(CodeScopes):
     """The scopes of one function and the variable locations in each. ``entry`` is its concrete entry, ``base`` its
-    unit's low address; ``environment`` returns the environment type of a closure, void for other functions.
-    """
+    unit's low address; ``environment`` returns the environment type of a closure, void for other functions."""
 
     types = cython.declare(dict, visibility="readonly")
     """Types of all variables and parameters, also of those without a location."""
@@ -309,8 +307,7 @@ class FunctionScopes(CodeScopes):
     @cython.locals(variable=Variable, scope=cython.Py_ssize_t, total=cython.Py_ssize_t, depth=cython.bint)
     def _lead_through(self) -> int:
         """Turn locations that hold an address into pointers: to a variable, or to the object that several variables are
-        part of.
-        """
+        part of."""
         graph = self._types.graph
         ends: dict[tuple[bool, PlaceKind, int, int], int] = {}
         for scope, variable, spot, _low, _high in self._through:

@@ -25,8 +25,7 @@ _Place = tuple[Space, int]
 
 class Definitions:
     """The types defined in the spaces of one binary. ``called`` returns a type's qualified name from its entry and
-    plain name.
-    """
+    plain name."""
 
     def __init__(self, spaces: Spaces, called: Callable[[Entry, str], str]) -> None:
         self._spaces = spaces
@@ -36,8 +35,7 @@ class Definitions:
 
     def of(self, entry: Entry, name: str, full: str) -> _Place | None:
         """The definition of a declared type with the plain name ``name`` and the qualified name ``full``; None if there
-        is none.
-        """
+        is none."""
         known = self.by_name()
         written = name if name in known else name.partition("<")[0]
         for space, unit, offset in known.get(written, ()):
@@ -50,8 +48,7 @@ class Definitions:
 
     def named(self, name: str) -> _Place | None:
         """A type by its name, qualified or not: the first definition, else a typedef of that name; None if there is
-        none.
-        """
+        none."""
         plain = _own_name(name)
         same: dict[tuple[int, int, int], bool] = {}
         typedef: _Place | None = None
@@ -75,8 +72,7 @@ class Definitions:
 
     def captured(self, name: str) -> _Place | None:
         """The environment of a Rust closure by its qualified name: it may be in another unit than the code. None if
-        there is none.
-        """
+        there is none."""
         found = self._captured
         if found is None:
             found = self._captured = {}

@@ -82,8 +82,7 @@ class UnitTypes:
 
     def _declared_in(self, pc: int) -> tuple[Space, int] | None:
         """The unit that declares the types of the function at an address. With link-time optimization the code is in an
-        artificial unit, which refers to the source's.
-        """
+        artificial unit, which refers to the source's."""
         place = self._source.place(pc)
         if place is None:
             return None
@@ -374,8 +373,7 @@ class _UnitParts:
 
     def wholes(self, t: int, *, bases_only: bool) -> dict[int, list[int]] | None:
         """{container: ascending offsets} of the unit's aggregates that contain a type, directly or not; None if
-        unknown.
-        """
+        unknown."""
         if not self._read:
             self._load()
         order = self._order

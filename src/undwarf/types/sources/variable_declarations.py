@@ -22,8 +22,7 @@ _KEPT = 1 << 16
 @cython.cclass
 class Variable:
     """A variable's name and type. ``is_pointer_or_aggregate``: whether its value in a register is evidence for memory;
-    -1 if not computed yet.
-    """
+    -1 if not computed yet."""
 
     def __init__(self, name: str, t: int) -> None:
         self.name = name
