@@ -4,7 +4,7 @@ from typing import Literal
 
 from mutate import main
 
-from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.location_lists import LocationLists
 from undwarf.types.sources.locations import spots
 
 ADDRESSES = {0: 0x1000, 1: 0x2000}
@@ -20,7 +20,7 @@ def one_input(data: bytes) -> None:
     version = 4 if shape & 4 else 0 if shape & 8 else 5
     # The list's own bytes stand for the table of lists as well, and for what follows the addresses.
     addresses = b"".join(address.to_bytes(size, order) for address in ADDRESSES.values()) + data[:3]
-    lists = Lists(
+    lists = LocationLists(
         rest,
         version=version,
         base=0x1000,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
     from undwarf.types.access import Access
-    from undwarf.types.resolvers_by_image import ImageTypes
+    from undwarf.types.resolvers_by_image import ImageResolvers
     from undwarf.unwind.chain_rewriter import Stitched
     from undwarf.unwind.unwind_tables import UnwindTables
     from undwarf.views.call_tree import CallTree
@@ -198,17 +198,17 @@ class Recording:
         return ImageLines(self.images, self._limits, self.data.defects)
 
     @cached_property
-    def types(self) -> "ImageTypes":
+    def types(self) -> "ImageResolvers":
         """Data types by image: what instructions access."""
         # Few commands need types, and importing them takes a third of the time for all modules.
-        from undwarf.types.resolvers_by_image import ImageTypes
+        from undwarf.types.resolvers_by_image import ImageResolvers
 
         cache = None
         if self._cache:
             from undwarf.types.answer_cache import answer_files
 
             cache = answer_files(self._limits)
-        return ImageTypes(self.images, self._limits, self.data.defects, lambda: self.records, cache)
+        return ImageResolvers(self.images, self._limits, self.data.defects, lambda: self.records, cache)
 
     @cached_property
     def event_stops(self) -> "EventStops":

@@ -128,7 +128,7 @@ class Limits(NamedTuple):
     call_scan_bytes: int = 8 << 20
     """Code of a program without DWARF in which callers of functions are looked for."""
     flow_visits: int = 24
-    """Times a stretch of a function is gone through, on average, before it is given up as too tangled."""
+    """Average number of visits to a basic block after which the data flow of a function is given up."""
     flow_words: int = 64 << 20
     """Words of what registers and stack slots hold at the begins of a function's stretches."""
     flow_slots: int = 4096

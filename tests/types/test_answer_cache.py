@@ -20,7 +20,7 @@ from undwarf.disk_cache import DiskCache
 from undwarf.limits import Limits
 from undwarf.types import answer_cache, open_resolver
 from undwarf.types.access import Access, packed, unpacked
-from undwarf.types.answer_cache import Answer, KeptAnswers, decode, encode
+from undwarf.types.answer_cache import Answer, AnswerCache, decode, encode
 
 KEY = bytes(range(16))
 KEPT_OF_OPERANDS = [name for name in dir(Memory) if not name.startswith("_") and name not in ("pre", "writeback")]
@@ -77,8 +77,8 @@ def test_an_entry_that_unpacks_to_too_much_is_a_miss() -> None:
     assert decode(data, KEY, Limits(answer_bytes=64)) is None
 
 
-def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> KeptAnswers:
-    return KeptAnswers(
+def kept(folder: Path, limits: Limits | None = None, defects: Defects | None = None) -> AnswerCache:
+    return AnswerCache(
         DiskCache(folder, answer_cache.SUFFIX, 1 << 20), f"a{answer_cache.SUFFIX}", KEY, limits or Limits(), defects
     )
 
@@ -87,7 +87,7 @@ def test_answers_of_several_runs_add_up(tmp_path: Path) -> None:
     first, second = ({address: SOME[address]} for address in SOME)
     assert kept(tmp_path).keep(first)
     assert kept(tmp_path).keep(second)
-    assert kept(tmp_path).known.keys() == SOME.keys()
+    assert kept(tmp_path).cached.keys() == SOME.keys()
     assert not kept(tmp_path).keep(second)
 
 
@@ -96,7 +96,7 @@ def test_no_more_answers_are_cached_than_the_limit(tmp_path: Path) -> None:
     few = Limits(kept_answers=1)
     assert kept(tmp_path, few).keep(first)
     assert kept(tmp_path, few).keep(second)
-    assert kept(tmp_path, few).known.keys() == second.keys()
+    assert kept(tmp_path, few).cached.keys() == second.keys()
 
 
 def test_with_defects_nothing_is_cached(tmp_path: Path) -> None:

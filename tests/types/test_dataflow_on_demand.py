@@ -85,7 +85,9 @@ def test_a_late_sample_is_charged_to_the_load_before_it(program: Path) -> None:
 
 def test_callers_of_assembly_functions_are_not_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("undwarf.types.inference.interprocedural.follow", lambda *of: asked.append(of[2]) or of[-1])
+    monkeypatch.setattr(
+        "undwarf.types.inference.interprocedural.with_inferred_types", lambda *of: asked.append(of[2]) or of[-1]
+    )
     compiled(SOURCE, "gcc", "-O1", tmp_path)
     (tmp_path / "a.s").write_text(
         ".globl last\n.type last, @function\nlast: mov 8(%rdi), %rax\nret\n.size last, .-last\n"

@@ -14,14 +14,14 @@ from undwarf.perfdata.event_precision import EventStops
 from undwarf.profile.grouping import look_up, sums
 from undwarf.profile.model import NONE, Profile
 from undwarf.profile.skid_kinds import StopKind, split_by_kind
-from undwarf.types.access import Access, packed, unpacked, untold
-from undwarf.types.no_debuginfo import UndescribedCode, unread
+from undwarf.types.access import Access, packed, unpacked, without_type
+from undwarf.types.no_debuginfo import CodeWithoutTypes, unread
 
 if TYPE_CHECKING:
-    from undwarf.types.answer_cache import KeptAnswers
+    from undwarf.types.answer_cache import AnswerCache
     from undwarf.types.resolver import Resolver
 
-    ResolverOf = Callable[[int, int], tuple[Resolver | UndescribedCode, int] | str]
+    ResolverOf = Callable[[int, int], tuple[Resolver | CodeWithoutTypes, int] | str]
 
 __all__ = ["ResolvedAccesses", "resolve_accesses"]
 
@@ -73,7 +73,7 @@ def resolve_accesses(
     stops: EventStops = _ALL_LATE,
     progress: Callable[[str, int, int], None] | None = None,
     fork: Callable[[], Defects | None] = lambda: None,
-    answers_of: "Callable[[int, str], KeptAnswers | None]" = lambda _image, _asked: None,
+    answers_of: "Callable[[int, str], AnswerCache | None]" = lambda _image, _asked: None,
     read_ahead: Callable[[Iterable[int]], Callable[[], None]] = lambda _images: lambda: None,
     meanwhile: Callable[[], object] = lambda: None,
     contained: Callable[[int], AbstractContextManager[object]] = lambda _image: nullcontext(),
@@ -142,14 +142,14 @@ class _Found(NamedTuple):
 def _opened(resolver_of: "ResolverOf", image: int, address: int) -> "Resolver":
     """The resolver of an instruction that has one."""
     place = resolver_of(image, address)
-    assert not isinstance(place, str) and not isinstance(place[0], UndescribedCode)
+    assert not isinstance(place, str) and not isinstance(place[0], CodeWithoutTypes)
     return place[0]
 
 
 class _CachedAnswers:
     """Answers of earlier runs, by the number of the place."""
 
-    def __init__(self, places: list[_Place], answers_of: "Callable[[int, int], KeptAnswers | None]") -> None:
+    def __init__(self, places: list[_Place], answers_of: "Callable[[int, int], AnswerCache | None]") -> None:
         self._places = places
         asked = dict.fromkeys([(image, kind) for image, _address, kind in places if image != NONE])
         self._of_image = {(image, kind): answers_of(image, kind) for image, kind in asked}
@@ -157,7 +157,7 @@ class _CachedAnswers:
         some = any(answers is not None for answers in self._of_image.values())
         for k, (image, address, kind) in enumerate(places if some else ()):
             answers = self._of_image.get((image, kind))
-            known = answers.known.get(address) if answers is not None else None
+            known = answers.cached.get(address) if answers is not None else None
             if known is not None:
                 self.found[k] = _Found(known.access, True, known.inferred, known.consumed, known.intact)
 
@@ -202,7 +202,7 @@ def _resolve_all(
     for k, place in enumerate(opened):
         if isinstance(place, str):
             found[k] = _unresolved(unread(places[k].address, place))
-        elif isinstance(place[0], UndescribedCode):
+        elif isinstance(place[0], CodeWithoutTypes):
             with contained(places[k].image):
                 found[k] = _unresolved(place[0].at(place[1], late=places[k].kind != _AT))
             if k not in found:
@@ -287,5 +287,7 @@ def _resolve(resolver: "Resolver", address: int, kind: int) -> _Found:
             return _Found(late[0], True, True, late[1], late[2])
         if kind == _AFTER:
             # The breakpoint was not hit by this instruction's own access.
-            return _Found(untold(access, "no access known before a breakpoint's sample"), True, False, False, False)
+            return _Found(
+                without_type(access, "no access known before a breakpoint's sample"), True, False, False, False
+            )
     return _Found(access, True, False, False, True)

@@ -1,10 +1,10 @@
-"""Data types: their layouts, where values of them are, and which of them an instruction touches.
+"""Data types of memory accesses: which type and member each memory operand of an instruction accesses.
 
-Folders go on from one another: `layouts/` has the types as a graph, whatever they came from (its class `TypeGraph`);
-`sources/` what debugging information, BTF and symbols say (`type_source.py`: what is asked of each); `dataflow/` what
-registers and memory hold in a function; `uses/` what else is done with a value; `inference/` what nothing names.
-`resolver.py` puts them together for one instruction, `open_resolver.py` for a file, `resolvers_by_image.py` for all
-files of a recording.
+Folders, each using those before it: `layouts/` is the type graph, independent of its source (class `TypeGraph`);
+`sources/` reads DWARF, BTF and symbols (interface in `type_source.py`); `dataflow/` computes abstract values of
+registers and memory in a function; `evidence/` has rules that use other uses of a value; `inference/` types values
+without declarations. `resolver.py` combines them for one instruction, `open_resolver.py` opens a file,
+`resolvers_by_image.py` all files of a recording.
 """
 
 from undwarf.types.layouts.type_graph import Field, Kind, Member, TypeGraph, TypeRecord

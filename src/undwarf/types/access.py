@@ -1,4 +1,4 @@
-"""One memory operand of an instruction, and what was found of it."""
+"""The result for one memory operand: type, offset and member, or the reason why there is none."""
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -7,19 +7,19 @@ from typing import Any
 from undwarf.disasm import Instruction, Memory
 from undwarf.types.layouts.type_graph import VOID
 
-__all__ = ["Access", "access", "nothing", "packed", "unpacked", "untold"]
+__all__ = ["Access", "access", "nothing", "packed", "unpacked", "without_type"]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One memory operand of one instruction, and what it touches.
+    """One memory operand of one instruction, and what it accesses.
 
-    `type` is a name such as `struct node`, None where it is not known; `offset` the first byte's place in it, `field`
-    the path of the member there, empty for the whole; `size` in bytes, 0 if registers say it. `how` tells what the
-    answer rests on: variable, tracking, global, thread, percpu, container (the only aggregate it can be a part of),
-    frame (a variable on the stack that nothing names, by what goes into it); or, for what has no type by nature, stack
-    (push, call, return), spill, canary, constant, table; or unread, where the instruction is not at hand. `reason` says
-    why there is none. A kernel's canary is a member of a per-cpu variable, whose type is then told too.
+    `type` is a name such as `struct node`, None if unknown; `offset` is that of the first byte in it, `field` the path
+    of the member there, empty for the whole; `size` is in bytes, 0 if registers have it. `how` is the kind of evidence:
+    variable, tracking (data flow), global, thread, percpu, container (the only aggregate that contains it), frame (an
+    undeclared stack object); or, for accesses that have no type, stack (push, call, return), spill, canary, constant,
+    table; or unread if the instruction is not available. `reason` says why there is no type. A kernel's canary is a
+    member of a per-CPU variable and may have its type.
     """
 
     address: int
@@ -35,9 +35,10 @@ class Access:
     type_number: int = VOID
     type_size: int = 0
     layout: int = 0
-    """Of an aggregate: tells types of one name and size apart, in all processes (:meth:`TypeGraph.layout`)."""
+    """Of an aggregate: distinguishes types with one name and size, equal in all processes
+    (:meth:`TypeGraph.layout`)."""
     operand: Memory | None = dataclass_field(default=None, repr=False, compare=False)
-    """The operand itself, which says how the address is made of registers."""
+    """The operand, to compute the address from register values."""
 
     @property
     def typed(self) -> bool:
@@ -46,12 +47,12 @@ class Access:
 
     @property
     def countable(self) -> bool:
-        """Whether the access is one that has a type: not the machine's own use of the stack, of tables, or of none; nor
-        one of which nothing is known."""
+        """Whether the access should have a type: it is none of the machine's own (stack, tables) and its instruction is
+        available."""
         return self.how not in _NO_TYPE
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The access for JSON."""
         return {
             "address": f"{self.address:#x}",
             "insn": self.insn,
@@ -69,25 +70,25 @@ class Access:
 _NO_TYPE = frozenset(("none", "stack", "spill", "canary", "constant", "table", "unread"))
 
 
-def untold(one: Access, reason: str) -> Access:
-    """The access of an instruction of which it is not known what it touches after all."""
+def without_type(one: Access, reason: str) -> Access:
+    """The access without its type, for an answer that turned out to be unreliable."""
     return Access(one.address, one.insn, one.access or "rw", None, None, "", 0, "", (), reason)
 
 
 def access(
     made: Instruction, operand: Memory, size: int, *, how: str, reason: str, candidates: tuple[str, ...] = ()
 ) -> Access:
-    """An operand without a type."""
+    """The result for an operand without a type."""
     return Access(made.address, made.text, operand.access, None, None, "", size, how, candidates, reason)
 
 
 def nothing(address: int, text: str, reason: str) -> Access:
-    """An address without an operand."""
+    """The result for an address without an operand."""
     return Access(address, text, "", None, None, "", 0, "none", (), reason)
 
 
 def packed(one: Access) -> tuple[object, ...]:
-    """An access in plain numbers and text, but for the number of its type, which is one of this process's graph."""
+    """An access as plain numbers and text, without the type id, which is specific to this process's graph."""
     operand = one.operand
     where = None
     if operand is not None:
@@ -102,7 +103,7 @@ def packed(one: Access) -> tuple[object, ...]:
 
 
 def unpacked(plain: Any) -> Access:
-    """The access that was packed."""
+    """The access of :func:`packed`."""
     *fields, where = plain
     operand = None
     if where is not None:

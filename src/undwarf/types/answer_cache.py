@@ -1,14 +1,14 @@
-"""What instructions of one binary touch, kept on disk from run to run by what the binary and its debug file are.
+"""On-disk cache of the answers for one binary's instructions, keyed by the identity of the binary and its debug file.
 
-A file is, little-endian::
+A file is, little-endian:
 
     8   magic                   4   version
-    16  key: the binary, its debug file, the limits, and the build of undwarf that answered
+    16  key: the binary, its debug file, the limits, and the build of undwarf
     16  BLAKE2b of all that follows
     deflated JSON: {"texts": [...], "rows": [[...], ...]}
 
-A row is numbers only; those that stand for text are places in `texts`, -1 for None. Whatever is not exactly as it
-should be is a miss: then all is answered again.
+A row has integers only; text is given as index in `texts`, -1 for None. Anything unexpected is a miss: all is computed
+again.
 """
 
 import struct
@@ -26,21 +26,21 @@ from undwarf.elf import ElfFile
 from undwarf.limits import DEFAULT, Limits
 from undwarf.types.access import Access
 
-__all__ = ["SUFFIX", "Answer", "KeptAnswers", "answer_files", "kept_answers"]
+__all__ = ["SUFFIX", "Answer", "AnswerCache", "answer_files", "cached_answers"]
 
 SUFFIX = ".answers"
 MAGIC = b"undwarf\xb8"
 VERSION = 2
-"""Grows with the format."""
+"""Incremented with the format."""
 
 _PREFIX = struct.Struct("<8sI16s16s")
 _MAKERS = ("types", "dwarf", "disasm", "elf", "tables", "symbols")
-"""What has a part in an answer: another build of it may answer otherwise."""
+"""The packages that answers depend on: another build invalidates the cache."""
 
 
 class Answer(NamedTuple):
-    """What one instruction touches; whether that was inferred for an instruction before it, which then the sampled one
-    consumes or not, and whether the registers that say the address are still those the access used."""
+    """The access of one instruction; ``inferred``: it is that of an earlier instruction (skid), ``consumed``: whose
+    result the sampled one uses; ``intact``: the address registers are unchanged since."""
 
     access: Access
     inferred: bool
@@ -48,8 +48,8 @@ class Answer(NamedTuple):
     intact: bool
 
 
-class KeptAnswers:
-    """The answers about one binary, by ELF virtual address: those of earlier runs, and a way to keep more."""
+class AnswerCache:
+    """Cached answers for one binary, by ELF virtual address."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class KeptAnswers:
         self._before = _damage(self._defects)
 
     @cached_property
-    def known(self) -> dict[int, Answer]:
-        """What earlier runs kept."""
+    def cached(self) -> dict[int, Answer]:
+        """Answers of earlier runs."""
         data = self._files.read(self._name)
         found = decode(data, self._key, self._limits) if data is not None else None
         if found is None:
@@ -79,27 +79,27 @@ class KeptAnswers:
         return found
 
     def keep(self, more: Mapping[int, Answer]) -> bool:
-        """Keep further answers beside those that are known; whether that was needed, and could be done.
+        """Add answers to the cache; True if that was necessary and succeeded.
 
-        Where something was amiss meanwhile, nothing is kept: the next run is to say so as well, and may find more.
+        Nothing is cached if a defect occurred meanwhile: the next run must report it, too, and may find more.
         """
-        if _damage(self._defects) != self._before or all(address in self.known for address in more):
+        if _damage(self._defects) != self._before or all(address in self.cached for address in more):
             return False
         if any(file.was_cut for file in self._described):
             return False
-        whole = {**self.known, **more}
+        whole = {**self.cached, **more}
         if len(whole) > self._limits.kept_answers:
-            # What this run needs is what the next one will.
+            # The next run will most likely need the same.
             whole = dict(list(more.items())[: self._limits.kept_answers])
         return self._files.write(self._name, encode(whole, self._key))
 
     def trim(self) -> None:
-        """Let the directory keep to its limit."""
+        """Drop the least recently used files beyond the directory's limit."""
         self._files.trim()
 
 
 def answer_files(limits: Limits = DEFAULT) -> DiskCache | None:
-    """Where the user's answers are kept; None where nothing is to be kept."""
+    """The user's cache directory of answers; None if there is none."""
     directory = cache_directory("types")
     return DiskCache(directory, SUFFIX, limits.answer_bytes) if directory is not None else None
 
@@ -108,17 +108,17 @@ def _damage(defects: Defects) -> int:
     return sum(one.count for one in defects)
 
 
-def kept_answers(
+def cached_answers(
     files: DiskCache,
     elf: ElfFile,
     debug: ElfFile | None,
     asked: str,
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
-) -> KeptAnswers | None:
-    """The answers about a binary that its DWARF describes; ``asked`` tells apart what is asked of instructions.
+) -> AnswerCache | None:
+    """The cached answers for a binary with DWARF; ``asked`` identifies the kind of query.
 
-    None where neither the binary nor its debug file has DWARF, or where they cannot be told from others.
+    None if neither the binary nor its debug file has DWARF, or if they cannot be identified.
     """
     described = next((file for file in (elf, debug) if file is not None and file.section(".debug_info")), None)
     if described is None:
@@ -136,11 +136,11 @@ def kept_answers(
     # Hexadecimal only: nothing that a file says becomes part of a path.
     name = f"{elf.build_id.hex()[:64] or 'none'}-{mark.hex()}{SUFFIX}"
     both = tuple(file for file in (elf, debug) if file is not None)
-    return KeptAnswers(files, name, key, limits, defects, both)
+    return AnswerCache(files, name, key, limits, defects, both)
 
 
 def _identity(file: ElfFile) -> object | None:
-    """The build-id, and the file itself: tools may take debugging information out or put other in, and leave the id."""
+    """The build-id and file status: tools may remove or add debugging information and keep the build-id."""
     from pathlib import Path
 
     try:
@@ -160,7 +160,7 @@ def _identity(file: ElfFile) -> object | None:
 
 
 def encode(answers: Mapping[int, Answer], key: bytes) -> bytes:
-    """The bytes of a file with these answers."""
+    """The contents of a cache file."""
     texts: dict[str, int] = {}
 
     def text(value: str | None) -> int:
@@ -194,7 +194,7 @@ _FIXED = 13 + _OPERAND + 1
 
 
 def decode(data: memoryview, key: bytes, limits: Limits = DEFAULT) -> dict[int, Answer] | None:
-    """The answers in a file's bytes; None if they are not those of ``key``, or not as they were written."""
+    """The answers in a cache file; None if the key differs or the file is damaged."""
     if len(data) < _PREFIX.size:
         return None
     magic, version, of, digest = _PREFIX.unpack_from(data)

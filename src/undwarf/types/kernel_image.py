@@ -1,7 +1,7 @@
-"""The recorded kernel as a binary to follow types in: its file, where it ran, its functions, its BTF.
+"""The recorded kernel as a binary: its file, load address, symbols and BTF.
 
-A vmlinux with DWARF is best. Where there is none, the boot image has the same code and the kernel's BTF, and kallsyms
-names its functions: types of a machine's own kernel need no package with debugging information.
+A vmlinux with DWARF is best. Without one, the boot image has the same code and the kernel's BTF, and kallsyms has its
+functions, so that types of the running kernel need no debugging package.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ RUNNING_BTF = "/sys/kernel/btf/vmlinux"
 
 @dataclass(slots=True)
 class KernelBinary:
-    """``delta`` is what a runtime address is above that in the file. ``symbols`` are given where the file has none;
-    ``foreign_btf`` where it has neither DWARF nor BTF, but the kernel that runs here is the recorded one."""
+    """The kernel's file. ``delta`` is the runtime address minus that in the file; ``symbols`` are set if the file has
+    none; ``foreign_btf`` is the running kernel's BTF, if the file has no types and that kernel is the recorded one."""
 
     elf: ElfFile
     delta: int
@@ -43,14 +43,14 @@ class KernelBinary:
     foreign_btf: "BtfFile | None" = None
 
     def btf(self, limits: Limits = DEFAULT) -> "BtfFile | None":
-        """What the kernel's modules' BTF goes on from."""
+        """The BTF that is the base of the modules' split BTF."""
         from undwarf.types.open_resolver import btf_of
 
         return self.foreign_btf or btf_of(self.elf, None, limits)
 
 
 def kernel_binary(store: ImageStore, records: Any, limits: Limits = DEFAULT) -> KernelBinary | str:
-    """The recorded kernel, else why its code cannot be followed."""
+    """The recorded kernel, or the reason why its code is not available."""
     key = kernel_key(records) if records is not None else None
     image = store.image(key) if key is not None else store.kernel()
     reference = kernel_reference(records) if records is not None else None
@@ -62,19 +62,19 @@ def kernel_binary(store: ImageStore, records: Any, limits: Limits = DEFAULT) -> 
     symbols = symbols_of_elf(elf, limits)
     at = _address_in_file(elf, symbols, reference)
     if reference is not None and at is None:
-        return "where the kernel ran is not known"
+        return "load address of the kernel unknown"
     delta = (reference.address - at) & 0xFFFFFFFFFFFFFFFF if reference is not None and at is not None else 0
     given = None
     if symbols is None:
         given = _from_kallsyms(store, image, reference, delta, limits)
         if given is None:
-            return "the kernel's file has no symbols, and there are no kallsyms"
+            return "neither the kernel's file nor kallsyms has symbols"
     has_types = elf.section(".debug_info") is not None or elf.section(".BTF") is not None
     return KernelBinary(elf, delta, given, None if has_types else _running_btf(image, limits))
 
 
 def _address_in_file(elf: ElfFile, symbols: SymbolTable | None, reference: KernelReference | None) -> int | None:
-    """Where the reference symbol is in the file; it is the begin of the kernel's code if the file has no symbols."""
+    """Address of the reference symbol in the file; the start of the kernel's code if the file has no symbols."""
     if reference is None:
         return None
     found = symbols.address_of_name(reference.symbol) if symbols is not None else None
@@ -86,7 +86,7 @@ def _address_in_file(elf: ElfFile, symbols: SymbolTable | None, reference: Kerne
 def _from_kallsyms(
     store: ImageStore, image: Image, reference: KernelReference | None, delta: int, limits: Limits
 ) -> SymbolTable | None:
-    """The functions of kallsyms, at the addresses of the file."""
+    """The functions of kallsyms, relocated to the file's addresses."""
     table, _why = kernel_table(store, image, reference, limits)
     return moved(table, delta, limits) if isinstance(table, KernelTable) else None
 

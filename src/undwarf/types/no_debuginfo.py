@@ -1,22 +1,22 @@
-"""The code of a file that nothing tells types of: whether an instruction touches data at all is known even so."""
+"""Code without type information: whether an instruction accesses data is known even so."""
 
 from undwarf.disasm import machine_of
 from undwarf.elf import ElfFile
 from undwarf.types.access import Access, access, nothing
 
-__all__ = ["UndescribedCode", "unread"]
+__all__ = ["CodeWithoutTypes", "unread"]
 
 _LONGEST = 16
-"""Bytes that hold an instruction of any machine."""
+"""Upper bound of an instruction's length in bytes, on any machine."""
 
 
 def unread(address: int, reason: str) -> Access:
-    """An instruction whose bytes are not at hand: whether it touches data is not known."""
+    """The result for an instruction whose bytes are not available."""
     return Access(address, "", "", None, None, "", 0, "unread", (), reason)
 
 
-class UndescribedCode:
-    """The code of a file, and the ``reason`` why no type is known of what it touches."""
+class CodeWithoutTypes:
+    """The code of a file without types; ``reason`` says why there are none."""
 
     def __init__(self, elf: ElfFile, reason: str) -> None:
         self._elf = elf
@@ -24,11 +24,12 @@ class UndescribedCode:
         self.reason = reason
 
     def at(self, address: int, *, late: bool = False) -> Access:
-        """What the instruction at an ELF virtual address does to memory.
+        """The memory access of the instruction at an ELF virtual address, without its type.
 
-        ``late``: samples may stand behind the access they are about, so that an instruction without one says nothing.
+        ``late``: samples may be after the access they are about (skid), so an instruction without one is no evidence
+        for none.
         """
-        # The last instructions of a segment are shorter.
+        # The segment may end earlier.
         codes = (self._elf.read(address, size) for size in range(_LONGEST, 0, -1))
         code = next((one for one in codes if one), None)
         if code is None or self._machine is None:

@@ -1,4 +1,4 @@
-"""Finds what says the types of a binary: its DWARF, else its BTF; and makes the resolver that answers from it."""
+"""Opens the type information of a binary (its DWARF, else its BTF) and creates the resolver."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from undwarf.types.resolver import Resolver
 from undwarf.types.sources.data_symbols import PER_CPU, TableSymbols
 from undwarf.types.sources.from_dwarf import DwarfSource
 from undwarf.types.sources.relocatable_objects import as_linked
-from undwarf.types.sources.unit_types import Neighbours
+from undwarf.types.sources.unit_types import UnitTypes
 
 if TYPE_CHECKING:
     from undwarf.types.sources.btf import BtfFile
@@ -37,14 +37,14 @@ def open_resolver(
     limits: Limits = DEFAULT,
     defects: Defects | None = None,
 ) -> Resolver | None:
-    """A resolver for one binary; None where nothing says its types.
+    """A resolver for one binary; None if there is no type information.
 
-    BTF that is given as ``btf`` wins; else DWARF of the binary or its debug file, its `.BTF` section, a file `NAME.btf`
-    beside it. ``btf_base`` is what a module's BTF goes on from, its kernel's. ``symbols`` are functions of a kernel
-    that has no symbols of its own. Raises UnreadableInput if the named file is no BTF.
+    The BTF given as ``btf`` takes precedence; then DWARF of the binary or its debug file, its `.BTF` section, a file
+    `NAME.btf` beside it. ``btf_base`` is the base of a module's split BTF. ``symbols`` are the functions of a kernel
+    without symbols. Raises UnreadableInput if the given file is no BTF.
     """
     elf = as_linked(elf)
-    # Per-cpu variables are what tells a kernel: it uses %gs for them, and for the stack canary.
+    # A per-CPU section identifies a kernel, which addresses per-CPU variables and the stack canary by %gs.
     kernel = kernel or elf.section(PER_CPU) is not None or elf.section(_MODULE) is not None
     defects = Defects() if defects is None else defects
     if not btf:
@@ -52,8 +52,8 @@ def open_resolver(
             elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
         )
         if source is not None:
-            embedders = Neighbours(source, lonely=kernel).embedders
-            return Resolver(elf, source, debug=debug_elf, embedders_at=embedders, kernel=kernel, symbols=symbols)
+            containers = UnitTypes(source, isolated=kernel).containers
+            return Resolver(elf, source, debug=debug_elf, containers_at=containers, kernel=kernel, symbols=symbols)
     file: BtfFile | None
     if not isinstance(btf, str):
         file = btf
@@ -65,7 +65,7 @@ def open_resolver(
         file = btf_of(elf, btf_base, limits)
     if file is None:
         return None
-    # Most files have DWARF, or none of both, and need nothing of this.
+    # Rarely needed: most files have DWARF or neither.
     from undwarf.types.sources.btf import BtfTypes
     from undwarf.types.sources.from_btf import BtfSource
 
@@ -75,7 +75,7 @@ def open_resolver(
 
 
 def open_btf_with_base(path: str, limits: Limits = DEFAULT) -> "BtfFile":
-    """BTF from a file; that of a module, among those of a running kernel, goes on from `vmlinux` beside it.
+    """BTF from a file; a module's, among those of a running kernel, with `vmlinux` beside it as base.
 
     Raises UnreadableInput.
     """
@@ -97,16 +97,16 @@ def open_path(
     vmlinux: str = "",
     code: bool = True,
 ) -> Resolver:
-    """A resolver for a binary by its path, with its debug file where that is found: beside it, in ``debug_dirs`` and
-    below ``symfs``. ``vmlinux`` has the BTF that a module's goes on from.
+    """A resolver for a binary by its path, with its debug file from beside it, ``debug_dirs`` or ``symfs``. ``vmlinux``
+    has the base of a module's BTF.
 
-    Raises NothingUsable where nothing says its types, or with ``code`` where its machine's code cannot be decoded.
+    Raises NothingUsable if there is no type information, or with ``code`` if its machine is not supported.
     """
     from undwarf.images.finder import Finder
     from undwarf.images.packed_binary import open_binary
 
     elf = open_binary(binary)
-    # What belongs to it lies beside where it really is, as recordings name it.
+    # Companion files are beside the real path, which recordings use, too.
     place = os.path.realpath(binary)
     finder = Finder(symfs, (*debug_dirs, "/usr/lib/debug"))
     debug = None if btf or elf.section(".debug_info") is not None else finder.debug_file(elf, place)
@@ -120,21 +120,21 @@ def open_path(
     )
     if found is None:
         raise NothingUsable(
-            f"nothing says the types of {binary}",
+            f"no type information for {binary}",
             "it has neither DWARF nor BTF",
             "build it with -g, or give --btf",
         )
     if found.machine is None and code:
-        raise NothingUsable(f"cannot decode the code of {binary}", "types are followed on x86-64 and AArch64")
+        raise NothingUsable(f"cannot decode the code of {binary}", "only x86-64 and AArch64 are supported")
     return found
 
 
 def btf_of(elf: ElfFile, base: "BtfFile | None" = None, limits: Limits = DEFAULT) -> "BtfFile | None":
-    """The BTF in a binary, or in a file `NAME.btf` beside it; None where there is none that can be read."""
+    """The BTF in a binary, or in a file `NAME.btf` beside it; None if there is none or it is unreadable."""
     section = elf.section_data(".BTF")
     beside = f"{elf.path}.btf"
     if section is None and not (elf.path and os.access(beside, os.R_OK)):
-        # As most files, which have nothing of this.
+        # Most files have neither.
         return None
     from pathlib import Path
 

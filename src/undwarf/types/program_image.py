@@ -1,5 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""One binary as the resolver asks for it: sections, symbols, callees, functions' bounds, bytes."""
+"""One binary as the resolver needs it: sections, symbols, callees, function bounds, frame rules, bytes.
+
+Also what is derived from small functions' code: registers they clobber, arguments they return, whether they return at
+all.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -14,9 +18,9 @@ from undwarf.symbols.plt import Stubs
 from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.tables.code.noreturn_names import is_noreturn, is_panic
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.noreturn import is_endless
-from undwarf.types.dataflow.preserved_registers import put_back
-from undwarf.types.dataflow.returned_arguments import given_back
+from undwarf.types.dataflow.noreturn import ends_in_noreturn_call
+from undwarf.types.dataflow.preserved_registers import preserved_registers
+from undwarf.types.dataflow.returned_arguments import returned_argument
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.got import OffsetTable
 from undwarf.types.sources.relocatable_objects import ObjectFile
@@ -31,18 +35,18 @@ _POP, _COPY, _LOAD, _PUSH = Action.POP, Action.COPY, Action.LOAD, Action.PUSH
 _CFA_REGISTER = 1
 _PT_TLS = 7
 _SMALL = 1024
-"""Bytes of functions whose changes, and ends, are looked for in their code."""
+"""Largest function in bytes whose code is examined for clobbered registers, and for whether it returns."""
 _CALL_SIZE = 5
-"""Bytes of the longest direct call."""
+"""Longest direct call in bytes."""
 _ACCESSOR = 160
-"""Bytes of functions that may give back what they are given."""
+"""Largest function in bytes that is examined for returned arguments."""
 _LISTINGS = 512
-"""Small functions whose instructions are kept."""
+"""Limit of cached small functions."""
 _CALLS_DEEP = 16
-"""Calls within calls that are looked into for that."""
+"""Limit of nested calls examined for these."""
 _POINTER = 8
 _COPIES = 8
-"""Registers that the address of what is called is followed through."""
+"""Limit of register copies of a call's target."""
 _PARAVIRTUAL = "pv_ops"
 
 
@@ -51,9 +55,9 @@ def _is_call(end: bytes, words: bool) -> bool:
     return end[-1] >> 2 == 0x25 if words else end[0] == 0xE8
 
 
-class Binary:
-    """What is known of a file beside its types. ``debug`` is the file with symbols, if that is another; ``symbols`` are
-    given where no file has them."""
+class ProgramImage:
+    """A file, apart from its types. ``debug`` is the file with symbols, if another; ``symbols`` are set if no file has
+    them."""
 
     def __init__(
         self,
@@ -77,11 +81,11 @@ class Binary:
         self._last_row: tuple[int, int, tuple[int, int] | None] = (0, 0, None)
         self._cfas: dict[int, tuple[int, int] | None] = {}
         self._changed: dict[int, frozenset[int] | None] = {}
-        self._given_back: dict[int, tuple[int, int] | None] = {}
+        self._returned_argument: dict[int, tuple[int, int] | None] = {}
         self._listings: dict[int, Listing] = {}
         self._within = 0
         self._lost = sum(1 << one for one in machine.caller_saved if one < 64) if machine is not None else 0
-        """The registers that calls change by convention, as bits."""
+        """Bit set of the caller-saved registers."""
         self._paravirtual: range | None = None
         self._callees: dict[int, Prototype | None] = {}
         self._endless: dict[int, bool] = {}
@@ -99,14 +103,14 @@ class Binary:
         return sum(one.size for file in files for one in file.sections if one.name == ".debug_info")
 
     def section_at(self, address: int) -> str:
-        """The name of the section of memory that holds an address, else empty."""
+        """The name of the section that contains an address; empty if there is none."""
         at = bisect_right(self._sections, (address, 1 << 65, "")) - 1
         if at >= 0 and self._sections[at][0] <= address < self._sections[at][1]:
             return self._sections[at][2]
         return ""
 
     def thread_block(self) -> int:
-        """x86-64 counts thread-local variables back from the thread pointer (ELF TLS, variant II)."""
+        """Distance from the start of the TLS block to the thread pointer on x86-64 (ELF TLS, variant II)."""
         for segment in self.elf.segments:
             if segment.type == _PT_TLS:
                 align = max(segment.align, 1)
@@ -114,18 +118,18 @@ class Binary:
         return 0
 
     def elsewhere(self, slot: int) -> int:
-        """The type of another file's variable that a slot of the global offset table leads to; void for none."""
+        """The type of another file's variable whose address is in a GOT slot; void if none."""
         name = self.slots.name(slot)
         return self.source.variable_named(name) if name else VOID
 
-    def through_slots(self, instructions: Listing) -> None:
-        """Calls through the global offset table are calls of what is behind the slot."""
+    def redirect_got_calls(self, instructions: Listing) -> None:
+        """Redirect calls through the GOT to their targets."""
         for k in instructions.calls_through_memory():
             target = self.slots.function(instructions.displacements[k])
             if target is not None:
                 instructions.redirect(k, _CALL, target)
         calls = listing_search.with_flow(instructions.flows, _INDIRECT_CALL)
-        # What may be come to from anywhere.
+        # Any block may be entered.
         anywhere = bool(calls) and bool(listing_search.with_flow(instructions.flows, _INDIRECT_JUMP))
         for k in calls:
             target = self._through_register(instructions, k, anywhere)
@@ -133,8 +137,8 @@ class Binary:
                 instructions.redirect(k, _CALL, target)
 
     def _through_register(self, instructions: Listing, k: int, anywhere: bool) -> int | None:
-        """The function that an indirect call through a register goes to, where that was loaded from the global offset
-        table: the address of what is called often is kept. ``anywhere``: the function has jumps to anywhere."""
+        """The target of an indirect call through a register loaded from the GOT; None for others. ``anywhere``: the
+        function has unresolved jumps."""
         made, flows = instructions[k], instructions.flows
         register = made.left if made.left != NONE else made.reads[0] if made.reads else NONE
         if self._machine is None or register == NONE or any(not one.implicit for one in made.memory):
@@ -144,7 +148,7 @@ class Binary:
             at, register = queue.pop()
             lost = register in self._machine.caller_saved
             if anywhere and not lost:
-                # What is restored is the caller's.
+                # A restored value is the caller's.
                 written = [one for one in instructions.writing(register) if instructions[one].action != _POP]
             else:
                 written = instructions.writers(at, register)
@@ -162,11 +166,10 @@ class Binary:
                     return None
         return self.slots.function(slots.pop()) if len(slots) == 1 else None
 
-    def through_native(self, instructions: Listing) -> None:
-        """Calls through a kernel's table of paravirtual operations are calls of what that has at first.
+    def redirect_paravirtual_calls(self, instructions: Listing) -> None:
+        """Redirect calls through a kernel's paravirtual operations to their initial targets.
 
-        Others that may be there later leave the registers alone, too, that callers count on (asm/paravirt_types.h,
-        `PV_CALLEE_SAVE`).
+        Later targets preserve caller-saved registers as well (asm/paravirt_types.h, `PV_CALLEE_SAVE`).
         """
         if self._paravirtual is None:
             low, size = self.source.symbol_named(_PARAVIRTUAL)
@@ -179,11 +182,12 @@ class Binary:
                 instructions.redirect(k, _CALL, target)
 
     def frame_rules(self, pcs: Iterable[int]) -> list[tuple[int, int] | None]:
-        """(register, offset)s whose sums are the call frame addresses at instructions, by the unwind table."""
+        """(register, offset) whose sum is the call frame address, at each of some addresses, from the unwind table;
+        None for other rules."""
         found: list[tuple[int, int] | None] = []
         low, high, rule = self._last_row
         for pc in pcs:
-            # Most blocks of a function lie in one row.
+            # Most blocks of a function are in one row.
             if not low <= pc < high:
                 rule = self._frame_rule(pc)
                 low, high, _rule = self._last_row
@@ -192,7 +196,7 @@ class Binary:
 
     def _unwind_table(self) -> "UnwindTable":
         if self._table is None:
-            # Its modules are thirty, and many programs' frames are found without.
+            # Lazy: importing it takes thirty modules, and many programs do not need it.
             from undwarf.tables.model import NO_RULE, RuleSet, UnwindTable
 
             rules = RuleSet(self.elf.limits)
@@ -204,7 +208,7 @@ class Binary:
         functions = self._unwind_table().functions
         start, end, addresses, rules = self._last_rows
         if not start <= pc < end:
-            # Asked for all blocks of one function, then for those of another.
+            # Queries come function by function.
             number = functions.at(pc)
             if number is None:
                 self._last_row = pc, pc + 1, None
@@ -221,14 +225,14 @@ class Binary:
         return found
 
     def _cfa(self, rule: int) -> tuple[int, int] | None:
-        """(register, offset) of a rule whose call frame address is their sum."""
+        """(register, offset) of a rule whose call frame address is their sum; None for others."""
         if rule not in self._cfas:
             kind, register, offset = self._unwind_table().rules.words(rule)[:3]
             self._cfas[rule] = (register, offset) if kind == _CFA_REGISTER else None
         return self._cfas[rule]
 
     def callee(self, address: int) -> Prototype | None:
-        """The prototype of what begins at an address; of its name alone where no more is known."""
+        """The prototype of the function at an address; with only its name if no more is known."""
         found = self._callees.get(address)
         if found is None and address not in self._callees:
             found = self.source.prototype_at(address)
@@ -240,10 +244,10 @@ class Binary:
         return found
 
     def changed_by(self, address: int) -> frozenset[int] | None:
-        """What a small function changes that calls only such; None where it is not one."""
+        """The caller-saved registers that a small function, and its callees, clobber; None if unknown."""
         found = self._changed.get(address)
         if found is None and address not in self._changed:
-            # What calls itself is not looked at again.
+            # Ends recursion.
             self._changed[address] = None
             if self._within < _CALLS_DEEP:
                 self._within += 1
@@ -251,28 +255,30 @@ class Binary:
                 self._within -= 1
         return found
 
-    def given_back(self, address: int) -> tuple[int, int] | None:
-        """(register, distance) where a small function returns what it is given in a register, and so much."""
-        found = self._given_back.get(address)
-        if found is None and address not in self._given_back:
-            # What calls itself is not looked at again.
-            self._given_back[address] = None
+    def returned_argument(self, address: int) -> tuple[int, int] | None:
+        """(register, offset) if a small function returns that argument plus an offset; else None."""
+        found = self._returned_argument.get(address)
+        if found is None and address not in self._returned_argument:
+            # Ends recursion.
+            self._returned_argument[address] = None
             place = self._small(address, _ACCESSOR)
             if self._machine is not None and place is not None and self._within < _CALLS_DEEP:
                 self._within += 1
-                found = self._given_back[address] = given_back(self._listing(*place), self._machine, self.given_back)
+                found = self._returned_argument[address] = returned_argument(
+                    self._listing(*place), self._machine, self.returned_argument
+                )
                 self._within -= 1
         return found
 
     def _small(self, address: int, most: int) -> tuple[int, int] | None:
-        """Where a function begins and ends that is so many bytes long at most, and no stub; None for others."""
+        """(start, end) of a function of at most ``most`` bytes that is no PLT stub; None for others."""
         place = self.range_of(address)
         if place is None or place[0] != address or not 0 < place[1] - address <= most:
             return None
         return place if self.stubs.find(address) is None else None
 
     def _listing(self, low: int, high: int) -> Listing:
-        """The instructions of a small function, of which several things are asked; none where there is no code."""
+        """The decoded instructions of a small function, cached; empty if it has no code."""
         found = self._listings.get(low)
         if found is None:
             assert self._machine is not None
@@ -288,17 +294,17 @@ class Binary:
         if machine is None or place is None or not listing:
             return None
         kept: frozenset[int] = frozenset()
-        # Where jumps to functions are marked, as in kernels, that comes first.
+        # Skip an ENDBR at the start.
         begin = listing[1] if len(listing) > 1 and not listing[0].reads and not listing[0].writes else listing[0]
         if begin.action == _PUSH and listing.may_push(self._lost):
-            kept = put_back(machine, self._read, address) & machine.caller_saved
+            kept = preserved_registers(machine, self._read, address) & machine.caller_saved
         changed = self._written(listing, place)
         if changed is None:
             return machine.caller_saved - kept if kept else None
         return (machine.caller_saved & changed) - kept
 
     def _written(self, listing: Listing, place: tuple[int, int]) -> set[int] | None:
-        """What a function and those that it calls write; None where one of these is not known."""
+        """The registers that a function and its callees write; None if a callee is unknown."""
         leaving = listing.control_transfers()
         if any(flow == _INDIRECT_CALL or (flow == _CALL and target is None) for flow, target in leaving):
             return None
@@ -316,7 +322,7 @@ class Binary:
         return changed
 
     def _switches_only(self, listing: Listing) -> bool:
-        """Whether all jumps to what a register says go on in the same function, as tables say."""
+        """Whether all indirect jumps are resolved switches."""
         machine = self._machine
         if machine is None:
             return False
@@ -325,7 +331,7 @@ class Binary:
         return not flow.open and all(flow.blocks.successors(flow.block_of(k)) for k in jumps)
 
     def name_at(self, address: int) -> str:
-        """The symbol or stub at an address, else empty."""
+        """The symbol or stub at an address; empty if there is none."""
         stub = self.stubs.find(address)
         if stub is not None:
             return stub[1]
@@ -342,18 +348,18 @@ class Binary:
         return self.symbols.names_at(number)[0].decode("utf-8", "backslashreplace")
 
     def names_of(self, address: int) -> list[bytes]:
-        """All symbols that a function has."""
+        """All symbols of a function."""
         number = self.symbols.find(address) if self.symbols is not None else None
         return self.symbols.names_at(number) if self.symbols is not None and number is not None else []
 
     def never_returns(self, address: int) -> bool:
-        """Whether a call of what begins at an address is the last thing a function does."""
+        """Whether the function at an address never returns."""
         found = self._endless.get(address)
         if found is None:
             callee = self.callee(address)
             name = callee.name.removesuffix("@plt").partition("@")[0] if callee is not None else ""
             known = is_noreturn(name) or is_panic(name)
-            # What calls itself is not looked at again.
+            # Ends recursion.
             self._endless[address] = found = callee is not None and (callee.noreturn or known)
             if not found and self._within < _CALLS_DEEP:
                 self._within += 1
@@ -369,11 +375,11 @@ class Binary:
         end = self._read(place[1] - _CALL_SIZE, _CALL_SIZE)
         if end is None or not _is_call(end, machine.name != "x86_64"):
             return False
-        return is_endless(self._listing(*place), self.never_returns)
+        return ends_in_noreturn_call(self._listing(*place), self.never_returns)
 
     def may_not_return(self, address: int) -> bool:
-        """Whether a call of what begins at an address is the very last instruction of a function: nothing can follow
-        it there, as behind an assertion whose failure a compiler was told nothing comes after."""
+        """Whether some function ends in a call of this address, so that it cannot return there (an assertion whose
+        failure is marked unreachable)."""
         if self._last_called is None:
             self._last_called = set()
             machine = self._machine
@@ -388,7 +394,7 @@ class Binary:
         return address in self._last_called
 
     def range_of(self, address: int) -> tuple[int, int] | None:
-        """The bounds of the function that holds an address."""
+        """The bounds [low, high) of the function that contains an address; None if there is none."""
         found = self.source.function_range(address)
         if found is not None:
             return found
@@ -400,7 +406,7 @@ class Binary:
         return None
 
     def executable(self, address: int) -> bool:
-        """Whether code may lie at an address."""
+        """Whether an address may be code."""
         return (
             any(
                 one.flags & SHF_EXECINSTR and one.address <= address < one.address + one.size
@@ -414,7 +420,7 @@ class Binary:
         return None if data is None or len(data) < size else bytes(data[:size])
 
     def read_loaded(self, address: int, size: int) -> bytes | None:
-        """Bytes of the file, an address as the dynamic linker writes it."""
+        """``size`` bytes of the file; a relocated address as the dynamic linker writes it. None if not in the file."""
         if size == 8:
             moved = self.slots.moved(address)
             if moved is not None:
@@ -422,12 +428,12 @@ class Binary:
         return self._read(address, size)
 
     def constant_at(self, address: int) -> int | None:
-        """The word in a section that nobody writes to, not even the dynamic linker."""
+        """The signed word at a read-only address that is not relocated; None for others."""
         section = self.section_at(address)
         data = self._read(address, 8) if section and self.is_constant(section) else None
         return int.from_bytes(data, "little", signed=True) if data is not None else None
 
     def is_constant(self, section: str) -> bool:
-        """Whether the program cannot write to a section."""
+        """Whether a section is read-only."""
         flags = next((one.flags for one in self.elf.sections if one.name == section), 0)
         return not flags & SHF_WRITE

@@ -11,7 +11,7 @@ cdef class _Function:
     cdef Listing instructions
     cdef tuple trackers
     cdef _Function inferred
-    cdef list made_for
+    cdef list type_parameters
     cdef dict answers
 
 
@@ -32,7 +32,7 @@ cdef class Resolver:
     cdef list _expected
     cdef bint _late
     cdef list _ranges
-    # The function that was asked about last, as neighbours are one after the other, or why there is none.
+    # The function queried last (queries are sorted), or the reason why there is none.
     cdef _Function _last
     cdef str _why
 

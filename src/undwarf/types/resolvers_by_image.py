@@ -1,4 +1,4 @@
-"""Resolvers by image: the types of each file of a recording, opened when the first address of it is asked for."""
+"""Resolvers by image: type information of each file of a recording, opened at the first query."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -13,25 +13,24 @@ from undwarf.limits import DEFAULT, Limits
 if TYPE_CHECKING:
     from undwarf.disk_cache import DiskCache
     from undwarf.symbols.kernel_modules import Place
-    from undwarf.types.answer_cache import KeptAnswers
+    from undwarf.types.answer_cache import AnswerCache
     from undwarf.types.kernel_image import KernelBinary
-    from undwarf.types.no_debuginfo import UndescribedCode
+    from undwarf.types.no_debuginfo import CodeWithoutTypes
     from undwarf.types.resolver import Resolver
     from undwarf.types.sources.btf import BtfFile
 
-__all__ = ["ImageTypes"]
+__all__ = ["ImageResolvers"]
 
 _AHEAD = ((".debug_info", ".debug_abbrev"), (".debug_loclists", ".debug_loc"))
-"""Sections that hardly any question does without, in the order in which they are read: the first of all files before
-the second of any."""
+"""Sections that nearly all queries need, in the order they are read: the first group of all files before the second of
+any."""
 
 
-class ImageTypes:
-    """The resolver of an image and the address in its file, its code where nothing tells types, or the reason why that
-    is not at hand either.
+class ImageResolvers:
+    """For each image its resolver, its code without types, or the reason why neither is available.
 
-    ``records`` gives the recording's records, which say where the kernel and its modules ran; ``kept`` is where answers
-    are kept from run to run.
+    ``records`` returns the recording's records, which have the load addresses of the kernel and its modules; ``kept``
+    is the cache directory.
     """
 
     def __init__(
@@ -47,15 +46,15 @@ class ImageTypes:
         self._defects = Defects() if defects is None else defects
         self._records = records or (lambda: None)
         self._kept = kept
-        self._known: dict[int, Resolver | UndescribedCode | str] = {}
+        self._known: dict[int, Resolver | CodeWithoutTypes | str] = {}
         self._deltas: dict[int, int] = {}
         self._modules: set[int] = set()
         self._kernel: KernelBinary | str | None = None
         self._places: dict[int, list[Place]] | None = None
 
-    def __call__(self, number: int, address: int) -> "tuple[Resolver | UndescribedCode, int] | str":
-        """What answers for an address of an image as frames have it, and the ELF virtual address there; else why
-        nothing can be said of it."""
+    def __call__(self, number: int, address: int) -> "tuple[Resolver | CodeWithoutTypes, int] | str":
+        """(resolver, ELF virtual address) of an address in an image as frames have it, or the reason why
+        there is none."""
         found = self._known.get(number)
         if found is None:
             image = self._store[number]
@@ -74,42 +73,40 @@ class ImageTypes:
             for place in self._module_places(number):
                 if place.start <= address < place.end:
                     return found, address - place.start
-            return "where the module lay is not known"
+            return "load address of the module unknown"
         return found, (address - self._deltas.get(number, 0)) & 0xFFFFFFFFFFFFFFFF
 
     def contained(self, number: int) -> Contained:
-        """A context in which what nobody foresaw in an image's files costs no more than what it would say."""
+        """A context in which unexpected errors in an image's files cost that image only."""
         return self._defects.contained(self._store[number].path)
 
     def read_ahead(self, numbers: Iterable[int]) -> Callable[[], None]:
-        """Have debugging information of images unpacked while other things are done; what is returned waits for it."""
+        """Start unpacking the debugging information of images in the background; the returned function waits for it."""
         from undwarf.images.prefetch import unpack_ahead
 
         return unpack_ahead(self._store, numbers, _AHEAD)
 
-    def answers(self, number: int, asked: str) -> "KeptAnswers | None":
-        """What is kept of the answers about an image's instructions; None where nothing is to be kept.
-
-        ``asked`` tells apart what is asked of instructions.
-        """
+    def answers(self, number: int, asked: str) -> "AnswerCache | None":
+        """Cached answers for an image's instructions; None if they are not cached. ``asked`` identifies the kind of
+        query."""
         image = self._store[number]
         if self._kept is None or image.kind is not ImageKind.FILE:
             return None
-        from undwarf.types.answer_cache import kept_answers
+        from undwarf.types.answer_cache import cached_answers
 
         with suppress(UndwarfError), self._defects.contained(image.path):
             elf = image.elf
             if elf is None:
                 return None
             debug = image.debug_elf if elf.section(".debug_info") is None else None
-            return kept_answers(self._kept, elf, debug, asked, self._limits, self._defects)
+            return cached_answers(self._kept, elf, debug, asked, self._limits, self._defects)
         return None
 
-    def _open(self, image: Image) -> "Resolver | UndescribedCode | str":
+    def _open(self, image: Image) -> "Resolver | CodeWithoutTypes | str":
         if image.jitdump is not None:
-            return "code made at run time"
+            return "code generated at run time"
         if image.kind is ImageKind.BPF:
-            return "code the kernel made"
+            return "code generated by the kernel"
         symbols = None
         btf: BtfFile | str = ""
         base: BtfFile | None = None
@@ -122,7 +119,7 @@ class ImageTypes:
             elf, symbols, btf = binary.elf, binary.symbols, binary.foreign_btf or ""
             self._deltas[image.number] = binary.delta
         if elf is None:
-            return "no file of the kernel module" if kernel else "file not found"
+            return "file of the kernel module not found" if kernel else "file not found"
         finder = self._store.finder
         debug = None
         if elf.section(".debug_info") is None:
@@ -140,7 +137,7 @@ class ImageTypes:
         def split(name: str, directory: str, _identity: int) -> Iterator[ElfFile]:
             return finder.split_files(name, directory, whole, image.path, debug)
 
-        # Only here: where all answers are kept, nothing of what finds them is needed.
+        # Lazy: not needed if all answers are cached.
         from undwarf.types.open_resolver import open_resolver
 
         found = open_resolver(
@@ -177,8 +174,8 @@ class ImageTypes:
         return self._places.get(number, [])
 
 
-def _undescribed(elf: ElfFile, reason: str) -> "UndescribedCode":
-    from undwarf.types.no_debuginfo import UndescribedCode
+def _undescribed(elf: ElfFile, reason: str) -> "CodeWithoutTypes":
+    from undwarf.types.no_debuginfo import CodeWithoutTypes
     from undwarf.types.sources.relocatable_objects import as_linked
 
-    return UndescribedCode(as_linked(elf), reason)
+    return CodeWithoutTypes(as_linked(elf), reason)

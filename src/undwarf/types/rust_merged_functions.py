@@ -1,8 +1,8 @@
-"""Functions of Rust that are one, though they were made for different types.
+"""Merged Rust functions: one copy of generic functions that were instantiated for different types.
 
-Where LLVM finds two functions with the same instructions (its pass ``mergefunc``, which rustc switches on), it keeps
-one and makes the other's symbol an alias, or leaves it out where nobody else sees it. The debugging information is
-that of the one: what it says of the types that a generic function was made for holds for some of the calls only.
+LLVM's pass ``mergefunc``, which rustc enables, keeps one of two functions with equal instructions and makes the other's
+symbol an alias, or drops a local one. The debugging information is that of the kept one: types that depend on the type
+parameters hold for some calls only.
 """
 
 import re
@@ -15,27 +15,27 @@ from undwarf.types.layouts.type_graph import TypeGraph
 __all__ = ["SHORT", "depends", "is_merged", "is_of_rust", "of_any"]
 
 SHORT = 64
-"""Instructions of a function at most whose twins may be gone without a trace."""
+"""Largest function, in instructions, that may have been merged without leaving an alias."""
 _HASH = re.compile(rb"17h[0-9a-f]{16}E")
-"""What ends Rust's older symbols: the types that a function was made for are only in that."""
+"""Hash at the end of legacy Rust symbols, the only part that depends on type parameters."""
 _REASON = "several functions merged into one"
 
 
 def is_of_rust(names: list[bytes]) -> bool:
-    """Whether a function's symbol is one of Rust's."""
+    """Whether a function has a Rust symbol."""
     return any(name.startswith(b"_R") or _HASH.search(name) for name in names)
 
 
 def is_merged(names: list[bytes]) -> bool:
-    """Whether several functions of Rust have the symbols of one address: generic ones, made for different types."""
+    """Whether one address has the symbols of several Rust functions, or instances of a generic one."""
     hashed = [_HASH.split(name)[0] for name in names if _HASH.search(name)]
     return len(set(hashed)) < len(hashed) or sum(name.startswith(b"_R") for name in names) > 1
 
 
-def depends(graph: TypeGraph, answers: Iterable[Access], made_for: Sequence[int]) -> bool:
-    """Whether a function's code needs to know what it was made for: it touches that, or something that is told of
-    nothing else. Else there is hardly more than one such function for all types of a size."""
-    given = {graph.canonical(t) for t in made_for}
+def depends(graph: TypeGraph, answers: Iterable[Access], type_parameters: Sequence[int]) -> bool:
+    """Whether a function's accesses depend on its type parameters; if not, there is hardly more than one such function
+    for all types of a size."""
+    given = {graph.canonical(t) for t in type_parameters}
     for one in answers:
         if one.type is None or one.offset is None:
             continue
@@ -43,16 +43,16 @@ def depends(graph: TypeGraph, answers: Iterable[Access], made_for: Sequence[int]
         parts = [t for t, _offset in found.containers] if found is not None else []
         if any(graph.canonical(t) in given for t in (one.type_number, *parts)):
             return True
-        if of_any(graph, one, made_for).type is None:
+        if of_any(graph, one, type_parameters).type is None:
             return True
     return False
 
 
-def of_any(graph: TypeGraph, one: Access, made_for: Sequence[int]) -> Access:
-    """An answer of a merged function as what holds whatever it was made for: the outermost of the types around what is
-    touched that does not depend on that. Not known where there is none."""
-    # What has no bytes, as allocators, is hardly ever what functions differ by.
-    names = {graph.canonical_name(t) for t in made_for if graph.size(t)}
+def of_any(graph: TypeGraph, one: Access, type_parameters: Sequence[int]) -> Access:
+    """An answer of a merged function that holds for all instances: the outermost enclosing type that does not depend on
+    the type parameters; unknown if there is none."""
+    # Instances hardly differ in types without size, such as allocators.
+    names = {graph.canonical_name(t) for t in type_parameters if graph.size(t)}
     if one.type is None or one.offset is None or not any(name in one.type for name in names):
         return one
     found = graph.member_at(one.type_number, one.offset, one.size)

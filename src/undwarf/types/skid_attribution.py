@@ -1,7 +1,7 @@
-"""Which instruction a late sample is about: the load whose value the sampled instruction waits for.
+"""Skid: which load a late sample is about.
 
-An event that is not precise stops at the next instruction that has not retired. Where that one consumes what a load a
-few instructions before it produced, the load is most likely what took the time.
+An event that is not precise stops at the next instruction that has not retired. If that one uses the value of a load a
+few instructions before, it most likely waited for that load.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,9 @@ _LOOK_BACK = 8
 
 
 def late(flow: FunctionFlow, k: int, *, trap_after: bool = False) -> "tuple[int, bool, frozenset[int]] | None":
-    """(number of the load, whether the instruction consumes what it loads, registers written from the load on); None
-    where none is near.
+    """(index of the load, whether the instruction uses its value, registers written since); None if there is none near.
 
-    With ``trap_after`` the access is the instruction before, whichever way it came from.
+    With ``trap_after`` it is the access of the instruction before, on whichever path.
     """
     before = _before(flow, k)
     if trap_after:
@@ -52,7 +51,7 @@ def _touches(made: Instruction) -> bool:
 
 
 def _before(flow: FunctionFlow, k: int) -> Iterator[int]:
-    """Instructions before one, backwards, through blocks as long as there is only one way they were come from."""
+    """Instructions before one, backwards along single predecessors."""
     number = flow.block_of(k)
     at = k
     for _step in range(_LOOK_BACK):

@@ -44,7 +44,11 @@ class ImageTable:
     """Whether the walk follows frame pointers where there is no rule."""
     has_code_evidence = False
     """Whether there is evidence for precise samples; without, they are walked like others."""
-    code_evidence: "CodeEvidence"
+
+    @property
+    def code_evidence(self) -> "CodeEvidence":
+        """The code's evidence for precise samples."""
+        raise NotImplementedError
 
     def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]], machine: Machine = X86_64) -> None:
         self.machine = machine

@@ -11,8 +11,8 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.open_resolver import open_resolver
-from undwarf.types.operand_resolver import Operands
-from undwarf.types.program_image import Binary
+from undwarf.types.operand_resolver import OperandResolver
+from undwarf.types.program_image import ProgramImage
 from undwarf.types.resolver import Access, Resolver
 from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
@@ -87,7 +87,7 @@ class Fake:
         """Nothing is inlined."""
         return []
 
-    def made_for(self, pc: int) -> list[int]:
+    def type_parameters(self, pc: int) -> list[int]:
         """It is no template."""
         return []
 
@@ -142,10 +142,10 @@ def assemble(text: str, folder: Path) -> bytes:
     return bytes(data) if data is not None else b""
 
 
-def operands_of(fake: Fake) -> Operands:
+def operands_of(fake: Fake) -> OperandResolver:
     """What is asked of the operands of code whose file has nothing but the types."""
-    binary = Binary(ElfFile.from_bytes(program().build()), fake, MACHINE)
-    return Operands(binary, fake, kernel=False, linked=True)
+    binary = ProgramImage(ElfFile.from_bytes(program().build()), fake, MACHINE)
+    return OperandResolver(binary, fake, kernel=False, linked=True)
 
 
 def compiled(source: str, compiler: str, level: str, folder: Path) -> Path:

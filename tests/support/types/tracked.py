@@ -10,9 +10,9 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import FRAME
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.member_access import touched as what_is_touched
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.member_access import accessed_member as what_is_touched
+from undwarf.types.layouts.containers import Containers
 
 __all__ = ["RAX", "RBP", "RBX", "RCX", "RDI", "RDX", "RSI", "RSP", "Touched", "touches"]
 
@@ -29,7 +29,7 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         *,
         complete: bool = False,
         changes: dict[int, frozenset[int]] | None = None,
-        embedders: Embedders | None = None,
+        containers: Containers | None = None,
         fixed: bool = False,
         constant_at: Callable[[int], int | None] | None = None,
         rule: Callable[[int], tuple[int, int]] | None = None,
@@ -38,13 +38,13 @@ def touches(fake: Fake, tmp_path: Path) -> Touched:
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         changed_by = changes.get if changes is not None else None
         is_data = (lambda address: fake.global_at(address) is not None) if fixed else None
-        program = Program(
+        program = ProgramContext(
             fake, MACHINE, complete=complete, changed_by=changed_by, is_data=is_data, constant_at=constant_at
         )
         if rule is not None:
             program.frame_rules = lambda pcs: [rule(pc) for pc in pcs]
-        if embedders is not None:
-            program.embedders_at = lambda _pc: embedders
+        if containers is not None:
+            program.containers_at = lambda _pc: containers
         tracker = Tracker(program, flow, 0, len(code))
         assert tracker.converged
         found: dict[int, str] = {}

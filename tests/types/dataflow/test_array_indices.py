@@ -9,10 +9,10 @@ from tests.support.types.tracked import RAX, RBX, RCX, RDI, RDX, RSI, Touched
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.member_access import led_to_by_both
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.member_access import common_pointee_of_base_and_index
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
@@ -145,11 +145,11 @@ def test_base_and_index_of_one_object_have_its_type(fake: Fake, tmp_path: Path) 
         fake.variables.append(Place("i", graph.pointer_to(t), PlaceKind.REGISTER, index, 0, 0, 99))
     fake.variables.append(Place("p", graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 99))
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     said = []
     for k in range(3):
         tracker.before(k)
-        said.append(led_to_by_both(tracker, flow.instructions[k].memory[0], 1))
+        said.append(common_pointee_of_base_and_index(tracker, flow.instructions[k].memory[0], 1))
     assert said == [char, 0, 0]
 
 
@@ -181,7 +181,7 @@ def test_a_negative_index_keeps_its_stride(fake: Fake, touched: Touched) -> None
 
 
 def test_an_index_bias_is_a_multiple_of_the_element_size(fake: Fake) -> None:
-    assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), Located)
+    assert isinstance(locate(fake.graph, fake.table, 8, 80, 8), ResolvedMember)
     assert isinstance(locate(fake.graph, fake.table, 16, 80, 8), str)
 
 
@@ -414,7 +414,7 @@ def test_strides_of_many_small_elements_are_of_the_array_after_them(fake: Fake) 
     )
     # at[n - 1].value, and what is no whole member of it.
     found = locate(graph, both, 40, 128 - 40 + 24, 8)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.offset, found.field.path) == (152, "at[].value")
     assert locate(graph, both, 40, 128 - 40 + 2, 4) == "unresolved array index"
     # Vectors of eight are as long as an element.
@@ -479,7 +479,7 @@ def test_strides_between_objects_and_by_one_are_of_the_array_in_each(fake: Fake)
     members = (fake.member("id", 0, 8, fake.long), fake.member("text", 8, 8, text))
     message = graph.add(TypeRecord(Kind.STRUCT, "message", 16, keyword="struct", members=members))
     found = locate(graph, message, 17, 8, 1)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.field.path, found.how) == ("text[]", "array")
     # Not what is wider, lies elsewhere, or takes other steps.
     assert all(isinstance(locate(graph, message, *one), str) for one in ((17, 8, 4), (17, 0, 1), (19, 8, 1)))
@@ -736,7 +736,7 @@ def test_the_last_of_small_integers_is_no_larger_one(fake: Fake) -> None:
     members = (member("rows", 0, 8, fake.long), member("basis", 8, 64, basis), member("cells", 72, 0, cells))
     tableau = graph.add(TypeRecord(Kind.STRUCT, "tableau", 72, keyword="struct", members=members))
     found = locate(graph, tableau, 8, 64, 8)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert found.field.path == "cells[]"
 
 

@@ -1,4 +1,4 @@
-"""Basic blocks and their edges, against a walk instruction by instruction; jump tables, noreturn calls."""
+"""BlockTable of functions as columns: what leads where, against the same said instruction by instruction."""
 
 import hashlib
 from pathlib import Path
@@ -11,9 +11,9 @@ from undwarf.disasm import Flow, listing_search
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.noreturn import is_endless
+from undwarf.types.dataflow.noreturn import ends_in_noreturn_call
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.resolver import Resolver
 
@@ -80,7 +80,7 @@ def test_a_block_comes_after_a_predecessor(seed: int) -> None:
         seen.add(n)
 
 
-def reachable(blocks: Blocks, roots: list[int]) -> set[int]:
+def reachable(blocks: BlockTable, roots: list[int]) -> set[int]:
     """What may be come to from these."""
     found, left = set(roots), list(roots)
     while left:
@@ -97,7 +97,7 @@ def test_predecessors_are_the_blocks_that_reach_an_instruction(seed: int) -> Non
     blocks = flow.blocks
     for wanted in ((0,), (len(flow.instructions) // 2,), (len(flow.instructions) - 1, 7), ()):
         inside = {n for n in range(len(blocks)) if reachable(blocks, [n]) & {flow.block_of(k) for k in wanted}}
-        leading, order, size = blocks.leading_to(wanted)
+        leading, order, size = blocks.blocks_leading_to(wanted)
         assert {n for n, one in enumerate(leading) if one} == inside
         assert list(order) == [n for n in flow.order if n in inside]
         assert size == sum(blocks.end(n) - blocks.first(n) for n in inside)
@@ -267,7 +267,7 @@ def test_a_function_declared_noreturn_does_not_return(tmp_path: Path, compiler: 
 )
 def test_a_function_that_can_only_end_in_noreturn_is_noreturn(tmp_path: Path, text: str, endless: bool) -> None:
     code = assemble(text, tmp_path)[:-1]
-    assert is_endless(MACHINE.listing(code, BASE), lambda target: target == BASE + len(code)) is endless
+    assert ends_in_noreturn_call(MACHINE.listing(code, BASE), lambda target: target == BASE + len(code)) is endless
 
 
 STOPS = """
@@ -306,7 +306,7 @@ def test_padding_before_a_loop_is_no_predecessor_of_it(tmp_path: Path) -> None:
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[1].target or 0)
     assert loop is not None and flow.blocks.is_padding(flow.blocks.of(loop - 1))
-    assert flow.blocks.makers(loop, 3, 100, None) == [0]
+    assert flow.blocks.reaching_definitions(loop, 3, 100, None) == [0]
     assert flow.blocks.predecessors(flow.blocks.of(loop)) == [0, flow.blocks.of(loop)]
 
 
@@ -315,4 +315,4 @@ def test_nops_that_are_run_before_a_loop_are_a_predecessor(tmp_path: Path) -> No
     flow = FunctionFlow(MACHINE.listing(code, BASE), MACHINE)
     loop = flow.index_of(flow.instructions[6].target or 0)
     assert loop is not None and not flow.blocks.is_padding(flow.blocks.of(loop - 1))
-    assert flow.blocks.makers(loop, 3, 100, None) == [0]
+    assert flow.blocks.reaching_definitions(loop, 3, 100, None) == [0]

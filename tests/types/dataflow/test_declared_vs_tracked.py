@@ -59,16 +59,16 @@ def test_a_captured_member_is_not_the_bytes_it_is_stored_in(fake: Fake, touched:
     assert touched(code)[1:] == ["?"]
 
 
-@pytest.mark.parametrize("astray", [False, True])
-def test_a_variable_out_of_scope_selects_no_type(fake: Fake, touched: Touched, astray: bool) -> None:
+@pytest.mark.parametrize("outlives_scope", [False, True])
+def test_a_variable_out_of_scope_selects_no_type(fake: Fake, touched: Touched, outlives_scope: bool) -> None:
     graph, member = fake.graph, fake.member
     members = (member("lru", 0, 8, fake.long), member("index", 8, 24, fake.long))
     page = graph.add(TypeRecord(Kind.STRUCT, "page", 32, keyword="struct", members=members))
     fake.variables = [
         Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100),
-        Place("p", graph.pointer_to(page), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+        Place("p", graph.pointer_to(page), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, outlives_scope),
     ]
-    assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if astray else "page.index"]
+    assert touched("mov 8(%rdi),%rax; ret") == ["node.key" if outlives_scope else "page.index"]
 
 
 def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: Touched) -> None:
@@ -85,10 +85,10 @@ def test_a_variable_past_its_scope_types_an_untyped_buffer(fake: Fake, touched: 
 
 
 @pytest.mark.parametrize(
-    ("turned", "astray", "expected"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
+    ("turned", "outlives_scope", "expected"), [(0, False, "node.key"), (1, False, "node.key"), (0, True, "any.o")]
 )
 def test_a_variable_selects_a_unions_member(
-    fake: Fake, touched: Touched, turned: bool, astray: bool, expected: str
+    fake: Fake, touched: Touched, turned: bool, outlives_scope: bool, expected: str
 ) -> None:
     graph, member = fake.graph, fake.member
     first = graph.add(
@@ -98,7 +98,7 @@ def test_a_variable_selects_a_unions_member(
     any_of = graph.add(TypeRecord(Kind.UNION, "any", 32, keyword="union", members=members))
     variables = [
         Place("a", graph.pointer_to(any_of), PlaceKind.REGISTER, RDI, 0, 0, 100),
-        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, astray),
+        Place("n", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 100, 0, 0, outlives_scope),
     ]
     fake.variables = variables[::-1] if turned else variables
     assert touched("mov 8(%rdi),%rax; ret")[0].startswith(expected)

@@ -9,7 +9,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.sources.type_source import Place, PlaceKind
 
 RDI = 5
@@ -42,12 +42,12 @@ def addresses(tracker: Tracker, k: int) -> list[Value | None]:
 def test_a_partial_data_flow_gives_the_addresses_of_the_whole(fake: Fake, tmp_path: Path) -> None:
     code = assemble(CODE, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    whole = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    whole = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     expected = [addresses(whole, k) for k in range(len(flow.instructions))]
     assert sum(value is not None for one in expected for value in one) > 12
     left_out = 0
     for wanted in range(len(flow.instructions)):
-        tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code), wanted=[wanted])
+        tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code), wanted=[wanted])
         assert addresses(tracker, wanted) == expected[wanted]
         left_out += sum(not tracker.is_followed(k) for k in range(len(flow.instructions)))
         # What nobody said would be asked for is followed then.
@@ -59,17 +59,17 @@ def test_a_partial_data_flow_gives_the_addresses_of_the_whole(fake: Fake, tmp_pa
 def test_without_variables_the_whole_function_is_followed(tmp_path: Path) -> None:
     code = assemble(CODE, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(Fake(), MACHINE), flow, 0, len(code), wanted=[0])
+    tracker = Tracker(ProgramContext(Fake(), MACHINE), flow, 0, len(code), wanted=[0])
     assert sum(tracker.is_followed(k) for k in range(len(flow.instructions))) == len(flow.instructions) > 20
 
 
 def test_a_question_about_all_uses_follows_the_whole_function(fake: Fake, tmp_path: Path) -> None:
     code = assemble("mov %rdi,%rbx; jrcxz 1f; ret; 1: mov 32(%rbx),%eax; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code), wanted=[0])
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code), wanted=[0])
     assert not tracker.is_followed(3)
     assert not tracker.crosses_ends(fake.node)
     assert tracker.is_followed(3)
     crossing = assemble("mov %rdi,%rbx; jrcxz 1f; ret; 1: mov 62(%rbx),%eax; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(crossing, 0), MACHINE)
-    assert Tracker(Program(fake, MACHINE), flow, 0, len(crossing), wanted=[0]).crosses_ends(fake.node)
+    assert Tracker(ProgramContext(fake, MACHINE), flow, 0, len(crossing), wanted=[0]).crosses_ends(fake.node)

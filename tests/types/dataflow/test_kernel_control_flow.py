@@ -13,10 +13,10 @@ from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.kernel_control_flow import KernelWays
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.kernel_control_flow import KernelControlFlow
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.sources.relocatable_objects import as_linked
@@ -33,7 +33,7 @@ def flow_of(text: str, folder: Path, further: tuple[tuple[int, int], ...] = (), 
 
 def last_address(flow: FunctionFlow, fake: Fake, rule: tuple[int, int] | None = None) -> Value | None:
     """Where the memory operand of the last instruction but one is."""
-    program = Program(fake, MACHINE, frame_rules=lambda pcs: [rule for _pc in pcs])
+    program = ProgramContext(fake, MACHINE, frame_rules=lambda pcs: [rule for _pc in pcs])
     tracker = Tracker(program, flow, 0, flow.instructions.offsets[-1] + 1)
     k = len(flow.instructions) - 2
     tracker.before(k)
@@ -101,7 +101,7 @@ def test_a_pointer_steps_through_the_array_at_the_end_of_an_object(tmp_path: Pat
     members = (fake.member("count", 0, 8, fake.long), fake.member("of", 8, 0, items))
     whole = graph.add(TypeRecord(Kind.STRUCT, "list", 8, keyword="struct", members=members))
     found = locate(graph, whole, 16, 8, 8)
-    assert isinstance(found, Located) and (found.offset, found.field.path) == (8, "of[].next")
+    assert isinstance(found, ResolvedMember) and (found.offset, found.field.path) == (8, "of[].next")
 
 
 def either(fake: Fake) -> int:
@@ -119,7 +119,7 @@ def test_the_use_of_a_unions_pointer_selects_its_member(tmp_path: Path, access: 
     found = last_address(flow_of(f"mov (%rdi),%rax; {access}; ret", tmp_path), fake)
     assert found is not None
     located = locate(fake.graph, found[1], found[2], found[4], 4)
-    assert isinstance(located, Located) and located.field.path == field
+    assert isinstance(located, ResolvedMember) and located.field.path == field
 
 
 def test_an_access_that_all_union_pointers_allow_is_ambiguous(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_access_that_all_union_pointers_allow_is_ambiguous(tmp_path: Path) ->
     fake.takes((RDI, either(fake)))
     found = last_address(flow_of("mov (%rdi),%rax; mov 32(%rax),%rcx; ret", tmp_path), fake)
     assert found is not None
-    assert isinstance(locate(fake.graph, found[1], 0, 32, 8), Located)
+    assert isinstance(locate(fake.graph, found[1], 0, 32, 8), ResolvedMember)
     assert locate(fake.graph, found[1], 0, 24, 8) == "ambiguous type"
     assert locate(fake.graph, found[1], 8, 4, 4) == "ambiguous type"
 
@@ -169,7 +169,7 @@ def test_edges_are_read_from_a_modules_tables(tmp_path: Path) -> None:
     text = elf.section(".text")
     assert text is not None
     at = text.address
-    ways = KernelWays(elf, None)
+    ways = KernelControlFlow(elf, None)
     assert ways.between(at, at + 100) == [(at, at + 2), (at + 2, at + 6)]
     assert ways.between(at + 1, at + 100) == [(at + 2, at + 6)]
     assert ways.between(at, at) == []
@@ -177,7 +177,7 @@ def test_edges_are_read_from_a_modules_tables(tmp_path: Path) -> None:
 
 def test_a_file_without_tables_has_no_extra_edges(tmp_path: Path) -> None:
     assemble("ret", tmp_path)
-    assert KernelWays(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
+    assert KernelControlFlow(ElfFile.open(tmp_path / "code.o"), None).between(0, 1 << 63) == []
 
 
 def test_no_part_of_an_address_is_written_to_a_pointer_on_the_stack(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import OBJECT
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.liveness import Living
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.liveness import Liveness
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
@@ -88,12 +88,12 @@ def test_a_register_is_live_if_some_path_reads_it_first(seed: int) -> None:
         general_bits=(1 << 16) - 1,
         taken=lambda _target: (1 << TAKEN, 1 << RETURNED),
     )
-    questions = SimpleNamespace(
+    oracle = SimpleNamespace(
         calls=calls,
         has_variables=True,
         in_registers=zeros("q", 0),
     )
-    found = Living(listing, flow.blocks.column, len(flow.blocks), False, questions, {}).behind
+    found = Liveness(listing, flow.blocks.column, len(flow.blocks), False, oracle, {}).behind
     calls = [k for k, kind in enumerate(listing.flows) if kind == Flow.CALL | TARGETED]
     assert len(calls) > 5
     assert not any(found[k] for k in range(len(listing)) if k not in calls)
@@ -114,7 +114,7 @@ def followed(text: str, where: Path, *, named: bool = True) -> tuple[Tracker, li
         asked.append(address)
         return MACHINE.caller_saved - {RCX}
 
-    program = Program(fake, MACHINE, changed_by=changed_by)
+    program = ProgramContext(fake, MACHINE, changed_by=changed_by)
     return Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code)), asked
 
 
@@ -150,7 +150,7 @@ def test_a_variable_in_a_register_makes_it_live(tmp_path: Path) -> None:
     code = assemble("mov %rdi,%rcx; call 1f; nop; ret; 1: ret", tmp_path)
     fake.variables.append(Place("n", to_node, PlaceKind.REGISTER, RCX, 0, 3, len(code)))
     asked: list[int] = []
-    program = Program(fake, MACHINE, changed_by=lambda address: asked.append(address))
+    program = ProgramContext(fake, MACHINE, changed_by=lambda address: asked.append(address))
     Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
     # Binaries remember it.
     assert len(set(asked)) == 1
@@ -163,7 +163,7 @@ def test_a_variable_in_the_return_register_makes_it_not_live(tmp_path: Path, ret
     fake.variables.append(Place("n", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, RAX, 0, 5, len(code)))
     asked: list[int] = []
     prototype = Prototype("made", fake.long if returns else VOID, ())
-    program = Program(
+    program = ProgramContext(
         fake, MACHINE, changed_by=lambda address: asked.append(address), callee=lambda _address: prototype
     )
     Tracker(program, FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))

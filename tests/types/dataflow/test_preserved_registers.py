@@ -11,7 +11,7 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.elf_symbols import symbols_of_elf
 from undwarf.types.access import Access
-from undwarf.types.dataflow.preserved_registers import put_back
+from undwarf.types.dataflow.preserved_registers import preserved_registers
 from undwarf.types.resolver import Resolver
 
 RAX, RDX, RCX, RDI, RSI = 0, 1, 2, 5, 4
@@ -160,10 +160,10 @@ def test_registers_popped_in_reverse_order_are_preserved(tmp_path: Path, code: s
     def read(address: int, size: int) -> bytes | None:
         return binary[address : address + size] + bytes(size)
 
-    assert put_back(MACHINE, read, 0) == kept
+    assert preserved_registers(MACHINE, read, 0) == kept
 
 
 def test_unreadable_code_preserves_no_registers() -> None:
     code = b"\x57\x5f\xc3"  # push %rdi; pop %rdi; ret
-    assert put_back(MACHINE, lambda address, size: code[address:] + bytes(size), 0) == {RDI}
-    assert put_back(MACHINE, lambda _address, _size: None, 0) == frozenset()
+    assert preserved_registers(MACHINE, lambda address, size: code[address:] + bytes(size), 0) == {RDI}
+    assert preserved_registers(MACHINE, lambda _address, _size: None, 0) == frozenset()

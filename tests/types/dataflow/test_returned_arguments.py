@@ -6,7 +6,7 @@ import pytest
 from tests.support.types.fakes import accesses, assemble, compiled
 
 from undwarf.disasm.x86_64 import MACHINE
-from undwarf.types.dataflow.returned_arguments import given_back
+from undwarf.types.dataflow.returned_arguments import returned_argument
 
 RSI, RDI = 4, 5
 FRAME = "push %rbp; mov %rsp,%rbp; sub $32,%rsp; "
@@ -37,7 +37,7 @@ FRAME = "push %rbp; mov %rsp,%rbp; sub $32,%rsp; "
 )
 def test_a_returned_argument_is_found(tmp_path: Path, text: str, found: tuple[int, int] | None) -> None:
     code = assemble(text, tmp_path)
-    assert given_back(MACHINE.listing(code, 0), MACHINE, lambda _target: (RDI, 8)) == found
+    assert returned_argument(MACHINE.listing(code, 0), MACHINE, lambda _target: (RDI, 8)) == found
 
 
 SOURCE = """

@@ -9,11 +9,11 @@ from tests.support.types.tracked import RAX, RBX, RDI, RSI, Touched
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.member_access import used_in_parts
-from undwarf.types.layouts.containers import Embedders
-from undwarf.types.layouts.resolve_offset import locate, one_of_two
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.member_access import is_accessed_in_parts
+from undwarf.types.layouts.containers import Containers
+from undwarf.types.layouts.resolve_offset import locate, members_selected_by_condition
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
@@ -85,46 +85,46 @@ def test_two_globals_of_one_type_are_distinguished(fake: Fake, touched: Touched)
 
 
 def test_void_and_code_have_no_members(fake: Fake) -> None:
-    assert isinstance(locate(fake.graph, fake.node, 0, 0, 8), Located)
+    assert isinstance(locate(fake.graph, fake.node, 0, 0, 8), ResolvedMember)
     assert isinstance(locate(fake.graph, 0, 0, 0, 8), str)
 
 
 def test_an_access_past_a_scalar_is_an_array_element(fake: Fake) -> None:
     found = locate(fake.graph, fake.double, 0, 24, 8)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.type, found.offset, found.how) == (fake.double, 0, "array")
 
 
 def test_an_access_wider_than_a_scalar_is_its_array(fake: Fake) -> None:
-    assert isinstance(locate(fake.graph, fake.double, 0, 0, 16), Located)
+    assert isinstance(locate(fake.graph, fake.double, 0, 0, 16), ResolvedMember)
     assert isinstance(locate(fake.graph, fake.double, 0, 4, 8), str)
 
 
 def test_an_unmentioned_container_is_not_guessed(fake: Fake) -> None:
     graph = fake.graph
-    embedders = Embedders(graph, lambda: [fake.item])
+    containers = Containers(graph, lambda: [fake.item])
     within = locate(graph, fake.item, 0, 24, 8)
-    assert isinstance(within, Located)
-    assert locate(graph, fake.link, 0, 16, 8, embedders) == within._replace(how="container")
-    assert isinstance(locate(graph, fake.link, 0, 16, 8, embedders.preferring(lambda: frozenset())), str)
-    spoken = embedders.preferring(lambda: frozenset((graph.canonical(fake.item),)))
+    assert isinstance(within, ResolvedMember)
+    assert locate(graph, fake.link, 0, 16, 8, containers) == within._replace(how="container")
+    assert isinstance(locate(graph, fake.link, 0, 16, 8, containers.preferring(lambda: frozenset())), str)
+    spoken = containers.preferring(lambda: frozenset((graph.canonical(fake.item),)))
     found = locate(graph, fake.link, 0, 16, 8, spoken)
-    assert isinstance(found, Located) and found.field.path == "value"
+    assert isinstance(found, ResolvedMember) and found.field.path == "value"
 
 
 def test_memory_before_a_value_is_unknown_if_only_bases_count(fake: Fake) -> None:
     graph = fake.graph
-    assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [], bases_only=True)), str)
-    assert isinstance(locate(graph, fake.node, 0, -8, 8, Embedders(graph, lambda: [])), Located)
+    assert isinstance(locate(graph, fake.node, 0, -8, 8, Containers(graph, lambda: [], bases_only=True)), str)
+    assert isinstance(locate(graph, fake.node, 0, -8, 8, Containers(graph, lambda: [])), ResolvedMember)
 
 
 def test_memory_after_a_kernels_lone_object_is_unknown(fake: Fake) -> None:
     graph = fake.graph
-    assert isinstance(locate(graph, fake.node, 0, 40, 8, Embedders(graph, lambda: [])), Located)
-    kernels = Embedders(graph, lambda: [], lonely=True)
+    assert isinstance(locate(graph, fake.node, 0, 40, 8, Containers(graph, lambda: [])), ResolvedMember)
+    kernels = Containers(graph, lambda: [], isolated=True)
     assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels), str)
     assert isinstance(locate(graph, fake.node, 0, 40, 8, kernels.preferring(lambda: frozenset())), str)
-    assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), Located)
+    assert isinstance(locate(graph, fake.node, 32, 40, 8, kernels), ResolvedMember)
 
 
 def test_memory_after_a_link_is_no_further_link(fake: Fake, touched: Touched) -> None:
@@ -136,8 +136,8 @@ def test_memory_after_a_link_is_no_further_link(fake: Fake, touched: Touched) ->
         Place("l", to_link, PlaceKind.REGISTER, RDI, 0, 0, 100),
         Place("head", to_link, PlaceKind.VALUE, RBX, 16, 0, 100),
     ]
-    embedders = Embedders(graph, lambda: waiters, lonely=True)
-    assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", embedders=embedders) == ["?", "link.prev"]
+    containers = Containers(graph, lambda: waiters, isolated=True)
+    assert touched("mov 16(%rdi),%rax; mov 8(%rdi),%rax; ret", containers=containers) == ["?", "link.prev"]
 
 
 @pytest.mark.parametrize("kin", [True, False])
@@ -161,7 +161,7 @@ def test_a_member_after_an_array_is_no_element_of_it(fake: Fake) -> None:
         *(fake.member(n, at, 8, fake.long) for n, at in (("a", 72), ("b", 80))),
     )
     t = fake.graph.add(TypeRecord(Kind.STRUCT, "counted", 88, keyword="struct", members=members))
-    assert isinstance(locate(fake.graph, t, 8, 64, 8), Located)
+    assert isinstance(locate(fake.graph, t, 8, 64, 8), ResolvedMember)
     assert isinstance(locate(fake.graph, t, 8, 72, 8), str)
 
 
@@ -179,32 +179,32 @@ def test_a_member_after_an_array_is_no_element_of_it(fake: Fake) -> None:
 def test_integers_of_different_sizes_are_no_characters(fake: Fake, tmp_path: Path, text: str, parts: bool) -> None:
     code = assemble(text, tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(0)
-    assert used_in_parts(tracker, 0, 0, 8) is parts
+    assert is_accessed_in_parts(tracker, 0, 0, 8) is parts
 
 
 def test_integers_after_the_first_one_are_its_array(fake: Fake, touched: Touched) -> None:
-    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    classes = Containers(fake.graph, lambda: [fake.item], bases_only=True)
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     fake.takes((RDI, fake.double), (RSI, char))
-    assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", embedders=classes) == ["double.", "?"]
+    assert touched("movups %xmm0,16(%rdi); movups %xmm0,16(%rsi); ret", containers=classes) == ["double.", "?"]
 
 
 def test_an_integer_after_an_integer_is_its_array_in_classes_too(fake: Fake, touched: Touched) -> None:
-    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    classes = Containers(fake.graph, lambda: [fake.item], bases_only=True)
     fake.takes((RDI, fake.double), (RSI, fake.node))
-    assert touched("add $8,%rdi; mov (%rdi),%rax; ret", embedders=classes) == ["double."]
-    assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", embedders=classes) == ["?"]
+    assert touched("add $8,%rdi; mov (%rdi),%rax; ret", containers=classes) == ["double."]
+    assert touched("add $32,%rsi; mov 8(%rsi),%rax; ret", containers=classes) == ["?"]
 
 
 def test_only_a_register_that_points_to_an_object_reaches_the_next(fake: Fake, touched: Touched) -> None:
     graph = fake.graph
-    values = Embedders(graph, lambda: [], bases_only=True)
+    values = Containers(graph, lambda: [], bases_only=True)
     fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.REGISTER, RDI, 0, 0, 99)]
-    assert touched("mov -24(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["node.key", "node.key"]
+    assert touched("mov -24(%rdi),%rax; mov 40(%rdi),%rcx; ret", containers=values) == ["node.key", "node.key"]
     fake.variables = [Place("node", graph.pointer_to(fake.node), PlaceKind.VALUE, RDI, 32, 0, 99)]
-    assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", embedders=values) == ["?", "node.key"]
+    assert touched("mov 8(%rdi),%rax; mov 40(%rdi),%rcx; ret", containers=values) == ["?", "node.key"]
 
 
 def test_a_pointer_past_its_element_is_not_used_before_the_array(fake: Fake, touched: Touched) -> None:
@@ -230,8 +230,8 @@ def test_an_access_past_an_array_may_be_in_another_one(fake: Fake) -> None:
     members = tuple(fake.member("ab"[k], 128 * k, 128, t) for k, t in enumerate(rows))
     both = graph.add(TypeRecord(Kind.STRUCT, "both", 256, keyword="struct", members=members))
     assert isinstance(locate(graph, both, 32, 104, 8), str)
-    assert isinstance(locate(graph, both, 32, 72, 8), Located)
-    assert isinstance(locate(graph, both, 32, 136, 8), Located)
+    assert isinstance(locate(graph, both, 32, 72, 8), ResolvedMember)
+    assert isinstance(locate(graph, both, 32, 136, 8), ResolvedMember)
 
 
 def test_integers_after_a_header_are_no_further_headers(fake: Fake, touched: Touched) -> None:
@@ -253,31 +253,31 @@ def test_of_two_members_in_a_select_neither_is_guessed(fake: Fake, touched: Touc
     fake.takes((RDI, fake.node), (RSI, fake.link))
     code = "lea 8(%rsi),%rax; test %edx,%edx; je 1f; mov %rsi,%rax; 1: mov (%rax),%rcx; mov 8(%rcx),%rcx; ret"
     assert touched(code) == ["?", "link.prev"]
-    assert one_of_two(fake.graph, fake.link, 8, 0, 8) == [(fake.link, 0), (fake.link, 8)]
-    assert not one_of_two(fake.graph, fake.item, 8, 24, 8)
+    assert members_selected_by_condition(fake.graph, fake.link, 8, 0, 8) == [(fake.link, 0), (fake.link, 8)]
+    assert not members_selected_by_condition(fake.graph, fake.item, 8, 24, 8)
     short = fake.graph.add(TypeRecord(Kind.INT, "short int", 2))
     members = (fake.member("low", 0, 2, short), fake.member("high", 2, 2, short))
     both = fake.graph.add(TypeRecord(Kind.STRUCT, "both", 4, keyword="struct", members=members))
-    assert one_of_two(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
+    assert members_selected_by_condition(fake.graph, both, 2, 2, 2) == [(both, 0), (both, 2)]
 
 
 def test_an_access_to_the_previous_element_keeps_the_iterator_known(fake: Fake, touched: Touched) -> None:
     fake.takes((RDI, fake.item))
     fake.variables = [Place("part", fake.graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, -32, 3, 99)]
-    classes = Embedders(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
+    classes = Containers(fake.graph, lambda: [fake.item, fake.link], bases_only=True)
     fake.variables.append(Place("it", fake.graph.pointer_to(fake.item), PlaceKind.REGISTER, RDI, 0, 0, 3))
-    assert touched("test %esi,%esi; nop; mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret", embedders=classes) == [
+    assert touched("test %esi,%esi; nop; mov -32(%rdi),%rax; mov -16(%rdi),%rcx; ret", containers=classes) == [
         "link.next",
         "item.value",
     ]
 
 
 def test_an_access_past_all_containers_is_the_next_element(fake: Fake) -> None:
-    wholes = Embedders(fake.graph, lambda: [fake.item, fake.node, fake.link])
+    wholes = Containers(fake.graph, lambda: [fake.item, fake.node, fake.link])
     near, far = locate(fake.graph, fake.link, 0, 24, 8, wholes), locate(fake.graph, fake.link, 0, 40, 8, wholes)
-    assert isinstance(near, Located)
+    assert isinstance(near, ResolvedMember)
     assert near.type == fake.item
-    assert isinstance(far, Located)
+    assert isinstance(far, ResolvedMember)
     assert (far.type, far.offset) == (fake.link, 8)
 
 
@@ -292,8 +292,8 @@ def test_memory_after_a_base_class_is_its_derived_class(fake: Fake, touched: Tou
     derived = graph.add(TypeRecord(Kind.CLASS, "derived", 32, members=members))
     fake.takes((RDI, fake.link))
     text = "mov 24(%rdi),%rax; ret"
-    assert touched(text, embedders=Embedders(graph, lambda: [derived], bases_only=True)) == ["?"]
-    assert touched(text, embedders=Embedders(graph, list, bases_only=True)) == ["link.prev"]
+    assert touched(text, containers=Containers(graph, lambda: [derived], bases_only=True)) == ["?"]
+    assert touched(text, containers=Containers(graph, list, bases_only=True)) == ["link.prev"]
 
 
 def test_memory_after_an_object_is_what_a_variable_says(fake: Fake, touched: Touched) -> None:
@@ -306,20 +306,20 @@ def test_memory_after_an_object_is_what_a_variable_says(fake: Fake, touched: Tou
     around = graph.add(TypeRecord(Kind.STRUCT, "around", 32, keyword="struct", members=members))
     fake.variables = [Place("of", graph.pointer_to(fake.link), PlaceKind.REGISTER, RDI, 0, 0, 1)]
     text = "nop; mov 24(%rdi),%rax; ret"
-    assert touched(text, embedders=Embedders(graph, lambda: [around])) == ["around.o"]
+    assert touched(text, containers=Containers(graph, lambda: [around])) == ["around.o"]
     fake.variables.append(Place("next", graph.pointer_to(fake.link), PlaceKind.VALUE, RDI, 16, 1, 9))
-    assert touched(text, embedders=Embedders(graph, lambda: [around])) == ["link.prev"]
+    assert touched(text, containers=Containers(graph, lambda: [around])) == ["link.prev"]
 
 
 def test_bytes_past_a_variable_are_text_if_another_variable_is(fake: Fake, touched: Touched) -> None:
-    classes = Embedders(fake.graph, lambda: [fake.item], bases_only=True)
+    classes = Containers(fake.graph, lambda: [fake.item], bases_only=True)
     char = fake.graph.add(TypeRecord(Kind.INT, "char", 1))
     byte = fake.graph.add(TypeRecord(Kind.INT, "unsigned char", 1))
     code = "mov %al,1(%rdi); mov %ax,2(%rdi); ret"
     fake.variables.append(Place("next", fake.graph.pointer_to(byte), PlaceKind.VALUE, RDI, 2, 0, 100))
-    assert touched(code, embedders=classes)[0] == "?"
+    assert touched(code, containers=classes)[0] == "?"
     fake.variables.insert(0, Place("first", fake.graph.pointer_to(char), PlaceKind.REGISTER, RDI, 0, 0, 100))
-    assert touched(code, embedders=classes)[0] == "unsigned char."
+    assert touched(code, containers=classes)[0] == "unsigned char."
 
 
 def test_strides_are_of_the_unions_only_structure_with_such_an_array(fake: Fake) -> None:
@@ -338,7 +338,7 @@ def test_strides_are_of_the_unions_only_structure_with_such_an_array(fake: Fake)
         return graph.add(TypeRecord(Kind.UNION, "either", 24, members=members, keyword="union"))
 
     found = locate(graph, either(*rows), 8, 8, 8)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.type, found.offset, found.field.path) == (rows[1], 8, "pointers[]")
     assert locate(graph, either(rows[0], rows[1], ending("others", graph.pointer_to(fake.item))), 8, 8, 8) == (
         "unresolved array index"
@@ -371,7 +371,7 @@ def test_only_long_arrays_are_iterated_by_parts_of_elements(fake: Fake) -> None:
         return graph.add(TypeRecord(Kind.STRUCT, "table", begin + whole + 8, members=members, keyword="struct"))
 
     found = locate(graph, table(fake.int, 64), 2, 0, 2)
-    assert isinstance(found, Located) and (found.field.path, found.offset) == ("of[]", 0)
+    assert isinstance(found, ResolvedMember) and (found.field.path, found.offset) == ("of[]", 0)
     pointers = graph.pointer_to(fake.node)
     for t, step, size in (
         (table(fake.int, 4), 2, 2),
@@ -394,19 +394,19 @@ def test_a_type_at_two_offsets_of_its_container_is_ambiguous(fake: Fake) -> None
         fake.member("other", 40, 8, fake.long),
         fake.member("third", 48, 16, fake.link),
     )
-    embedders = Embedders(graph, lambda: [fake.item, twice])
-    spoken = embedders.preferring(lambda: frozenset((graph.canonical(twice),)))
+    containers = Containers(graph, lambda: [fake.item, twice])
+    spoken = containers.preferring(lambda: frozenset((graph.canonical(twice),)))
     assert isinstance(locate(graph, fake.link, 0, 16, 8, spoken), str)
     # Within an outer one of the same it is at the same place.
     inner = graph.add(TypeRecord(Kind.STRUCT, "inner", 24, keyword="struct"))
     graph.record(inner).members = (fake.member("link", 0, 16, fake.link), fake.member("value", 16, 8, fake.long))
     outer = graph.add(TypeRecord(Kind.STRUCT, "outer", 40, keyword="struct"))
     graph.record(outer).members = (fake.member("id", 0, 8, fake.long), fake.member("inner", 8, 24, inner))
-    both = Embedders(graph, lambda: [inner, outer]).preferring(
+    both = Containers(graph, lambda: [inner, outer]).preferring(
         lambda: frozenset((graph.canonical(inner), graph.canonical(outer)))
     )
     found = locate(graph, fake.link, 0, 16, 8, both)
-    assert isinstance(found, Located) and (found.type, found.field.path) == (inner, "value")
+    assert isinstance(found, ResolvedMember) and (found.type, found.field.path) == (inner, "value")
 
 
 def _with_virtual_functions(fake: Fake) -> int:
@@ -422,9 +422,9 @@ def test_memory_before_a_virtual_base_is_no_further_one(fake: Fake, touched: Tou
     graph = fake.graph
     device = _with_virtual_functions(fake)
     fake.takes((RDI, device), (RSI, fake.item))
-    classes = Embedders(graph, lambda: [device, fake.item], bases_only=True)
+    classes = Containers(graph, lambda: [device, fake.item], bases_only=True)
     text = "mov -8(%rdi),%rax; mov -16(%rsi),%rax; mov 8(%rdi),%eax; ret"
-    assert touched(text, embedders=classes) == ["?", "item.value", "device.uses"]
+    assert touched(text, containers=classes) == ["?", "item.value", "device.uses"]
 
 
 def test_an_array_after_the_first_part_of_a_mentioned_type(fake: Fake) -> None:
@@ -435,10 +435,10 @@ def test_an_array_after_the_first_part_of_a_mentioned_type(fake: Fake) -> None:
     edges = graph.add(TypeRecord(Kind.ARRAY, target=graph.pointer_to(leaf), count=4))
     members = (member("data", 0, 32, leaf), member("edges", 32, 32, edges))
     inner = graph.add(TypeRecord(Kind.STRUCT, "inner", 64, members=members))
-    nodes = Embedders(graph, lambda: [leaf, inner], wanted_only=True)
+    nodes = Containers(graph, lambda: [leaf, inner], wanted_only=True)
     assert locate(graph, leaf, 8, 40, 8, nodes.preferring(frozenset)) == "unresolved array index"
     found = locate(graph, leaf, 8, 40, 8, nodes.preferring(lambda: frozenset({graph.canonical(inner)})))
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (graph.name(found.type), found.field.path, found.how) == ("inner", "edges[]", "container")
 
 
@@ -449,7 +449,11 @@ def test_memory_after_a_described_rust_element_is_the_next_one(fake: Fake) -> No
     members = (member("alive", 0, 16, text), member("data", 16, 16, text))
     rest = graph.add(TypeRecord(Kind.STRUCT, "PolymorphicIter<[&str]>", 16, members=members))
     found = [locate(graph, rest, 16, offset, 8) for offset in (16, 24, 56)]
-    assert [one.field.path for one in found if isinstance(one, Located)] == ["data.at", "data.length", "data.length"]
+    assert [one.field.path for one in found if isinstance(one, ResolvedMember)] == [
+        "data.at",
+        "data.length",
+        "data.length",
+    ]
 
 
 def test_memory_after_a_first_member_is_no_further_one(fake: Fake, touched: Touched) -> None:
@@ -466,5 +470,5 @@ def test_memory_after_a_first_member_is_no_further_one(fake: Fake, touched: Touc
     )
     types = [leaf, other, inner, ends]
     fake.takes((RDI, leaf), (RSI, other))
-    nodes = Embedders(fake.graph, lambda: types, wanted_only=True).preferring(frozenset)
-    assert touched("mov 16(%rdi),%rax; mov 16(%rsi),%rax; ret", embedders=nodes) == ["?", "other.a"]
+    nodes = Containers(fake.graph, lambda: types, wanted_only=True).preferring(frozenset)
+    assert touched("mov 16(%rdi),%rax; mov 16(%rsi),%rax; ret", containers=nodes) == ["?", "other.a"]

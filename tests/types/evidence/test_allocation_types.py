@@ -8,8 +8,8 @@ from tests.support.types.fakes import Fake, answers, assemble, compiled
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.allocation_types import allocated
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.allocation_types import allocation_types
 from undwarf.types.sources.type_source import Place, PlaceKind, Prototype
 
 SOURCE = r"""
@@ -83,7 +83,7 @@ COMPILERS = [("gcc", "-O1"), ("gcc", "-O2"), ("clang", "-O1"), ("clang", "-O2")]
 
 @pytest.fixture(scope="module", params=COMPILERS, ids=lambda one: "".join(one))
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocated"))
+    return compiled(SOURCE, *request.param, tmp_path_factory.mktemp("allocation_types"))
 
 
 def test_an_allocation_on_one_path_has_the_type_it_is_stored_as(program: Path) -> None:
@@ -126,11 +126,11 @@ def test_a_variable_in_the_frame_may_start_after_its_store(tmp_path: Path, name:
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     behind = flow.instructions.address_of(4)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.CFA, -1, -32, behind, len(code))]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
+    program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype(name, 0, ()))
     # Room for two of 32 bytes.
-    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.array_of(fake.node, 2), 0)}
+    assert allocation_types(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.array_of(fake.node, 2), 0)}
     fake.variables = [Place("p", fake.graph.pointer_to(fake.item), PlaceKind.CFA, -1, -32, behind, len(code))]
-    assert not allocated(Tracker(program, flow, 0, len(code)))
+    assert not allocation_types(Tracker(program, flow, 0, len(code)))
 
 
 def test_a_callee_may_be_in_a_register(program: Path) -> None:
@@ -161,8 +161,8 @@ def test_an_array_of_pointers_is_typed_by_what_is_stored(tmp_path: Path, then: s
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     stored = flow.instructions.address_of(3)
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 4, 0, stored, len(code))]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
-    found = allocated(Tracker(program, flow, 0, len(code)))
+    program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    found = allocation_types(Tracker(program, flow, 0, len(code)))
     assert found == ({1: (0, fake.graph.pointer_to(fake.node), 0)} if expected else {})
 
 
@@ -173,5 +173,5 @@ def test_an_array_of_pointers_is_typed_by_the_loop_that_fills_it(tmp_path: Path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     begin, end = (flow.instructions.address_of(k) for k in (4, 5))
     fake.variables = [Place("p", fake.graph.pointer_to(fake.node), PlaceKind.REGISTER, 6, 0, begin, end)]
-    program = Program(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
-    assert allocated(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.pointer_to(fake.node), 0)}
+    program = ProgramContext(fake, MACHINE, callee=lambda _address: Prototype("malloc", 0, ()))
+    assert allocation_types(Tracker(program, flow, 0, len(code))) == {1: (0, fake.graph.pointer_to(fake.node), 0)}

@@ -9,10 +9,10 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import OBJECT, join
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.byte_accesses import in_a_row
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.byte_accesses import byte_run_access
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind
 
@@ -264,7 +264,7 @@ def test_integers_of_two_sizes_in_bytes_are_typed_by_variables(tmp_path: Path) -
     operands = operands_of(fake)
     made = flow.instructions[5]
     for said in (None, "int"):
-        tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+        tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
         tracker.before(5)
         found = operands.resolve(tracker, 5, made, 0, made.memory[0])
         assert (found.type, found.size) == (said, 4)
@@ -280,12 +280,12 @@ def test_a_spilled_integer_compared_with_bytes_is_bytes(tmp_path: Path, named: b
         fake.variables.append(Place("n", fake.table, PlaceKind.CFA, 7, -24, 0, 99))
     waits = "mov (%rsi),%rax; mov %rax,-16(%rsp); mov (%rdi),%rax; cmp %rax,-16(%rsp); je 1b"
     code = assemble(f"1: add $8,%rsi; add $8,%rdi; {waits}; ret", tmp_path)
-    tracker = Tracker(Program(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
     tracker.before(2)
     where = tracker.address_of(2, 0)
     assert where is not None
     # What goes to a variable may be anything.
-    assert (in_a_row(tracker, 2, 0, where, 8) is None) is named
+    assert (byte_run_access(tracker, 2, 0, where, 8) is None) is named
 
 
 @pytest.mark.parametrize(("named", "expected"), [(False, "char"), (True, None)])
@@ -297,7 +297,7 @@ def test_unnamed_constants_stored_in_bytes_are_bytes(tmp_path: Path, named: bool
         fake.globals = [GlobalVariable("n", fake.table, 0x100, 72)]
     code = assemble("mov 0x100(%rip),%rcx; mov %rcx,(%rdi); mov 0x110(%rip),%ecx; mov %ecx,8(%rdi); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     made = flow.instructions[1]
     tracker.before(1)
     operands = operands_of(fake)
@@ -306,8 +306,8 @@ def test_unnamed_constants_stored_in_bytes_are_bytes(tmp_path: Path, named: bool
 
 def test_memory_before_the_start_of_bytes_is_unknown(fake: Fake) -> None:
     byte = fake.graph.add(TypeRecord(Kind.INT, "u8", 1))
-    assert isinstance(locate(fake.graph, byte, 32, 0, 16), Located)
-    assert isinstance(locate(fake.graph, byte, -16, 0, 16), Located)
+    assert isinstance(locate(fake.graph, byte, 32, 0, 16), ResolvedMember)
+    assert isinstance(locate(fake.graph, byte, -16, 0, 16), ResolvedMember)
     assert locate(fake.graph, byte, -32, -32, 16) == "access wider than its type"
 
 

@@ -9,8 +9,8 @@ from tests.support.types.tracked import RAX, RBX
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.later_variable_locations import said_later
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.later_variable_locations import member_of_later_variable
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -22,10 +22,10 @@ def types_in(fake: Fake, text: str, where: Path) -> str:
     """What the first instruction touches."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(0)
     operand = flow.instructions[0].memory[0]
-    found = said_later(tracker, 0, operand, operand.size)
+    found = member_of_later_variable(tracker, 0, operand, operand.size)
     return f"{fake.graph.name(found.type)}.{found.field.path}" if found is not None else "?"
 
 

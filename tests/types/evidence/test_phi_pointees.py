@@ -9,8 +9,8 @@ from tests.support.types.tracked import RDI
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.phi_pointees import brought_there
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.phi_pointees import member_of_phi_pointee
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -23,11 +23,11 @@ def types_in(fake: Fake, text: str, where: Path, t: int = 0) -> str:
     fake.variables.append(Place("p", to, PlaceKind.REGISTER, RDI, 0, 0, 1))
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     k = len(flow.instructions) - 2
     tracker.before(k)
     operand = flow.instructions[k].memory[0]
-    found = brought_there(tracker, k, operand, operand.size)
+    found = member_of_phi_pointee(tracker, k, operand, operand.size)
     return f"{fake.graph.name(found.type)}.{found.field.path}" if found is not None else "?"
 
 

@@ -9,7 +9,7 @@ from tests.support.types.tracked import RDI
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.sources.type_source import Place, PlaceKind
 
 CHOSEN = "test %esi,%esi; cmove %rdi,%rax; mov (%rax),%rcx; ret"
@@ -20,7 +20,7 @@ def types_in(fake: Fake, text: str, where: Path) -> tuple[str, tuple[str, ...]]:
     """What the last instruction that accesses anything touches, and what else it may be."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     k = max(
         k for k, made in enumerate(flow.instructions) if any(one.access and not one.implicit for one in made.memory)
     )

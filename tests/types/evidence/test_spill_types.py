@@ -8,8 +8,8 @@ from tests.support.types.fakes import Fake, assemble, operands_of
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.spill_types import put_aside
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.spill_types import spilled_type
 from undwarf.types.sources.type_source import Place, PlaceKind
 
 RDI = 5
@@ -19,14 +19,14 @@ def kept(fake: Fake, text: str, where: Path) -> list[str]:
     """The type of each spilled value, operand by operand."""
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     found = []
     for k in range(len(flow.instructions)):
         made = flow.instructions[k]
         for operand in made.memory:
             if operand.access and not operand.implicit:
                 tracker.before(k)
-                found.append(put_aside(tracker, k, made, operand, operand.size))
+                found.append(spilled_type(tracker, k, made, operand, operand.size))
     return found
 
 
@@ -59,7 +59,7 @@ def test_a_stack_probe_accesses_no_variable(fake: Fake, tmp_path: Path) -> None:
     operands = operands_of(fake)
     code = assemble("orq $0,-8(%rsp); lock orq $0,-8(%rsp); lock addl $0,-8(%rsp); orq $1,-8(%rsp); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     found = []
     for k in range(4):
         tracker.before(k)

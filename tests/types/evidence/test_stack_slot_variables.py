@@ -8,8 +8,13 @@ from tests.support.types.fakes import Fake, assemble, operands_of
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.stack_slot_variables import array_above, array_below, is_extended, just_as_large
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.stack_slot_variables import (
+    array_at_zero_index,
+    array_ending_at,
+    is_extended,
+    same_size_variable,
+)
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -30,13 +35,13 @@ def at(fake: Fake, text: str, where: Path) -> tuple[str, bool]:
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     k = flow.index_of(STORE)
     assert k is not None
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(k)
     operand = flow.instructions[k].memory[0]
     place = tracker.address_of(k, 0)
     assert place is not None
     before = tracker.stack_variable(k, place[4])
-    found = just_as_large(tracker, k, operand, place[4], operand.size, before)
+    found = same_size_variable(tracker, k, operand, place[4], operand.size, before)
     return found[0].name if found else "", before is not None and is_extended(tracker, k, place[4], before[0])
 
 
@@ -132,12 +137,12 @@ def test_an_index_from_below_zero_is_into_the_named_array(
     pairs = "xor %ecx,%ecx; jmp 2f; 1: add $2,%rcx; 2: dec %edi; jg 1b"
     code = assemble(f"{pairs}; lea -{less}(%rcx),%rax; mov {begin}(%rsp,%rax,{scale}),%rdx; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     k = len(flow.instructions) - 2
     tracker.before(k)
     where = tracker.address_of(k, 0)
     assert where is not None
-    found = array_above(tracker, k, flow.instructions[k].memory[0], where, 8)
+    found = array_at_zero_index(tracker, k, flow.instructions[k].memory[0], where, 8)
     assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
 
 
@@ -157,11 +162,11 @@ def test_an_index_after_an_array_is_into_the_next_variable(
     put(fake, "array", fake.graph.add(TypeRecord(Kind.ARRAY, target=fake.long, count=6)), 0, 99, -72)
     code = assemble(f"mov $6,%eax; 1: mov {begin}(%rsp,%rax,{scale}),%rdx; dec %rax; jne 1b; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(1)
     where = tracker.address_of(1, 0)
     assert where is not None
-    found = array_below(tracker, 1, where)
+    found = array_ending_at(tracker, 1, where)
     assert (found and (found[0].name, found[1])) == (("array", place) if place is not None else None)
 
 
@@ -184,7 +189,7 @@ def test_a_store_that_ends_a_variables_range_is_of_another(
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
     k = flow.index_of(STORE)
     assert k is not None
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(k)
     made = flow.instructions[k]
     operands = operands_of(fake)
@@ -196,7 +201,7 @@ def test_an_object_is_in_its_slot_where_a_store_ends_its_range(tmp_path: Path) -
     fake.variables = [Place("n", fake.node, PlaceKind.MEMORY, RDI, 0, ENTRY, ENTRY + 4)]
     code = assemble("mov %rcx,24(%rdi); ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(0)
     made = flow.instructions[0]
     operands = operands_of(fake)

@@ -8,9 +8,13 @@ from tests.support.types.fakes import Fake, assemble, in_union
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.member_access import as_far_away
-from undwarf.types.evidence.union_pointee_by_use import everywhere, loaded_from, meant
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.member_access import same_offset_from_other_pointer
+from undwarf.types.evidence.union_pointee_by_use import (
+    union_member_by_all_uses,
+    union_member_by_use,
+    union_member_of_holder,
+)
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -35,7 +39,7 @@ def types_in(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list
     """
     code = assemble(text, where)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    program = Program(fake, MACHINE, callee=lambda address: fake.prototypes.get(address))
+    program = ProgramContext(fake, MACHINE, callee=lambda address: fake.prototypes.get(address))
     tracker = Tracker(program, flow, 0, len(code))
     graph = fake.graph
     found = []
@@ -44,7 +48,11 @@ def types_in(fake: Fake, text: str, where: Path, *, whole: bool = False) -> list
             tracker.before(k)
             at = tracker.address_of(k, number)
             if operand.access and at is not None and at[0] == 2 and (graph.choices(at[1]) or not graph.size(at[1])):
-                t = everywhere(tracker, k, at) if whole else meant(tracker, k, operand, at, operand.size)
+                t = (
+                    union_member_by_all_uses(tracker, k, at)
+                    if whole
+                    else union_member_by_use(tracker, k, operand, at, operand.size)
+                )
                 found.append(graph.name(t) if t else "?")
                 assert tracker.address_of(k, number) == at
     return found
@@ -332,11 +340,11 @@ def test_a_copied_array_has_its_elements_at_the_same_offsets(
     fake.takes((RDI, fake.node), (RSI, fake.item))
     code = assemble(f"sub %rdi,%rax; {access}; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     k = len(flow.instructions) - 2
     tracker.before(k)
     operand = flow.instructions[k].memory[0]
-    located = as_far_away(tracker, operand, operand.size)
+    located = same_offset_from_other_pointer(tracker, operand, operand.size)
     assert (f"{fake.graph.name(located.type)}+{located.offset}" if located else None) == found
 
 
@@ -354,21 +362,21 @@ def test_a_pointer_points_to_what_its_source_member_does(fake: Fake, tmp_path: P
     fake.takes((RDI, in_union(fake, *ways)))
     code = assemble("mov (%rdi),%rax; mov 8(%rax),%edx; mov (%rax),%rcx; mov 8(%rcx),%rsi; ret", tmp_path)
     flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
-    tracker = Tracker(Program(fake, MACHINE), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), flow, 0, len(code))
     tracker.before(3)
     at = tracker.address_of(3, 0)
     assert at is not None
     assert graph.choices(at[1])
-    assert not meant(tracker, 3, flow.instructions[3].memory[0], at, 8)
-    assert graph.name(loaded_from(tracker, 3, at)) == "item"
+    assert not union_member_by_use(tracker, 3, flow.instructions[3].memory[0], at, 8)
+    assert graph.name(union_member_of_holder(tracker, 3, at)) == "item"
     assert tracker.address_of(3, 0) == at
     # What the first pointer leads to is told by nothing.
     code = assemble("mov (%rdi),%rax; mov (%rax),%rcx; mov 8(%rcx),%rsi; ret", tmp_path)
-    tracker = Tracker(Program(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE), FunctionFlow(MACHINE.listing(code, 0), MACHINE), 0, len(code))
     tracker.before(2)
     at = tracker.address_of(2, 0)
     assert at is not None
-    assert not loaded_from(tracker, 2, at)
+    assert not union_member_of_holder(tracker, 2, at)
 
 
 def test_every_third_word_is_of_no_array_of_pointers(fake: Fake, tmp_path: Path) -> None:

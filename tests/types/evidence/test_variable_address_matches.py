@@ -9,8 +9,8 @@ from tests.support.types.tracked import RAX, RBX, RDI
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.evidence.variable_address_matches import named_there
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.evidence.variable_address_matches import member_by_variable_address
 from undwarf.types.layouts.type_records import Kind, TypeRecord
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -89,12 +89,12 @@ def member_there(fake: Fake, tmp_path: Path, text: str, k: int, *variables: tupl
         )
         for t, register, at in variables
     ]
-    tracker = Tracker(Program(fake, MACHINE, complete=False), flow, 0, len(code))
+    tracker = Tracker(ProgramContext(fake, MACHINE, complete=False), flow, 0, len(code))
     tracker.before(k)
     where = tracker.address_of(k, 0)
     assert where is not None
     operand = flow.instructions[k].memory[0]
-    located = named_there(tracker, k, operand, where, operand.size)
+    located = member_by_variable_address(tracker, k, operand, where, operand.size)
     return (located.type, located.field.path) if located is not None else (0, "")
 
 

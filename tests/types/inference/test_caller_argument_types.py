@@ -11,9 +11,9 @@ from undwarf.disasm.x86_encoding import CALLED, TAKEN
 from undwarf.elf import ElfFile
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.inference.address_references import Mentions
-from undwarf.types.inference.caller_argument_types import GivenByCallers
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.inference.address_references import AddressReferences
+from undwarf.types.inference.caller_argument_types import CallerArgumentTypes
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.types.sources.type_source import Place, PlaceKind
 
@@ -50,8 +50,8 @@ def test_an_array_passed_instead_of_its_container_is_known(tmp_path: Path) -> No
     }
 
 
-class Sites(Mentions):
-    """Call sites of a function, made by hand."""
+class Sites(AddressReferences):
+    """What calls a function, as it is given."""
 
     def __init__(self, *sites: tuple[int, int]) -> None:
         self._sites = list(sites)
@@ -81,7 +81,7 @@ class Calls:
         ]
         # A variable of the function's own, so that there are some.
         fake.variables.append(Place("n", fake.long, PlaceKind.REGISTER, 3, 0, *self.bounds[0]))
-        program = Program(fake, MACHINE, complete=False)
+        program = ProgramContext(fake, MACHINE, complete=False)
 
         def flow_of(address: int) -> tuple[FunctionFlow, int, int]:
             low, high = next((low, high) for low, high in self.bounds if low <= address < high)
@@ -89,7 +89,7 @@ class Calls:
 
         tracker = Tracker(program, *flow_of(0))
         sites = Sites(*((kind, site) for site in self.sites))
-        return GivenByCallers(program, sites, flow_of).of(0, tracker)
+        return CallerArgumentTypes(program, sites, flow_of).of(0, tracker)
 
 
 def test_arguments_of_all_callers_type_a_parameter(fake: Fake, tmp_path: Path) -> None:

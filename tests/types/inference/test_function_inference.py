@@ -10,11 +10,11 @@ from tests.support.types.fakes import Fake, assemble
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import OBJECT
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.function_inference import FunctionBody, Inference
 from undwarf.types.inference.value_node import Node
-from undwarf.types.layouts.container_of import whole_around
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.container_of import container_of_accesses
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.type_graph import Kind, TypeRecord
 from undwarf.types.sources.type_source import Prototype
 
@@ -42,7 +42,7 @@ def slot(fake: Fake, tmp_path: Path) -> Slots:
         code = assemble(FRAME + text + END, tmp_path)
         flow = FunctionFlow(MACHINE.listing(code, 0), MACHINE)
         tracker = Inference(
-            Program(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), fake.prototypes[0])
+            ProgramContext(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), fake.prototypes[0])
         ).tracker
         tracker.before(0)
         found = tracker.stack_variable(0, offset - 16)
@@ -167,7 +167,7 @@ def inferred(fake: Fake, tmp_path: Path) -> Callable[..., str]:
         for k, (_name, taken) in enumerate(callees):
             fake.takes(*taken, at=at + k)
         flow = FunctionFlow(MACHINE.listing(code[:at], 0), MACHINE)
-        tracker = Inference(Program(fake, MACHINE), FunctionBody(flow, 0, at, None)).tracker
+        tracker = Inference(ProgramContext(fake, MACHINE), FunctionBody(flow, 0, at, None)).tracker
         answer = "?"
         for k in range(len(flow.instructions)):
             for number, operand in enumerate(flow.instructions[k].memory):
@@ -210,11 +210,11 @@ def test_accesses_together_give_a_members_container(fake: Fake) -> None:
     graph = fake.graph
     members = (fake.member("link", 8, 16, fake.link), fake.member("first", 24, 8, fake.long))
     box = graph.add(TypeRecord(Kind.STRUCT, "box", 48, keyword="struct", members=members))
-    around = Embedders(graph, lambda: (fake.item, box))
+    around = Containers(graph, lambda: (fake.item, box))
     # Both have a number of eight bytes behind the link, one only two of four before it.
-    assert whole_around(graph, fake.link, [(16, 8)], around) is None
-    assert whole_around(graph, fake.link, [(16, 8), (-8, 4)], around) == (fake.item, 8)
-    assert whole_around(graph, fake.link, [(16, 8), (-8, 4), (-2, 8)], around) is None
+    assert container_of_accesses(graph, fake.link, [(16, 8)], around) is None
+    assert container_of_accesses(graph, fake.link, [(16, 8), (-8, 4)], around) == (fake.item, 8)
+    assert container_of_accesses(graph, fake.link, [(16, 8), (-8, 4), (-2, 8)], around) is None
 
 
 def test_a_member_pointer_minus_its_offset_is_the_containers(fake: Fake, slot: Slots) -> None:
@@ -256,7 +256,7 @@ def test_released_inference_is_freed_without_the_cycle_collector(fake: Fake, tmp
     gc.disable()
     try:
         before = nodes()
-        made = Inference(Program(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), None))
+        made = Inference(ProgramContext(fake, MACHINE, complete=True), FunctionBody(flow, 0, len(code), None))
         assert nodes() > before
         made.release()
         del made
@@ -271,8 +271,8 @@ def test_nodes_share_no_evidence() -> None:
     one.sign(-1)
     one.follow(8, 4, floating=True, number=True)
     one.follow(16, 4, floating=False, number=False)
-    one.lead(0, 3)
-    one.lead(0, 4)
+    one.add_pointee(0, 3)
+    one.add_pointee(0, 4)
     one.puts(24, (5,))
     one.row(12, other)
     assert (one.signs, one.touched, one.floating, one.numbers) == ({1, -1}, {(8, 4), (16, 4)}, {(8, 4)}, {(8, 4)})

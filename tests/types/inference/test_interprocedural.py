@@ -14,9 +14,9 @@ from undwarf.limits import DEFAULT, Limits
 from undwarf.types import resolver
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference import function_inference, interprocedural
-from undwarf.types.inference.address_references import Mentions
+from undwarf.types.inference.address_references import AddressReferences
 from undwarf.types.open_resolver import open_resolver
 from undwarf.types.resolver import Resolver
 
@@ -81,7 +81,7 @@ def test_a_function_without_inference_is_followed_once(program: Path, monkeypatc
     followed: list[int] = []
 
     class Counted(Tracker):
-        def __init__(self, program: Program, flow: FunctionFlow, low: int, *rest: Any) -> None:
+        def __init__(self, program: ProgramContext, flow: FunctionFlow, low: int, *rest: Any) -> None:
             followed.append(low)
             super().__init__(program, flow, low, *rest)
 
@@ -127,7 +127,7 @@ def test_functions_are_found_in_a_data_range_of_any_length() -> None:
     moved = {0x1000: 5, 0x1008: 7, 0x1010: 6, 0x2000: 5}
     program: Any = SimpleNamespace(source=None)
     file: Any = SimpleNamespace(kind=ET_DYN)
-    mentions = Mentions(file, program, {5: "f", 6: "g"}, moved)
+    mentions = AddressReferences(file, program, {5: "f", 6: "g"}, moved)
     assert mentions.placed(0x1000, 1 << 47) == [(0x1000, 5), (0x1010, 6), (0x2000, 5)]
     assert mentions.placed(0x1001, 0x2000) == [(0x1010, 6)]
 
@@ -137,6 +137,6 @@ def test_inference_for_another_function_end_is_not_reused() -> None:
     tracker: Any = SimpleNamespace(flow=flow, graph=SimpleNamespace(limits=DEFAULT))
     inferred = [SimpleNamespace(flow=shorter), SimpleNamespace(flow=flow)]
     known: Any = SimpleNamespace(infer=lambda *_asked: SimpleNamespace(tracker=inferred[0]))
-    assert interprocedural.follow(known, tracker.flow, 0, 3, tracker) is tracker
+    assert interprocedural.with_inferred_types(known, tracker.flow, 0, 3, tracker) is tracker
     inferred.pop(0)
-    assert interprocedural.follow(known, tracker.flow, 0, 3, tracker) is inferred[0]
+    assert interprocedural.with_inferred_types(known, tracker.flow, 0, 3, tracker) is inferred[0]

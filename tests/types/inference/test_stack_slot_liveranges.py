@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.types.btf_programs import accesses, answers, built
 
-from undwarf.types.inference.stack_slot_liveranges import FrameAccess, webs_of
+from undwarf.types.inference.stack_slot_liveranges import FrameAccess, live_ranges
 
 SOURCE = r"""
 #define NOINLINE __attribute__((noipa))
@@ -107,7 +107,7 @@ def webs(
     blocks: Any = _Blocks(*ways)
     found: dict[int, set[int]] = {}
     every = [FrameAccess(*one) for one in accesses]
-    for one, web in zip(every, webs_of(blocks, every, lambda *two: two != apart), strict=True):
+    for one, web in zip(every, live_ranges(blocks, every, lambda *two: two != apart), strict=True):
         found.setdefault(web, set()).add(one.k)
     return sorted(found.values(), key=min)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.support.types.btf_programs import answers
 
-from undwarf.types.inference.value_copies import Copies
+from undwarf.types.inference.value_copies import ValueCopies
 from undwarf.types.inference.value_node import Node, added
 
 SOURCE = r"""
@@ -78,5 +78,5 @@ def test_the_holders_of_a_copied_value_are_found() -> None:
         further.setdefault(one, []).append((to, 0))
         to.follow(8 * k, 4, floating=False, number=False)
     # What has another value as well is none of these, nor is what has its value.
-    assert Copies(first, further).touched() == {(0, 4)}
-    assert Copies(behind, further).touched() == {(8, 4), (16, 4), (24, 4)}
+    assert ValueCopies(first, further).touched() == {(0, 4)}
+    assert ValueCopies(behind, further).touched() == {(8, 4), (16, 4), (24, 4)}

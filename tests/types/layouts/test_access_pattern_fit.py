@@ -4,14 +4,14 @@ import pytest
 from tests.support.types.fakes import Fake
 
 from undwarf.types.inference.structure_matching import only_one
-from undwarf.types.layouts.access_pattern_fit import Done, fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits, no_accesses
 from undwarf.types.layouts.resolved_member import is_member
 from undwarf.types.layouts.type_graph import Kind, Member, TypeRecord
 
 
-def done(*touched: tuple[int, int]) -> Done:
+def done(*touched: tuple[int, int]) -> PointerAccesses:
     """So many bytes are accessed at some offsets."""
-    found = nothing_done()
+    found = no_accesses()
     found.touched.update(touched)
     return found
 

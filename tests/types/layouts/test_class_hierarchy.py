@@ -1,6 +1,6 @@
 """Accesses past a base class, in the derived class."""
 
-from undwarf.types.layouts.class_hierarchy import Kin
+from undwarf.types.layouts.class_hierarchy import ClassHierarchy
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 
 
@@ -27,46 +27,46 @@ def build() -> tuple[TypeGraph, int, int, int, int]:
 
 def test_the_only_derived_class_is_selected() -> None:
     graph, base, node, _other, _further = build()
-    found = Kin(graph, lambda: ([node], [])).locate(base, 8, 4)
+    found = ClassHierarchy(graph, lambda: ([node], [])).locate(base, 8, 4)
     assert found is not None
     assert (found.type, found.offset, found.field.path) == (node, 8, "value")
 
 
 def test_the_size_of_the_access_tells_classes_apart() -> None:
     graph, base, node, other, _further = build()
-    kin = Kin(graph, lambda: ([node, other], []))
+    kin = ClassHierarchy(graph, lambda: ([node, other], []))
     located = [kin.locate(base, 8, size) for size in (4, 8)]
     assert [one.type for one in located if one is not None] == [node, other]
 
 
 def test_two_derived_classes_that_fit_are_ambiguous() -> None:
     graph, base, node, other, _further = build()
-    assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 4) is not None
-    assert Kin(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
+    assert ClassHierarchy(graph, lambda: ([node, other], [])).locate(base, 8, 4) is not None
+    assert ClassHierarchy(graph, lambda: ([node, other], [])).locate(base, 8, 2) is None
 
 
 def test_of_an_inheritance_chain_the_first_class_counts() -> None:
     graph, base, node, _other, further = build()
-    found = Kin(graph, lambda: ([further, node], [])).locate(base, 8, 4)
+    found = ClassHierarchy(graph, lambda: ([further, node], [])).locate(base, 8, 4)
     assert found is not None and found.type == node
 
 
 def test_classes_of_variables_are_preferred_to_mentioned_ones() -> None:
     graph, base, node, other, _further = build()
-    found = Kin(graph, lambda: ([other], [node])).locate(base, 8, 4)
+    found = ClassHierarchy(graph, lambda: ([other], [node])).locate(base, 8, 4)
     assert found is not None and found.type == other
 
 
 def test_without_a_derived_class_nothing_is_found() -> None:
     graph, base, node, _other, _further = build()
-    assert Kin(graph, lambda: ([base, node], [])).locate(base, 8, 4) is not None
-    assert Kin(graph, lambda: ([base], [])).locate(base, 8, 4) is None
-    assert Kin(graph, lambda: ([], [])).locate(base, 200, 4) is None
+    assert ClassHierarchy(graph, lambda: ([base, node], [])).locate(base, 8, 4) is not None
+    assert ClassHierarchy(graph, lambda: ([base], [])).locate(base, 8, 4) is None
+    assert ClassHierarchy(graph, lambda: ([], [])).locate(base, 200, 4) is None
 
 
 def test_a_member_of_a_derived_class_is_found_beside_other_classes() -> None:
     graph, base, node, other, _further = build()
-    kin = Kin(graph, lambda: ([node, other], []))
+    kin = ClassHierarchy(graph, lambda: ([node, other], []))
     [number, large] = [graph.members(one)[1].type for one in (node, other)]
     assert kin.is_part(base, 8, number) and kin.is_part(base, 8, large)
     assert not kin.is_part(base, 12, number)
@@ -87,27 +87,27 @@ def tree() -> tuple[TypeGraph, int, int, int]:
 
 def test_pointers_after_a_leaf_are_an_inner_nodes() -> None:
     graph, leaf, inner, _other = tree()
-    found, may = Kin(graph, lambda: ([inner],)).continued(leaf, 8, 8)
+    found, may = ClassHierarchy(graph, lambda: ([inner],)).continued(leaf, 8, 8)
     assert found is not None and may
     assert (found.type, found.offset, found.field.path) == (inner, 8, "behind[]")
 
 
 def test_integers_after_a_leaf_may_be_the_next_leafs() -> None:
     graph, leaf, _inner, other = tree()
-    assert Kin(graph, lambda: ([other],)).continued(leaf, 8, 8) == (None, True)
+    assert ClassHierarchy(graph, lambda: ([other],)).continued(leaf, 8, 8) == (None, True)
 
 
 def test_a_class_that_starts_no_other_has_no_larger_one() -> None:
     graph, leaf, inner, _other = tree()
-    assert Kin(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
-    assert Kin(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
+    assert ClassHierarchy(graph, lambda: ([leaf],)).continued(leaf, 8, 8) == (None, False)
+    assert ClassHierarchy(graph, lambda: ([inner],)).continued(leaf, 24, 8) == (None, False)
 
 
 def test_an_object_after_the_first_of_a_pair_is_the_second() -> None:
     graph, leaf, _inner, _other = tree()
     both = Member("first", 0, -1, 0, 0, leaf), Member("second", 8, -1, 64, 0, leaf)
     pair = graph.add(TypeRecord(Kind.STRUCT, "pair", 16, members=both))
-    assert Kin(graph, lambda: ([pair],)).continued(leaf, 8, 8) == (None, False)
+    assert ClassHierarchy(graph, lambda: ([pair],)).continued(leaf, 8, 8) == (None, False)
 
 
 def test_an_access_to_several_members_starts_with_a_whole_one() -> None:
@@ -117,7 +117,7 @@ def test_an_access_to_several_members_starts_with_a_whole_one() -> None:
     wide = graph.add(
         TypeRecord(Kind.STRUCT, "wide", 16, members=(Member("", 0, -1, 0, 0, base, base=True), *pair)),
     )
-    kin = Kin(graph, lambda: ([wide], []))
+    kin = ClassHierarchy(graph, lambda: ([wide], []))
     found = kin.locate(base, 8, 8)
     assert found is not None and (found.type, found.field.path) == (wide, "first")
     assert kin.locate(base, 10, 4) is None
@@ -131,7 +131,7 @@ def test_wide_accesses_are_members_unless_a_class_has_their_size() -> None:
     wide = graph.add(
         TypeRecord(Kind.STRUCT, "wide", 16, members=(Member("", 0, -1, 0, 0, base, base=True), *pair)),
     )
-    found = Kin(graph, lambda: ([wide], [other])).locate(base, 8, 8)
+    found = ClassHierarchy(graph, lambda: ([wide], [other])).locate(base, 8, 8)
     assert found is not None and found.type == other
 
 
@@ -141,8 +141,8 @@ def test_a_part_of_a_pointer_is_no_access() -> None:
     holder = graph.add(
         TypeRecord(Kind.STRUCT, "holder", 16, members=(Member("", 0, -1, 0, 0, base, base=True), leads)),
     )
-    assert Kin(graph, lambda: ([holder], [])).locate(base, 8, 4) is None
-    found = Kin(graph, lambda: ([holder], [node])).locate(base, 8, 4)
+    assert ClassHierarchy(graph, lambda: ([holder], [])).locate(base, 8, 4) is None
+    found = ClassHierarchy(graph, lambda: ([holder], [node])).locate(base, 8, 4)
     assert found is not None and found.type == node
 
 
@@ -154,7 +154,7 @@ def test_mentioned_types_are_queried_once() -> None:
         asked.append(1)
         return [node], []
 
-    kin = Kin(graph, mentioned)
+    kin = ClassHierarchy(graph, mentioned)
     assert kin.locate(base, 8, 4) is not None
     assert not kin.beginning_with(base)
     assert kin.locate(base, 16, 4) is None

@@ -2,9 +2,9 @@
 
 import pytest
 
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.sources.unit_types import _Relations
 
@@ -32,7 +32,7 @@ def test_templates_are_found_by_their_names() -> None:
     base = aggregate(graph, "base")
     vector, other = aggregate(graph, "std::vector<a::b>"), aggregate(graph, "std::set<a::b>")
     parts = Parts({vector: "vector<a::b>", other: "set<a::b>"})
-    whole = Embedders(graph, lambda: (), wanted_only=True, parts=parts)
+    whole = Containers(graph, lambda: (), wanted_only=True, parts=parts)
     assert whole.preferring(lambda: frozenset({graph.canonical(other)})).of(base) == [(other, 8)]
     assert whole.preferring(lambda: frozenset({graph.canonical(vector)})).of(base) == [(vector, 0)]
 
@@ -61,11 +61,11 @@ def test_character_access_does_not_exclude_a_container_with_flags(named: bool) -
     task = graph.add(TypeRecord(Kind.STRUCT, "task", 16, members=(first, last)))
     flags = Member("flags", 8, 4, 64, 0, number)
     pmu = graph.add(TypeRecord(Kind.STRUCT, "pmu", 16, members=(first, flags)))
-    both, one = Embedders(graph, lambda: [task, pmu]), Embedders(graph, lambda: [pmu])
+    both, one = Containers(graph, lambda: [task, pmu]), Containers(graph, lambda: [pmu])
     found = locate(graph, link, 0, 9, 1, both)
-    assert (found.type if isinstance(found, Located) else 0) == (task if named else 0)
+    assert (found.type if isinstance(found, ResolvedMember) else 0) == (task if named else 0)
     found = locate(graph, link, 0, 9, 1, one)
-    assert isinstance(found, Located) and (found.type, found.field.path) == (pmu, "flags")
+    assert isinstance(found, ResolvedMember) and (found.type, found.field.path) == (pmu, "flags")
 
 
 @pytest.mark.parametrize("embedded", [False, True])
@@ -77,8 +77,8 @@ def test_a_last_array_of_one_ends_where_its_container_continues(embedded: bool) 
     graph.record(device).size = 16
     parts = (Member("device", 8, 16, 64, 0, device), Member("disk", 40, 8, 320, 0, number))
     block = graph.add(TypeRecord(Kind.STRUCT, "block", 48, members=parts))
-    found = locate(graph, device, 0, 32, 8, Embedders(graph, lambda: [block] if embedded else []))
-    assert isinstance(found, Located)
+    found = locate(graph, device, 0, 32, 8, Containers(graph, lambda: [block] if embedded else []))
+    assert isinstance(found, ResolvedMember)
     assert (found.type, found.field.path) == ((block, "disk") if embedded else (device, "flags[]"))
 
 
@@ -111,4 +111,4 @@ def test_a_type_inferred_from_uses_alone_is_no_container() -> None:
     assert graph.choices(several) == (whole, other)
     kinds = frozenset((Kind.CLASS, Kind.UNION))
     assert graph.of_kinds(kinds) == [link, whole, other]
-    assert Embedders(graph, lambda: graph.of_kinds(kinds)).around(link) == [(whole, 8)]
+    assert Containers(graph, lambda: graph.of_kinds(kinds)).around(link) == [(whole, 8)]

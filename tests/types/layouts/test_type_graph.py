@@ -6,7 +6,7 @@ from undwarf.limits import Limits
 from undwarf.types import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.layouts.array_offsets import in_rows
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.sources import named_types
 from undwarf.types.sources.named_types import structures
 
@@ -203,13 +203,13 @@ def test_a_typedef_of_itself_is_counted(graph: TypeGraph) -> None:
     t = graph.add(TypeRecord(Kind.TYPEDEF, "loop", target=1))
     assert graph.strip(t) == 0
     assert graph.size(t) == 0
-    assert [defect.kind for defect in graph.defects] == ["typedef of itself"]
+    assert [defect.kind for defect in graph.defects] == ["circular typedef"]
 
 
 def test_a_structure_that_contains_itself_ends(graph: TypeGraph) -> None:
     t = struct(graph, "loop", 8, member("self", 0, 1), member("again", 0, 1))
     graph.member_at(t, 0, 4)
-    assert "type too deep" in {defect.kind for defect in graph.defects}
+    assert "types nested too deeply" in {defect.kind for defect in graph.defects}
 
 
 def test_an_array_of_itself_ends(graph: TypeGraph) -> None:
@@ -259,7 +259,7 @@ def test_a_union_inside_of_itself_ends(graph: TypeGraph) -> None:
 def test_unions_past_the_limits_are_counted(limits: Limits) -> None:
     graph = TypeGraph(limits=limits)
     assert locate(graph, unions(graph, 10), 5, 0, 4) == "unresolved array index"
-    assert "type too deep" in {defect.kind for defect in graph.defects}
+    assert "types nested too deeply" in {defect.kind for defect in graph.defects}
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_strides_of_an_unbounded_array_are_at_its_first_element(graph: TypeGraph
     entry = struct(graph, "entry", 16, member("hash", 0, integer(graph)), member("used", 4, integer(graph)))
     t = struct(graph, "vec", 16, member("n", 0, integer(graph)), member("slots", 16, array(graph, entry, -1), size=0))
     found = locate(graph, t, 16, 16 * 18581050327 + 20, 4)
-    assert isinstance(found, Located)
+    assert isinstance(found, ResolvedMember)
     assert (found.offset, found.field.path) == (20, "slots[].used")
 
 

@@ -94,7 +94,7 @@ def assert_fewer(found: list[Access], whole: list[Access]) -> None:
 @pytest.mark.parametrize("limit", ["flow_visits", "flow_words"])
 def test_a_function_past_the_limit_is_counted_and_not_guessed(ask: Ask, limit: str) -> None:
     found, defects = ask("-O2", **{limit: 0})
-    assert [defect.kind for defect in defects] == ["function too tangled to follow"]
+    assert [defect.kind for defect in defects] == ["data flow did not converge"]
     assert_fewer(found, ask("-O2")[0])
 
 
@@ -107,7 +107,7 @@ def test_stack_slots_past_the_limit_are_not_followed(ask: Ask) -> None:
 def test_functions_with_too_many_bytes_have_no_types(ask: Ask) -> None:
     found, _defects = ask(function_bytes=8)
     # Behind its end there is no function.
-    assert {one.reason for one in found} - {"no function here"} == {"function too large"}
+    assert {one.reason for one in found} - {"no function at this address"} == {"function too large"}
     assert "key" in {one.field for one in ask()[0]}
 
 
@@ -120,7 +120,7 @@ def test_members_past_the_limit_are_left_out(ask: Ask) -> None:
 
 def test_typedefs_past_the_depth_are_left_out(ask: Ask) -> None:
     found, defects = ask(type_depth=3)
-    assert "typedef of itself" in {defect.kind for defect in defects}
+    assert "circular typedef" in {defect.kind for defect in defects}
     assert "at[].c" not in {one.field for one in found}
     assert "at[].c" in {one.field for one in ask()[0]}
 

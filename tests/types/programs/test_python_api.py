@@ -31,5 +31,5 @@ def test_data_types_of_a_recording_and_of_single_instructions(tmp_path: Path) ->
 
 def test_a_binary_without_types_is_an_error(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-O1", "-g0")
-    with pytest.raises(undwarf.NothingUsable, match="nothing says the types"):
+    with pytest.raises(undwarf.NothingUsable, match="no type information"):
         undwarf.accesses(binary, [0x1000])

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from undwarf.cli.main import undwarf
 from undwarf.types.access import Access
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.stack_slot_variables import taken_apart
+from undwarf.types.evidence.stack_slot_variables import split_aggregate
 from undwarf.types.layouts.array_offsets import is_of_smaller
 from undwarf.types.layouts.type_graph import Kind, Member, TypeGraph, TypeRecord
 from undwarf.types.rust_merged_functions import depends, is_merged, of_any
@@ -192,9 +192,9 @@ def test_a_split_aggregates_part_is_its_member() -> None:
     ended = whole._replace(high=4)
     for there, expected in ((whole, (whole, 8)), (ended, (part, 0))):
         valid = [place for place in (there, part) if place.low <= 8 < place.high]
-        questions = SimpleNamespace(frame_places_at={8: valid}.__getitem__)
-        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
-        assert taken_apart(tracker, 8, part, 0) == expected
+        oracle = SimpleNamespace(frame_places_at={8: valid}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, oracle=oracle))
+        assert split_aggregate(tracker, 8, part, 0) == expected
 
 
 def test_a_reference_to_a_members_pointee_is_that_member() -> None:
@@ -204,9 +204,9 @@ def test_a_reference_to_a_members_pointee_is_that_member() -> None:
     for target, expected in ((character, whole), (fat, None)):
         reference = graph.add(TypeRecord(Kind.REFERENCE, size=8, target=target))
         part = Place("c", reference, PlaceKind.MEMORY, 7, 40, 0, 100)
-        questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
-        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
-        assert taken_apart(tracker, 8, part, 0) == (expected or part, 0)
+        oracle = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, oracle=oracle))
+        assert split_aggregate(tracker, 8, part, 0) == (expected or part, 0)
 
 
 def test_a_reference_to_an_objects_start_is_its_pointer_member() -> None:
@@ -218,9 +218,9 @@ def test_a_reference_to_an_objects_start_is_its_pointer_member() -> None:
     whole = Place("eq", closure, PlaceKind.MEMORY, 7, 40, 0, 100)
     for target, expected in ((inner, whole), (closure, None)):
         part = Place("other", graph.pointer_to(target), PlaceKind.MEMORY, 7, 40, 0, 100)
-        questions = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
-        tracker = cast(Tracker, SimpleNamespace(graph=graph, questions=questions))
-        assert taken_apart(tracker, 8, part, 0)[0] == (expected or part)
+        oracle = SimpleNamespace(frame_places_at={8: [whole, part]}.__getitem__)
+        tracker = cast(Tracker, SimpleNamespace(graph=graph, oracle=oracle))
+        assert split_aggregate(tracker, 8, part, 0)[0] == (expected or part)
 
 
 def test_an_index_of_larger_scalars_is_not_into_characters() -> None:

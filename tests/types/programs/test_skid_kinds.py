@@ -33,7 +33,7 @@ def behind(tmp_path: Path) -> tuple[Path, int]:
     binary = build(tmp_path, SERVE, "serve.c", "-O1")
     store = place(binary, "serve", "struct stats", "count", "w")
     load = place(binary, "serve", "struct request", "kind", "r")
-    after = [one for one in answers_at(binary, range(store + 1, store + 12)) if "begin" not in one["reason"]]
+    after = [one for one in answers_at(binary, range(store + 1, store + 12)) if "start of" not in one["reason"]]
     if load > store or after[0]["reason"] != "no memory access":
         pytest.skip("the compiler made something else of it")
     return binary, int(after[0]["address"], 16)
@@ -101,7 +101,7 @@ def test_the_instruction_after_a_watched_access_is_not_charged(tmp_path: Path, o
     # Not optimised, so that each line begins with a load from the frame.
     binary = build(tmp_path, SERVE, "serve.c", "-O0")
     store = place(binary, "serve", "struct stats", "count", "w")
-    after = [one for one in answers_at(binary, range(store + 1, store + 12)) if "begin" not in one["reason"]]
+    after = [one for one in answers_at(binary, range(store + 1, store + 12)) if "start of" not in one["reason"]]
     assert after[0]["access"] == "r"
     samples = [{"ip": int(after[0]["address"], 16), "ident": 7, "misc": 2}]
     watching = Attr(sample_type=PLAIN | IDENTIFIER, type=5, ids=[7], size=128)

@@ -72,14 +72,14 @@ def test_an_address_within_an_instruction_has_a_reason(tmp_path: Path) -> None:
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", f"{start + 1:x}", "--json"])
     (one,) = json.loads(result.stdout)
     assert one["type"] is None
-    assert one["reason"] == "not the begin of an instruction"
+    assert one["reason"] == "not the start of an instruction"
 
 
 def test_a_binary_without_types_is_an_error(tmp_path: Path) -> None:
     binary = build(tmp_path, LIST, "list.c", "-g0")
     result = CliRunner().invoke(undwarf, ["types", "--binary", str(binary), "--at", "1000"])
     assert result.exit_code != 0
-    assert "nothing says the types" in str(result.exception)
+    assert "no type information" in str(result.exception)
 
 
 CONTAINERS = """

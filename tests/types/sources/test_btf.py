@@ -204,7 +204,7 @@ def test_a_truncated_file_keeps_its_whole_types(builder: BtfBuilder) -> None:
     data = builder.bytes()
     file = BtfFile(data[: 24 + 16 + 12 + 5])
     assert len(file) == 2
-    assert "BTF cut short" in {defect.kind for defect in file.defects}
+    assert "truncated BTF" in {defect.kind for defect in file.defects}
 
 
 def test_an_unknown_kind_ends_the_types(builder: BtfBuilder) -> None:
@@ -213,13 +213,13 @@ def test_an_unknown_kind_ends_the_types(builder: BtfBuilder) -> None:
     builder.integer("never", 4)
     file = BtfFile(builder.bytes())
     assert len(file) == 1
-    assert [defect.kind for defect in file.defects] == ["unknown kind of BTF"]
+    assert [defect.kind for defect in file.defects] == ["unknown BTF kind"]
 
 
 def test_a_reference_to_no_type_is_void(builder: BtfBuilder) -> None:
     types, t = types_of_added(builder, builder.pointer(99))
     assert types.graph.target(t) == 0
-    assert [defect.kind for defect in types.graph.defects] == ["reference to no type"]
+    assert [defect.kind for defect in types.graph.defects] == ["dangling type reference"]
 
 
 def test_types_past_the_limit_are_left_out(builder: BtfBuilder) -> None:

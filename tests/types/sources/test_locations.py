@@ -1,7 +1,7 @@
 """Location expressions, beyond those that the other tests' compilers write."""
 
 from undwarf.types.sources.location_expressions import without_doubles
-from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.location_lists import LocationLists
 from undwarf.types.sources.locations import FrameBase, Spot, spots
 from undwarf.types.sources.type_source import PlaceKind
 
@@ -48,7 +48,7 @@ def test_a_list_gives_ranges_from_its_base_and_stops_where_it_ends() -> None:
     # DW_LLE_offset_pair, DW_LLE_base_address, DW_LLE_start_length, DW_LLE_startx_length
     data = b"\4\x10\x20\1\x50\6" + (0x2000).to_bytes(8, "little") + b"\4\x00\x08\2\x91\x68"
     data += b"\x08" + (0x3000).to_bytes(8, "little") + b"\x04\1\x51\3\1\x10\1\x52\0\4\x10\x20\1\x53"
-    lists = Lists(
+    lists = LocationLists(
         data,
         version=5,
         base=0x1000,
@@ -75,10 +75,10 @@ def test_two_pieces_in_one_register_are_refused() -> None:
 def test_a_location_list_is_read_inside_its_section_only() -> None:
     # Two numbers at 8, which count from there; a list at 16.
     data = bytes(8) + (8).to_bytes(4, "little") + (1 << 31).to_bytes(4, "little") + b"\4\x10\x20\1\x50\0"
-    lists = Lists(data, version=5, base=0x1000, address_size=8, order="little", table=8, width=4)
+    lists = LocationLists(data, version=5, base=0x1000, address_size=8, order="little", table=8, width=4)
     assert lists.at_offset(lists.offset_of(0)) == [(0x1010, 0x1020, b"\x50")]
     assert [lists.offset_of(index) for index in (1, 3, 1 << 62, (1 << 64) - 1)] == [-1] * 4
-    assert Lists(data, version=5, base=0, address_size=8, order="little", table=1 << 63).offset_of(0) == -1
+    assert LocationLists(data, version=5, base=0, address_size=8, order="little", table=1 << 63).offset_of(0) == -1
     # DW_LLE_startx_length: no such address
-    lists = Lists(b"\3\2\x10\1\x50\0", version=5, base=0, address_size=8, order="little", addresses=bytes(23))
+    lists = LocationLists(b"\3\2\x10\1\x50\0", version=5, base=0, address_size=8, order="little", addresses=bytes(23))
     assert lists.at_offset(0) == [(0, 0x10, b"\x50")]

@@ -1,1 +1,1 @@
-"""What registers and memory hold: the control-flow graph of a function and its values, followed to a fixed point."""
+"""Abstract interpretation of a function: control-flow graph, values of registers and memory, and their fixed point."""

@@ -1,33 +1,32 @@
 # cython: language_level=3, annotation_typing=False
-"""What a register or stack slot may hold, as far as types need it: an address in something, or a number.
+"""The abstract value domain: what a register or stack slot may hold, and the join of two values.
 
-A value is a tuple (base, type, step, symbol, offset). The base says what the rest is counted from:
+A value is a tuple (base, type, step, symbol, offset). The base is what the offset is relative to:
 
 ======== ==================================================================================================
-NUMBER   zero: an integer; of `type` 1 one that is a pointer to void, of which no more is known
+NUMBER   zero: an integer; with `type` 1 a pointer to void
 FRAME    the call frame address
-OBJECT   the begin of an object of `type`
-ADDRESS  zero, and the sum is an address of the program (a global); `type` is the address it was first
-PERCPU   the begin of a cpu's per-cpu area
+OBJECT   the start of an object of `type`
+ADDRESS  zero, and the sum is an address of the program (a global); `type` is the address it started as
+PERCPU   the start of a CPU's per-CPU area
 THREAD   the thread pointer
-POISON   nothing: a difference of two pointers to different things, which added to a third leads nowhere
-VIRTUAL  nothing: what a class's table of virtual functions says at `offset`, how far away a virtual base is
+POISON   the difference of pointers to different objects: adding it to a pointer gives an unknown one
+VIRTUAL  the virtual base offset that a class's vtable has at `offset`
 ======== ==================================================================================================
 
-The value is base + offset + step * n for some integer n: step 0 is exact, step 1 says nothing but the base. Equal
-symbols (not 0) mean the same n, so that sums of parts of one index stay precise; of pointers to one of several types,
-which are loaded from unions, that they are the same pointer. The offset is that of the first way on
-which the value was reached: in a loop, that of its first turn.
+A value stands for base + offset + n * step with an unknown integer n: step 0 is exact, with step 1 only the base is
+known. Equal symbols (not 0) mean the same n, so that sums of parts of one index stay precise; on pointers loaded from
+unions they mean the same pointer. At a join the offset is that of the predecessor reached first, in a loop that of the
+first iteration; the result therefore depends on the order of visits. None is the unknown value (top).
 
-None stands for what is not known at all. Sums and products of values are in `value_arithmetic.py`, where they are
-numbers.
+Arithmetic on values is in `value_arithmetic.py`, on their interned ids.
 """
 
 from math import gcd
 
 from undwarf.types.dataflow.constants import ADDRESS, FRAME, NUMBER, OBJECT, PERCPU, POISON, THREAD, VIRTUAL
 from undwarf.types.layouts.array_offsets import holds_array
-from undwarf.types.layouts.resolve_offset import locate, one_of_two
+from undwarf.types.layouts.resolve_offset import locate, members_selected_by_condition
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
 __all__ = [
@@ -42,22 +41,22 @@ __all__ = [
     "THREAD",
     "VIRTUAL",
     "Value",
-    "alone",
     "join",
+    "join_list_link",
+    "join_variable",
+    "scalar_pointee",
     "value_of_type",
-    "with_link",
-    "with_variable",
 ]
 
 _VOID, _UNION = Kind.VOID, Kind.UNION
 
 ANY = 1 << 40
-"""The symbol of what any load from a union gives, to which the data flow gives one of its own."""
+"""The symbol of any value loaded from a union; the data flow replaces it by one of its own for each load."""
 
 Value = tuple[int, int, int, int, int]
 
 _MOST_PARTS = 16
-"""Parts of what two pointers may share whose own parts are looked at."""
+"""Limit of parts of a pointee that are searched for a common type."""
 NULL: Value = (NUMBER, 0, 0, 0, 0)
 NOWHERE: Value = (POISON, 0, 1, 0, 0)
 ANYWHERE: Value = (NUMBER, 1, 1, 0, 0)
@@ -65,7 +64,8 @@ ANYWHERE: Value = (NUMBER, 1, 1, 0, 0)
 
 
 def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | None:
-    """What a register holds when it holds ``size`` bytes of a value of a type; None unless that is an address."""
+    """The value of a register that holds ``size`` bytes of a type at ``offset``; None unless that is a pointer to a
+    described type."""
     if not graph.is_scalar(t):
         t = graph.value_at(t, offset, size)
     elif offset:
@@ -79,7 +79,11 @@ def value_of_type(graph: TypeGraph, t: int, offset: int, size: int) -> Value | N
 
 
 def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | None:
-    """What holds on both of two ways; `left` is the one known longer, whose offset stays."""
+    """The join of two values at a merge of paths; None if they have nothing in common.
+
+    Not commutative: `left` is the value already stored, and its offset is kept. The join of null and a pointer is the
+    pointer, since a null pointer is never dereferenced.
+    """
     if left == right:
         return left
     if left is None or right is None:
@@ -87,12 +91,12 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
     if left[0] == right[0]:
         if left[0] == OBJECT and not graph.same(left[1], right[1]):
             return (
-                _unflagged(left, right, graph)
-                or _around(left, right, graph)
-                or _beginning(left, right, graph)
-                or _or_bytes(left, right, graph)
-                or _nested(left, right, graph)
-                or _shared(left, right, graph)
+                _join_untagged(left, right, graph)
+                or _join_container(left, right, graph)
+                or _join_first_part(left, right, graph)
+                or _join_bytes(left, right, graph)
+                or _join_part(left, right, graph)
+                or _join_common_part(left, right, graph)
             )
         if left[0] == POISON:
             return NOWHERE
@@ -100,7 +104,7 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
         if left[2] == right[2] and left[3] == right[3] and not apart:
             return left
         return (left[0], left[1], step_of_both(left, right, graph), 0, left[4])
-    # A null pointer is never what is accessed.
+    # A null pointer is never dereferenced.
     if left == NULL and right[0] == OBJECT:
         return right
     if right == NULL and left[0] == OBJECT:
@@ -109,21 +113,21 @@ def join(left: Value | None, right: Value | None, graph: TypeGraph) -> Value | N
 
 
 def step_of_both(left: Value, right: Value, graph: TypeGraph) -> int:
-    """By which steps two values of one base are apart.
+    """The step of the join of two values with one base: the greatest common divisor of steps and distance.
 
-    Steps of whole elements of an array do not matter where there are smaller ones: they only say which element it is.
+    If one of these is no multiple of the element size, multiples are ignored: they only select the element.
     """
     whole = graph.size(left[1]) if left[0] == OBJECT else 0
     first, second, apart = left[2], right[2], left[4] - right[4]
     if whole and (first or second) and (apart % whole or first % whole or second % whole):
         first, second, apart = (0 if not one % whole else one for one in (first, second, apart))
-        # Towards the begin of an element, or further on in the one before.
+        # Relative to the nearest element boundary.
         apart = min(apart % whole, -apart % whole)
     return gcd(gcd(first, second), apart)
 
 
-def _begun_alike(left: Value, right: Value, graph: TypeGraph) -> int:
-    """Of two structures that are led to the one whose members the other begins with; void where that is not so."""
+def _common_prefix(left: Value, right: Value, graph: TypeGraph) -> int:
+    """Of two structures pointed to, the one whose members the other starts with; void if there is none."""
     if left[2] or right[2] or left[4] or right[4] or not all(graph.is_aggregate(one[1]) for one in (left, right)):
         return VOID
     shorter, longer = sorted((left[1], right[1]), key=lambda t: len(graph.members(t)))
@@ -137,35 +141,37 @@ def _begun_alike(left: Value, right: Value, graph: TypeGraph) -> int:
     return shorter if alike else VOID
 
 
-def _shared(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """Pointers to parts of two things, or of two places of one, as one to what both parts are."""
+def _join_common_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join pointers to parts of different objects (or to two offsets of one) as a pointer to the type that both point
+    to."""
     parts = _parts(left, graph)
     others = _parts(right, graph)
-    # An element of an array that one of them goes through counts before what lies where it is counted from.
-    of_array = [t for t in parts if _goes_through(right, t, graph)]
-    of_array = of_array or [t for t in others if _goes_through(left, t, graph)]
+    # An element of the array that one of them iterates over is preferred to the object at its start.
+    of_array = [t for t in parts if _iterates_over(right, t, graph)]
+    of_array = of_array or [t for t in others if _iterates_over(left, t, graph)]
     shared = next((t for t in parts if any(graph.same(t, other) for other in others)), VOID)
     if of_array and graph.size(of_array[0]) > graph.size(shared):
         shared = of_array[0]
     if shared and not graph.is_aggregate(shared):
-        shared = _begun_alike(left, right, graph) or shared
+        shared = _common_prefix(left, right, graph) or shared
     return (OBJECT, shared, 0, 0, 0) if shared else None
 
 
-def _goes_through(value: Value, t: int, graph: TypeGraph) -> bool:
-    """Whether a pointer goes through an array of a structure inside of an object, by its steps."""
+def _iterates_over(value: Value, t: int, graph: TypeGraph) -> bool:
+    """Whether a pointer iterates over an array of ``t`` inside its object, judged by its step."""
     size = graph.size(t)
     through = graph.is_aggregate(t) and size > 0 and abs(value[2]) == size != graph.size(value[1])
     return through and holds_array(graph, value[1], value[2], value[4], t)
 
 
-def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph) -> Value | None:
-    """A pointer to an offset of a variable of type ``t``, or steps further, and another one as a pointer to what both
-    lead to, as where few elements have their room in the frame and more are allocated."""
+def join_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph) -> Value | None:
+    """Join a pointer to an offset of a stack variable of type ``t`` (plus multiples of ``step``) with another pointer,
+    as a pointer to the type that both point to: a few elements in the frame, more on the heap. None if there is none.
+    """
     whole = graph.size(value[1])
     if value[0] != OBJECT or whole <= 0 or value[2] % whole:
         return None
-    # Whichever element of an array it leads to.
+    # Any element of an array.
     first: Value = (OBJECT, value[1], 0, 0, value[4] % whole)
     inside = [*((value[1],) if not first[4] else ()), *_parts(first, graph)]
     for one in inside[:_MOST_PARTS]:
@@ -178,10 +184,10 @@ def with_variable(t: int, offset: int, step: int, value: Value, graph: TypeGraph
     return None
 
 
-def alone(value: Value, graph: TypeGraph) -> Value | None:
-    """A pointer to a number or pointer, or to one inside of an object behind its begin, as one to that alone.
+def scalar_pointee(value: Value, graph: TypeGraph) -> Value | None:
+    """A pointer to a scalar inside an object, as a pointer to that scalar only; None for other values.
 
-    A pointer to the begin of an object may be meant for the whole of it.
+    A pointer to the start of an object may mean the whole object, so it does not count.
     """
     if value[0] != OBJECT or value[2] or value[3]:
         return None
@@ -191,9 +197,9 @@ def alone(value: Value, graph: TypeGraph) -> Value | None:
     return (OBJECT, parts[0], 0, 0, 0) if parts and graph.is_scalar(parts[0]) else None
 
 
-def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """An object, and what a number in a union leads to without the flags in its low bits, as a part of a page leads to
-    its head: none of the pointers in the union leads there, and it is used as the object is."""
+def _join_untagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join an object pointer with a union of pointers and an integer whose low bits are flags (struct page's compound
+    head): the result is the object, since the integer is used as a pointer to it after the flags are removed."""
     for one, other in ((left, right), (right, left)):
         flags = graph.choices(other[1]) and not other[2] and -graph.pointer_size < other[4] < 0
         if flags and not graph.choices(one[1]) and graph.is_aggregate(one[1]) and not one[2] and not one[4]:
@@ -201,9 +207,9 @@ def _unflagged(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def _around(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """An object, and what lies before a part of one, by as much as the part lies behind the object's begin: a list's
-    element that was taken from its link or, where the list has none, made."""
+def _join_container(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join an object pointer with a pointer before a part of it, at the same distance as the part's offset: an element
+    obtained from its list link (container_of), or newly allocated."""
     for part, whole in ((left, right), (right, left)):
         if part[2] or whole[2] or part[4] >= 0 or graph.choices(whole[1]) or not graph.is_aggregate(part[1]):
             continue
@@ -213,9 +219,8 @@ def _around(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def with_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """An object, and a link that it begins with: a list's element that was taken from the list, or made where that is
-    empty."""
+def join_list_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join a pointer to an object with a pointer to the list link that it starts with; None for other values."""
     for part, whole in ((left, right), (right, left)):
         begins = part[0] == whole[0] == OBJECT and part[2:] == whole[2:] == (0, 0, 0) and graph.is_link(part[1])
         if not begins or graph.choices(whole[1]) or graph.same(part[1], whole[1]):
@@ -225,9 +230,9 @@ def with_link(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def _beginning(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """A pointer to one of several types and one to an object: as the only one of them that the object begins with, as
-    text that is kept in a union itself or elsewhere, if it is long."""
+def _join_first_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join a choice of several pointees with an object pointer, as the only alternative that the object starts with
+    (short strings stored in a union, long ones elsewhere)."""
     for one, whole in ((left, right), (right, left)):
         size = graph.size(whole[1])
         exact = size > 0 and not whole[2] % size and not one[2] and not one[4] and not graph.choices(whole[1])
@@ -238,9 +243,8 @@ def _beginning(left: Value, right: Value, graph: TypeGraph) -> Value | None:
     return None
 
 
-def _or_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """Pointers to bytes of two types; one to an object, and one that was calculated from a pointer to bytes, where the
-    object may be as well: what is done with it tells."""
+def _join_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join byte pointers with pointers to objects as a choice type: the accesses decide."""
     several = [graph.choices(one[1]) or (one[1],) for one in (left, right)]
     bytes_in = [[t for t in among if graph.is_scalar(t) and graph.size(t) == 1] for among in several]
     if not bytes_in[0] and not bytes_in[1]:
@@ -259,10 +263,10 @@ def _or_bytes(left: Value, right: Value, graph: TypeGraph) -> Value | None:
 
 
 def _parts(value: Value, graph: TypeGraph) -> list[int]:
-    """Types of the objects that begin where a pointer leads, the outermost first."""
+    """Types of the objects that start where a pointer points to, outermost first."""
     located = locate(graph, value[1], value[2], value[4], 0)
     if isinstance(located, str):
-        both = one_of_two(graph, value[1], value[2], value[4], graph.pointer_size)
+        both = members_selected_by_condition(graph, value[1], value[2], value[4], graph.pointer_size)
         member = graph.member_at(*both[0], graph.pointer_size) if both else None
         inside = member.containers[1:] if member is not None else ()
         whole = [t for t, left in inside if not left and not graph.is_array(t)]
@@ -273,8 +277,8 @@ def _parts(value: Value, graph: TypeGraph) -> list[int]:
     )
 
 
-def _nested(left: Value, right: Value, graph: TypeGraph) -> Value | None:
-    """A pointer to a whole and one to its part, or to a further one of such, if the part is what both lead to."""
+def _join_part(left: Value, right: Value, graph: TypeGraph) -> Value | None:
+    """Join a pointer to an object with one to its first part, or to another such part, as a pointer to the part."""
     for part, whole in ((left, right), (right, left)):
         size = graph.size(part[1])
         if not size or whole[2] % size or part[4] % size:

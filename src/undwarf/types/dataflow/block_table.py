@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Stretches of a function's instructions, and which may follow which, as columns."""
+"""Basic blocks of a function and their edges, as integer columns."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from undwarf.disasm.listing_search import jumps_to
 # Bits of flows and of templates' flags, as in undwarf.disasm.
 PADDING = cython.declare(cython.longlong, 1)
 
-# How an instruction is left: to the next one, not at all, to its target, there or to the next one, as a list says.
+# How control leaves an instruction: falls through, ends, jumps to its target, branches (either), or as listed.
 ON = cython.declare(cython.int, 0)
 ENDS = cython.declare(cython.int, 1)
 GOES = cython.declare(cython.int, 2)
@@ -23,19 +23,17 @@ LISTED = cython.declare(cython.int, 4)
 
 
 @cython.cclass
-class Blocks:
-    """The blocks of a function in order of address: instructions [first, end) of a listing.
+class BlockTable:
+    """The basic blocks of a function in order of address: instructions [first, end) of a listing.
 
-    ``ends(target)`` says whether a call of an address is the last thing that is done, ``may_end(target)`` whether it is
-    where something else leads behind all calls of it, ``switch(number)`` which
-    instructions an indirect jump may go on at: none of them if that is not in the function, None for any. ``further``
-    are (instruction, what may follow it beside what it says); with ``warns`` what is behind an undefined instruction,
-    and nothing else leads to, follows it.
+    ``ends(target)``: whether a function never returns. ``may_end(target)``: whether it does not return if all its calls
+    here are followed by code that other paths reach. ``switch(number)``: successors of an indirect jump: empty if it
+    leaves the function, None if unknown. ``further``: (instruction, additional successor). ``warns``: the code after an
+    undefined instruction, if nothing else reaches it, follows it.
 
-    `column` (i) has room for what data flow wants to know: where blocks begin and end, a number for each that is filled
-    in there, where their successors begin (one more than blocks), the `total` successors, and the order, in which a
-    block comes after those that lead to it, loops aside. `roots` (B): 2 where the function begins, 1 where a block may
-    be entered with nothing known.
+    `column` (i) has, for each block: first instruction, end, a number filled in by the data flow, and the start of its
+    successors (one more than blocks); then the `total` successors; then the order, a reverse postorder. `roots` (B): 2
+    for the function's entry, 1 for blocks that may be entered with an unknown state.
     """
 
     count = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -52,7 +50,7 @@ class Blocks:
     number = cython.declare("int[::1]")
     fills = cython.declare("unsigned char[::1]")
     before = cython.declare("int[::1]")
-    """Where blocks' predecessors begin, one more than blocks, then those."""
+    """Start of each block's predecessors (one more than blocks), then the predecessors."""
 
     def __init__(self, listing: Any, ends: Any, may_end: Any, switch: Any, further: Any, warns: Any) -> None:
         self.listing = listing
@@ -80,7 +78,7 @@ class Blocks:
         k=cython.Py_ssize_t, count=cython.Py_ssize_t, at=cython.Py_ssize_t, flow=cython.int, way=cython.int,
     )  # fmt: skip  # rows of C types
     def _follow(self, ends: Any, switch: Any) -> None:
-        """How each instruction is left; `number` marks where blocks begin."""
+        """Determine how control leaves each instruction; `number` marks block starts."""
         listing = self.listing
         flows, targets = listing.flows, listing.targets
         known: Any = {}
@@ -127,8 +125,8 @@ class Blocks:
         rows="const long long[::1]", k=cython.Py_ssize_t, at=cython.Py_ssize_t, count=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
     def _end(self, may_end: Any) -> None:
-        """Calls that nothing follows, of those whose callee does not return elsewhere: something else leads to what is
-        behind each call of it here, since compilers leave nothing out that nothing leads to."""
+        """Calls that do not return, among functions not known to be noreturn: if the code after every call of it is
+        reached from elsewhere, since compilers emit no unreachable code."""
         listing = self.listing
         flows, targets = listing.flows, listing.targets
         templates, rows = listing.templates, listing.table.rows
@@ -149,7 +147,7 @@ class Blocks:
                 at += 1
             calls: Any = ending.setdefault(target, [])
             if at < count and not self.number[at]:
-                # Only what is called leads there.
+                # Only reached from the call.
                 known[target] = False
             else:
                 calls.append(k)
@@ -176,7 +174,7 @@ class Blocks:
 
     @cython.cfunc
     def _targets(self, k: cython.Py_ssize_t) -> Any:
-        """The instructions that may follow the last one of a block."""
+        """The possible successors of a block's last instruction."""
         way: cython.int = self.way[k]
         if way == LISTED:
             return list(self.lists[k])
@@ -194,7 +192,7 @@ class Blocks:
         n=cython.Py_ssize_t,
     )
     def _cut(self) -> None:
-        """Number the blocks; `fills` of those that do nothing."""
+        """Number the blocks, and mark padding in `fills`."""
         templates, rows = self.listing.templates, self.listing.table.rows
         size = self.way.shape[0]
         n = -1
@@ -218,7 +216,7 @@ class Blocks:
         way=cython.int, count=cython.Py_ssize_t, one=cython.Py_ssize_t, ints="int[::1]", filled="int[::1]",
     )  # fmt: skip  # rows of C types
     def _connect(self, added: Any) -> None:
-        """Fill the columns; ``added``: blocks that also go on to the next one."""
+        """Fill the columns; ``added``: blocks that also fall through."""
         size, count = self.way.shape[0], self.count
         total = len(added)
         for k in range(size):
@@ -258,7 +256,7 @@ class Blocks:
             ints[3 * count + n + 1] = at - 4 * count - 1
         self.total = at - 4 * count - 1
         filled = zeros("i", count)
-        # Predecessors: how many, where they begin, then each.
+        # Predecessors: count, start, then each.
         for k in range(4 * count + 1, at):
             self.before[ints[k] + 1] += 1
         for n in range(count):
@@ -271,12 +269,12 @@ class Blocks:
                 filled[one] += 1
         for n in range(count):
             if n == 0 or self.before[n + 1] > self.before[n]:
-                # What fills the space before a loop that the function comes to from above is run.
+                # Padding before a loop that control falls into is executed.
                 self.fills[n] = 0
 
     @cython.cfunc
     def _behind_warnings(self) -> Any:
-        """Blocks whose undefined instruction is a warning's: who handles the exception goes on behind it
+        """Blocks that end in the undefined instruction of a warning: the exception handler resumes after it
         (asm-generic/bug.h)."""
         added: Any = set()
         ints, before, count = self.ints, self.before, self.count
@@ -301,9 +299,9 @@ class Blocks:
         room="int[::1]",
     )
     def _order(self) -> Any:
-        """Blocks from the entry on, then those nothing leads to with what follows them, then loops nothing enters."""
+        """Reverse postorder from the entry, then of blocks without predecessors, then of loops that nothing enters."""
         count = self.count
-        # A stack of blocks, how many successors of each were taken, which were seen.
+        # Stack of blocks, next successor of each, visited flags.
         room = zeros("i", 3 * count)
         self.roots = zeros("B", count)
         at = 4 * count + 1 + self.total
@@ -328,7 +326,7 @@ class Blocks:
         first=cython.Py_ssize_t, last=cython.Py_ssize_t, ints="int[::1]",
     )  # fmt: skip  # rows of C types
     def _from(self, root: cython.Py_ssize_t, room: Any, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Put what a block leads to, and was not seen, behind the order so far; where that ends then."""
+        """Append the unvisited blocks reachable from one in reverse postorder; returns the new end."""
         count, ints = self.count, self.ints
         depth, first = 0, at
         room[0] = root
@@ -357,7 +355,7 @@ class Blocks:
             last -= 1
         return at
 
-    # What is asked --------------------------------------------------------------------------------------------
+    # Queries ---------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return cython.cast(int, self.count)
@@ -368,45 +366,45 @@ class Blocks:
         return cython.cast(int, self.ints[number])
 
     def end(self, number: cython.Py_ssize_t) -> int:
-        """The number behind that of a block's last instruction."""
+        """One past the last instruction of a block."""
         self._check(number)
         return cython.cast(int, self.ints[self.count + number])
 
     def is_padding(self, number: cython.Py_ssize_t) -> bool:
-        """Whether a block fills space between functions' parts and is never run."""
+        """Whether a block is padding that is never executed."""
         self._check(number)
         return bool(self.fills[number])
 
     def successors(self, number: cython.Py_ssize_t) -> list[int]:
-        """The blocks that may follow one."""
+        """The successors of a block."""
         self._check(number)
         at: cython.Py_ssize_t = 3 * self.count + number
         begin: cython.Py_ssize_t = 4 * self.count + 1
         return [self.ints[begin + k] for k in range(self.ints[at], self.ints[at + 1])]
 
     def predecessors(self, number: cython.Py_ssize_t) -> list[int]:
-        """The blocks that one may follow; padding, which is never run, is none."""
+        """The predecessors of a block, without padding."""
         self._check(number)
         begin: cython.Py_ssize_t = self.count + 1
         ways = [self.before[begin + k] for k in range(self.before[number], self.before[number + 1])]
         return [one for one in ways if not self.fills[one]]
 
     def entered(self, number: cython.Py_ssize_t) -> bool:
-        """Whether another block leads to one."""
+        """Whether a block has predecessors."""
         return bool(self.predecessors(number))
 
     def of(self, k: cython.Py_ssize_t) -> int:
-        """The number of the block of an instruction."""
+        """The block of an instruction."""
         if not 0 <= k < self.way.shape[0]:
             raise IndexError(k)
         return cython.cast(int, self.number[k])
 
-    def maker_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
-        """The last instruction of the same block that puts something into a register before another one; -1 for none.
-        ``lost[call]`` are registers that a call changes; None where none changes this one."""
+    def definition_within(self, k: cython.Py_ssize_t, register: int, lost: Any) -> int:
+        """The last definition of a register before an instruction in the same block; -1 if there is none.
+        ``lost[call]`` are the registers that a call clobbers; None if no call clobbers this one."""
         listing = self.listing
         first = self.ints[self.of(k)]
-        return _last_maker(listing.flows, listing.templates, listing.table.rows, first, k, register, lost)
+        return _last_definition(listing.flows, listing.templates, listing.table.rows, first, k, register, lost)
 
     @cython.locals(
         flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
@@ -414,9 +412,9 @@ class Blocks:
         depth=cython.Py_ssize_t, left=cython.Py_ssize_t, last=cython.Py_ssize_t, one=cython.Py_ssize_t,
         wanted=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
-    def makers(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
-        """The instructions that may have put into a register what it holds before another one, -1 for who enters; none
-        where so many instructions or more are to be gone back over. ``lost`` is as for :meth:`maker_within`."""
+    def reaching_definitions(self, k: cython.Py_ssize_t, register: int, most: int, lost: Any) -> list[int]:
+        """The reaching definitions of a register at an instruction, -1 for the function's entry; empty if that takes
+        ``most`` or more instructions. ``lost`` is as for :meth:`definition_within`."""
         flows, templates, rows = self.listing.flows, self.listing.templates, self.listing.table.rows
         seen, room = zeros("B", self.count), zeros("i", self.count + 1)
         found: list[int] = []
@@ -425,7 +423,7 @@ class Blocks:
         while depth:
             depth -= 1
             n = room[depth]
-            last = _last_maker(flows, templates, rows, self.ints[n], at, wanted, lost)
+            last = _last_definition(flows, templates, rows, self.ints[n], at, wanted, lost)
             left -= at - (last if last >= 0 else self.ints[n])
             if last >= 0:
                 found.append(last)
@@ -434,7 +432,7 @@ class Blocks:
                     found.append(-1)
                 for i in range(self.before[n], self.before[n + 1]):
                     one = self.before[self.count + 1 + i]
-                    # What fills the space before a loop is never run.
+                    # Padding is never executed.
                     if not seen[one] and not self.fills[one]:
                         seen[one] = 1
                         room[depth] = one
@@ -449,9 +447,9 @@ class Blocks:
         found="unsigned char[::1]", room="int[::1]", ordered="const int[::1]", kept="int[::1]", k=cython.Py_ssize_t,
         n=cython.Py_ssize_t, one=cython.Py_ssize_t, depth=cython.Py_ssize_t, size=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
-    def leading_to(self, wanted: Any) -> Any:
-        """(by block, whether it is one of some instructions' or leads to one, B; those in their order i; how many
-        instructions they have)."""
+    def blocks_leading_to(self, wanted: Any) -> Any:
+        """(by block, whether it reaches one of some instructions, B; those blocks in reverse postorder, i; number of
+        their instructions)."""
         found, room = zeros("B", self.count), zeros("i", self.count)
         depth = size = 0
         for k in wanted:
@@ -492,7 +490,7 @@ class Blocks:
     flows="const unsigned char[::1]", templates="const unsigned int[::1]", rows="const long long[::1]",
     word=cython.Py_ssize_t, bit=cython.int, flow=cython.int, asks=cython.bint,
 )  # fmt: skip  # rows of C types
-def _last_maker(
+def _last_definition(
     flows: Any,
     templates: Any,
     rows: Any,
@@ -501,7 +499,7 @@ def _last_maker(
     register: cython.Py_ssize_t,
     lost: Any,
 ) -> cython.Py_ssize_t:
-    """The last instruction from ``first`` on, and before ``at``, that puts something into a register; -1 for none."""
+    """The last instruction in [first, at) that defines a register; -1 if there is none."""
     word, bit, asks = ROW_WRITES + register // 64, register % 64, lost is not None
     while at > first:
         at -= 1

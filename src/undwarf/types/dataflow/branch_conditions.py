@@ -1,5 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""What a branch says of a register: that it, or its lower half, is a number on one of the two ways, most often 0."""
+"""Facts on branch edges: a register (or its lower half) equals a constant, mostly 0, on one edge of a conditional
+branch.
+
+Used as in conditional constant propagation: on that edge the register is known, on the other one it is not null.
+"""
 
 from typing import Any
 
@@ -45,13 +49,13 @@ NEAR = cython.declare(cython.Py_ssize_t, 6)
     row=cython.Py_ssize_t, first=cython.Py_ssize_t, action=cython.longlong, way=cython.int, left=cython.longlong,
     written=cython.ulonglong, whole=cython.bint,
 )  # fmt: skip  # rows of C types
-def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
-    """By block, twice the register that is a number on one of the two ways behind it, and which way that is, and
-    LOWER_HALF where only its lower half is; -1 for none. Then the instruction that compares it with that; -1 where it
-    is 0.
+def branch_facts(listing: Any, column: Any, count: int, lost: cython.ulonglong) -> memoryview:
+    """Two numbers (i) for each block: twice the register, plus the number of the edge on which it is known, plus
+    LOWER_HALF if only its lower half is (-1 if there is no such fact); and the instruction with the constant it is
+    compared with (-1: it is 0).
 
-    ``column``: of so many blocks where they begin, where they end, a number each and where their successors begin;
-    ``lost``: the registers that calls change, as bits.
+    ``column``: of :class:`~undwarf.types.dataflow.block_table.BlockTable`, of ``count`` blocks; ``lost``: bit set of
+    the registers that calls clobber.
     """
     flows, templates, rows, ints, blocks = listing.flows, listing.templates, listing.table.rows, column, count
     made = found = zeros("i", 2 * blocks)
@@ -64,7 +68,7 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
         action = rows[templates[k] * ROW_WORDS + ROW_ACTION]
         if action != IF_ZERO and action != IF_NOT_ZERO:
             continue
-        # Where it branches to is first.
+        # The taken edge comes first.
         way = 0 if action == IF_ZERO else 1
         written = 0
         first = max(cython.cast(cython.Py_ssize_t, ints[number]), k - NEAR)
@@ -86,10 +90,10 @@ def number_behind(listing: Any, column: Any, count: int, lost: cython.ulonglong)
                 left = rows[row + ROW_LEFT]
                 row = _set_at(flows, templates, rows, left, lost, ints[number], k)
                 if not written >> left & 1 and _is_zero(rows, row):
-                    # Of the flags that the branch depends on it is made as well: it is 0 or 1.
+                    # A setcc of the same flags: it is 0 or 1.
                     found[2 * number] = 2 * left + (way if action == SET_IF_NOT_ZERO else 1 - way)
             elif action != COPY and action != LOAD and action != STORE and action != LEA:
-                # It may be what the flags are of.
+                # May set the flags.
                 break
             written |= cython.cast(cython.ulonglong, rows[row + ROW_WRITES])
     return made
@@ -111,8 +115,8 @@ def _set_at(
     first: cython.Py_ssize_t,
     k: cython.Py_ssize_t,
 ) -> cython.Py_ssize_t:
-    """Where the template begins of the last instruction, between two of a block, that sets a register; -1 where a call
-    may have, or none does."""
+    """The template of the last instruction between two of a block that sets a register; -1 if none does or a call may
+    have."""
     row: cython.Py_ssize_t
     while k > first:
         k -= 1
@@ -138,5 +142,5 @@ def _is_zero(rows: Any, row: cython.Py_ssize_t) -> cython.bint:
 @cython.exceptval(-1)
 @cython.locals(rows="const long long[::1]")
 def _is_half(rows: Any, row: cython.Py_ssize_t) -> cython.bint:
-    """Whether an instruction sets the lower half of a register, and the upper one to 0."""
+    """Whether an instruction writes the lower half of a register and clears the upper one."""
     return row >= 0 and rows[row + ROW_WIDTH] == 4 and rows[row + ROW_ACTION] in (COPY, LOAD, AND, ADD, SUBTRACT)

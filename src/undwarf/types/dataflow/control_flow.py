@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""The control-flow graph of one function: stretches of instructions, and which may follow which.
+"""The control-flow graph of one function: basic blocks and edges, with jump tables resolved.
 
-Jump tables are read where the instructions before the jump say where the table is; a jump that stays unresolved makes
-the graph `open`: then any stretch may be entered from it.
+A jump table is read if its address is found in the definitions that reach the indirect jump. An unresolved jump makes
+the graph `open`: any block may be entered from it.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from functools import cached_property
 from undwarf.disasm import Action, Flow, Instruction, Machine
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.listing_search import table_entries
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 
 __all__ = ["FunctionFlow"]
 
@@ -19,25 +19,24 @@ _NEXT = Flow.NEXT
 _POP, _LEAVE, _COPY, _LOAD, _STORE = Action.POP, Action.LEAVE, Action.COPY, Action.LOAD, Action.STORE
 
 _ENDS = (Flow.JUMP, Flow.INDIRECT_JUMP, Flow.RETURN)
-"""What is behind these is not come to from them."""
+"""No fall-through after these."""
 _LOOK_BACK = 12
-"""Instructions before an indirect jump among which its table is looked for."""
+"""How many instructions before an indirect jump its table is searched in."""
 _TABLE_ENTRIES = 1024
 _AT_ONCE = 16
-"""Entries of a table that are read together."""
+"""Number of table entries read at once."""
 _TABLES = 64
-"""Addresses that are tried as tables for one jump."""
+"""Limit of candidate table addresses of a jump."""
 _COPIES = 8
-"""Copies of the address of a table that are followed back."""
+"""Limit of register copies followed back to a table's address."""
 
 
 class FunctionFlow:
-    """Blocks of a function's code in order of address; `order` visits a block after those that lead to it, loops aside.
+    """The blocks of a function in order of address; `order` is a reverse postorder.
 
-    `read(address, size)` gives bytes of the file (jump tables), `never_returns(address)` says which functions are left
-    out as callers' ways on, `may_not_return(address)` which are where something else leads behind the call. `further`
-    are (instruction, what may follow it beside what it says), by address; `warns`: what is behind an undefined
-    instruction, and nothing else leads to, follows it, as in a kernel's warnings.
+    `read(address, size)` returns bytes of the file (jump tables); `never_returns(address)` whether calls have no
+    successor; `may_not_return(address)`, `further` and `warns` as in
+    :class:`~undwarf.types.dataflow.block_table.BlockTable`, by address.
     """
 
     def __init__(
@@ -55,10 +54,10 @@ class FunctionFlow:
         self._machine = machine
         self._read = read
         self.tables: set[int] = set()
-        """Addresses of jump tables that were read."""
+        """Addresses of the jump tables."""
         self._read_tables: dict[tuple[int, int], list[int]] = {}
         places = [(self.index_of(source), self.index_of(target)) for source, target in further]
-        self.blocks = Blocks(
+        self.blocks = BlockTable(
             instructions,
             never_returns or (lambda _target: False),
             may_not_return,
@@ -70,22 +69,22 @@ class FunctionFlow:
 
     @property
     def order(self) -> "memoryview[int]":
-        """The numbers of the blocks, each after those that lead to it, loops aside."""
+        """The blocks in reverse postorder."""
         found: memoryview[int] = self.blocks.order
         return found
 
     def index_of(self, address: int) -> int | None:
-        """The number of the instruction that begins at an address."""
+        """The instruction at an address; None if there is none."""
         return self.instructions.index_of(address)
 
     def block_of(self, index: int) -> int:
-        """The number of the block of an instruction."""
+        """The block of an instruction."""
         found: int = self.blocks.of(index)
         return found
 
     @cached_property
     def accessed_before(self) -> dict[int, set[tuple[int, int]]]:
-        """By register, (displacement, size) of all that is accessed before what it leads to, without an index."""
+        """{register: {(displacement, size)}} of accesses at negative displacements without an index."""
         found: dict[int, set[tuple[int, int]]] = {}
         for made in self.instructions:
             for one in made.memory:
@@ -94,15 +93,15 @@ class FunctionFlow:
         return found
 
     def _switch(self, jump: int) -> list[int] | None:
-        """What an indirect jump may go on at; None for anything."""
+        """Successors of an indirect jump; None if unknown."""
         found = self._jump_table(jump)
         return found if found or self._leaves(jump) else None
 
     def _leaves(self, jump: int) -> bool:
-        """An indirect jump that is a tail call: through a field or a table of functions, not computed here.
+        """Whether an indirect jump is a tail call: through a member or a table of functions.
 
-        A jump through a register that was loaded by an index is taken for a switch, unless the caller's registers are
-        restored before it.
+        A jump through a register loaded with an index counts as a switch, unless callee-saved registers are restored
+        before it.
         """
         made = self.instructions[jump]
         if made.memory:
@@ -113,7 +112,7 @@ class FunctionFlow:
             if before.flow != _NEXT:
                 break
             if before.action in (_POP, _LEAVE):
-                # The frame is let go of before the jump.
+                # The frame is torn down before the jump.
                 return True
             if register in before.writes:
                 if before.action == _COPY:
@@ -125,8 +124,7 @@ class FunctionFlow:
         return register >= 0 and self._is_loaded(jump, register)
 
     def _is_loaded(self, jump: int, register: int) -> bool:
-        """Whether what is in a register was loaded without an index on all ways to a jump, or is what the function is
-        given: that leads to another one."""
+        """Whether a register at a jump was loaded without an index on all paths, or is an argument: a tail call."""
         queue, seen = [(jump, register)], {(jump, register)}
         while queue:
             at, register = queue.pop()
@@ -145,7 +143,7 @@ class FunctionFlow:
         return True
 
     def _jump_table(self, jump: int) -> list[int]:
-        """The instructions a switch may go on at; empty where its table was not found."""
+        """Successors of a switch; empty if its table was not found."""
         if self._read is None:
             return []
         made = self.instructions[jump]
@@ -165,7 +163,7 @@ class FunctionFlow:
                 break
             for operand in before.memory:
                 if operand.access == "r" and operand.index >= 0 and operand.scale == 1 and operand.size == 4:
-                    # Both are added: either may be the table.
+                    # Base plus index: either may be the table.
                     found = self._addresses_of(k, operand.base, operand.index)
                     tables += [(address, 4) for address in found]
                 elif operand.access == "r" and operand.index >= 0 and operand.scale in (4, 8):
@@ -182,8 +180,8 @@ class FunctionFlow:
         return list(whole)
 
     def _addresses_of(self, k: int, *registers: int) -> list[int]:
-        """The fixed addresses of which one is in one of some registers before an instruction: those that come to it,
-        else all that are put into these registers anywhere in the function."""
+        """Constant addresses that may be in one of some registers: those that reach the instruction, else all that are
+        loaded into these registers anywhere in the function."""
         exact = [address for register in registers for address in self._reaching(k, register)]
         if exact:
             return list(dict.fromkeys(exact))
@@ -191,7 +189,7 @@ class FunctionFlow:
         return anywhere[:_TABLES]
 
     def _reaching(self, k: int, register: int) -> list[int]:
-        """The fixed addresses that come to an instruction in a register; none where other values may come as well."""
+        """Constant addresses that reach an instruction in a register; empty if other values may, too."""
         queue, seen, found = [(k, register)], {(k, register)}, []
         while queue:
             for one in self.instructions.writers(*queue.pop()):
@@ -209,8 +207,8 @@ class FunctionFlow:
         return found
 
     def _copied_from(self, k: int) -> list[tuple[int, int]]:
-        """(instruction, register before it) of all that a copy of a register, or a load of what was put aside on the
-        stack, may give; none for other instructions."""
+        """(instruction, register before it) whose value a copy, or a reload of a spill, may give; empty for other
+        instructions."""
         made = self.instructions[k]
         if made.width != 8:
             return []
@@ -220,8 +218,7 @@ class FunctionFlow:
 
     @cached_property
     def _elsewhere(self) -> frozenset[int]:
-        """Where jumps lead that leave the function, as for its part that is hardly ever come to: what is in none of a
-        switch's ranges is so, too."""
+        """Targets of jumps out of the function (its cold part): switches' default cases go there as well."""
         low = self.instructions.address
         high = self.instructions.address_of(len(self.instructions) - 1)
         return frozenset(
@@ -232,8 +229,8 @@ class FunctionFlow:
 
     @cached_property
     def _put_aside(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
-        """By base register and displacement of a place on the stack, (instruction, register) of all stores there; not
-        of places where anything else is written."""
+        """{(base register, displacement): [(instruction, register)]} of the spills to a stack slot; without slots that
+        are also written otherwise."""
         found: dict[tuple[int, int], list[tuple[int, int]]] = {}
         others = set()
         for k, made in enumerate(self.instructions):
@@ -246,7 +243,7 @@ class FunctionFlow:
 
     @cached_property
     def _fixed(self) -> dict[int, tuple[int, int]]:
-        """Fixed addresses that are put into registers, by instruction."""
+        """{instruction: (register, address)} of constant addresses."""
         return self.instructions.fixed_addresses()
 
     @property
@@ -254,7 +251,7 @@ class FunctionFlow:
         return self._machine.stack_pointer, self._machine.frame_pointer
 
     def _entries(self, table: int, size: int) -> list[int]:
-        """The instructions that a table leads to; an interpreter has many jumps by one."""
+        """Instructions that a table points to, cached: an interpreter has many jumps through one table."""
         found = self._read_tables.get((table, size))
         if found is None:
             found = self._read_tables[table, size] = self._read_entries(table, size)
@@ -263,10 +260,10 @@ class FunctionFlow:
     def _read_entries(self, table: int, size: int) -> list[int]:
         found: list[int] = []
         assert self._read is not None
-        # Where something else begins the table ends.
+        # The table ends at the next known address.
         behind = [address for _register, address in self._fixed.values() if address > table]
         most = min(_TABLE_ENTRIES, (min(behind) - table) // size) if behind else _TABLE_ENTRIES
-        # What the dynamic linker writes is read word by word.
+        # Relocated entries are read one at a time.
         at_once = _AT_ONCE if size == 4 else 1
         while len(found) < most:
             raw = self._read(table + size * len(found), size * at_once)
@@ -284,5 +281,5 @@ class FunctionFlow:
 
 
 def _place(made: Instruction) -> tuple[int, int]:
-    """The base register and the displacement of an instruction's first operand in memory."""
+    """(base register, displacement) of an instruction's first memory operand."""
     return made.memory[0].base, made.memory[0].displacement

@@ -1,10 +1,11 @@
 # cython: language_level=3, annotation_typing=False
-"""What registers and stack slots hold at every instruction of a function: forward data flow to a fixed point.
+"""Forward data flow of one function: what registers and stack slots hold before every instruction.
 
-Every way through the function counts: where two ways meet, what they do not agree on is not known. What each
-instruction does is in `transfer.py`, the way over the blocks in `solver.py`, what types say of values in
-`type_oracle.py`. Variables of the debugging information are put into the registers they are in, instruction by
-instruction; without them the function's parameters and what its callees return are where types come from.
+Input: the control-flow graph, variable locations, prototypes, and facts from inference; output: abstract values,
+queried instruction by instruction. All paths count: where predecessors disagree, the value is unknown. Effects of
+instructions are in `transfer.py`, the worklist in `solver.py`, queries on types in `type_oracle.py`. Variables are put
+into their registers where their locations start; without debugging information types come from parameters and callees'
+results.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -16,28 +17,29 @@ import cython
 from undwarf.column import zeros
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.dataflow.solver import FixedPoint
-from undwarf.types.dataflow.type_oracle import Questions
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.dataflow.solver import Solver
+from undwarf.types.dataflow.type_oracle import TypeOracle
+from undwarf.types.dataflow.value_interner import ValueInterner
 from undwarf.types.sources.type_source import GlobalVariable, Place
 
 __all__ = ["Facts", "Named", "Tracker"]
 
 _MOST_VALUES = 1 << 20
-"""Values of a program that are kept from one function to the next."""
+"""Limit of values that are shared between functions."""
 _WORTH = 8
-"""One of so many instructions at least is left out, else the whole function is followed."""
+"""Partial data flow must skip at least one instruction in this many, or the whole function is processed."""
 _NUMBER = 4
-"""Bytes of an access at most that is surely of one thing: more may be parts of two, taken at once."""
+"""Largest access in bytes that is certainly of one object: wider ones may cover two."""
 
 
 @dataclass(slots=True, eq=False)
 class Facts:
-    """What is known of a function's values otherwise: types that pointers lead to, and what is in its frame.
+    """Inferred types of a function's values: pointees, and variables in its frame. They count where nothing else is
+    known.
 
-    ``entry``: by register, at the function's begin. ``made``: by instruction, with the register it writes, and how far
-    before that it leads. ``begin``: by block and register. They count where nothing else is known.
+    ``entry``: {register: pointee at entry}. ``made``: {instruction: (register it writes, pointee, bytes from the
+    pointee's start)}. ``begin``: {(block, register): pointee at the block's start}. ``places``: variables in the frame.
     """
 
     entry: dict[int, int] = field(default_factory=dict)
@@ -45,19 +47,19 @@ class Facts:
     begin: dict[tuple[int, int], int] = field(default_factory=dict)
     places: tuple[Place, ...] = ()
     wholes: dict[int, int] = field(default_factory=dict)
-    """By register, at the function's begin: what begins with what is known of it, and is meant."""
+    """{register: larger pointee at entry that starts with the known one and is meant}."""
     bases: dict[int, int] = field(default_factory=dict)
-    """By those of them that only some of what is done says are meant: what they begin with, as which that is told."""
+    """{such a pointee, if only some uses show it: the type it starts with, as which it is reported}."""
     rows: set[int] = field(default_factory=set)
-    """The instructions of `made` where that is one of several, one behind the other."""
+    """The instructions of `made` that give an array element."""
     variables: dict[int, GlobalVariable] = field(default_factory=dict)
-    """By address, variables that nothing describes, by what their addresses are passed as in this very function: what
-    others do must not matter, as these may be looked at earlier, later, or by another process."""
+    """{address: undescribed variable}, typed by how this very function passes their addresses. Other functions must not
+    matter: they may be analysed earlier, later, or by another process."""
     begun: frozenset[int] = frozenset()
-    """What parameters lead to that are used beyond it as several things are that begin with it."""
+    """Pointees of parameters that are used past their end as several types that start with them."""
 
     def adds_to(self, other: "Facts") -> bool:
-        """Whether something is here that is not there."""
+        """Whether this has facts that ``other`` has not."""
         mine = {(place.offset, place.type, place.low) for place in self.places}
         theirs = {(place.offset, place.type, place.low) for place in other.places}
         more = self.entry != other.entry or self.made != other.made or self.begin != other.begin
@@ -65,8 +67,8 @@ class Facts:
 
 
 class Named(NamedTuple):
-    """From instruction ``at`` on a variable that leads to a ``type`` is what a register holds and ``offset``, or as a
-    ``whole`` what it holds."""
+    """From instruction ``at`` on, a variable that points to ``type`` is ``offset`` bytes from a register's value, or is
+    that value (``whole``)."""
 
     at: int
     register: int
@@ -77,15 +79,15 @@ class Named(NamedTuple):
 
 @cython.cclass
 class Tracker:
-    """The data flow of one function. What holds before an instruction is asked for while :meth:`states` is there.
+    """The data flow of one function, as a cursor: queries refer to the instruction of :meth:`before` or :meth:`states`.
 
-    ``wanted`` are the numbers of the instructions that will be asked about: where variables have names, or in a kernel,
-    only what leads to them is followed, until more is asked.
+    ``wanted`` are the instructions that will be queried. If variables have locations, or in a kernel, only blocks on
+    paths to them are processed, until others are queried.
     """
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         flow: FunctionFlow,
         low: int,
         high: int,
@@ -97,48 +99,47 @@ class Tracker:
         self._low = low
         self.graph = program.graph
         if program.values is None or program.values.count > _MOST_VALUES:
-            program.values = Values()
+            program.values = ValueInterner()
         self.others: Callable[[int, int], tuple[tuple[int, int], ...]] = lambda _k, _operand: ()
-        """(distance, size) of all accesses through the pointer an operand has as its base, where that is known."""
+        """(offset, size) of all accesses through the base pointer of an operand, if known."""
         self.passed_as: Callable[[int, int], list[tuple[int, int]]] = lambda _k, _operand: []
-        """(type, offset in it) of an operand by what the pointer it has as its base is passed as, where that is
-        known."""
+        """(type, offset in it) of an operand, by the parameters that its base pointer is passed as, if known."""
         self.facts = facts = facts or Facts()
-        # What is loaded from variables that only this function knows of is no other one's.
-        values = program.values if not facts.variables else Values()
-        self.questions = Questions(program, values, low, high, flow.instructions, facts.places, facts.variables)
-        self.has_variables = self.questions.has_variables
+        # Values loaded from this function's own variables must not be shared.
+        values = program.values if not facts.variables else ValueInterner()
+        self.oracle = TypeOracle(program, values, low, high, flow.instructions, facts.places, facts.variables)
+        self.has_variables = self.oracle.has_variables
         self.wanted = wanted
         self._block = -1
         self._next = 0
         self._crossed: set[int] | None = None
         self._through_unions: dict[int, list[tuple[int, int, int, int]]] | None = None
         self._numbers_read: frozenset[int] | None = None
-        self.makers: dict[tuple[int, int], frozenset[int]] = {}
-        """By block and register, the instructions that may have put there what it holds where the block begins."""
+        self.reaching_definitions: dict[tuple[int, int], frozenset[int]] = {}
+        """{(block, register): reaching definitions at the block's start}."""
         self.lost: Mapping[int, Container[int]] | None = None
-        """By call, the registers that it changes; None until it was asked for."""
+        """{call: registers it clobbers}; None if not computed yet."""
         self.named: list[Named] | None = None
-        """Where variables that lead to objects come to be in registers; None until it was looked for."""
+        """Where pointer variables start to be in registers; None if not computed yet."""
         self.said: dict[Named, Value | None] = {}
-        """What was tracked of their registers before."""
+        """The tracked values of their registers before."""
         self.origins: dict[Named, list[tuple[tuple[int, frozenset[int]], int]]] = {}
-        """What their addresses were made of (:mod:`undwarf.types.evidence.variable_address_matches`)."""
+        """How their addresses were computed (:mod:`undwarf.types.evidence.variable_address_matches`)."""
         self.given: list[tuple[int, Value]] | None = None
-        """(type, address) of what addresses with an index are given as; None until it was looked for."""
+        """(type, address) of indexed addresses that are passed as arguments; None if not computed yet."""
         self._followed: memoryview[int] | None = None
-        """By block, whether it was followed; None if all were."""
+        """By block, whether it was processed; None if all were."""
         order = flow.order
         if wanted is not None and (self.has_variables or program.kernel):
-            followed, part, size = flow.blocks.leading_to(wanted)
+            followed, part, size = flow.blocks.blocks_leading_to(wanted)
             if _WORTH * size < len(flow.instructions) * (_WORTH - 1):
                 self._followed, order = followed, part
         self.converged = self._follow(order)
 
     def _follow(self, order: "memoryview[int]") -> bool:
-        """Follow some blocks, in their order."""
-        flow, facts, values = self.flow, self.facts, self.questions.values
-        self._states = FixedPoint(flow.instructions, values, self.questions, self.program.machine, self.graph.limits)
+        """Process some blocks, in this order."""
+        flow, facts, values = self.flow, self.facts, self.oracle.values
+        self._states = Solver(flow.instructions, values, self.oracle, self.program.machine, self.graph.limits)
         number = values.number
         for k, (register, t, begin) in facts.made.items():
             step = self.graph.size(t) if k in facts.rows else 0
@@ -148,17 +149,17 @@ class Tracker:
         self._block = -1
         converged = self._solve(self._low, order)
         if not converged:
-            self.graph.defects.add("function too tangled to follow", self.graph.subject, detail=f"{self._low:#x}")
+            self.graph.defects.add("data flow did not converge", self.graph.subject, detail=f"{self._low:#x}")
         return converged
 
     def _follow_all(self) -> None:
-        """Follow the whole function, where only a part of it was."""
+        """Process the whole function if only a part was."""
         if self._followed is not None:
             self._followed = None
             self.converged = self._follow(self.flow.order)
 
     def _reach(self, number: int) -> None:
-        """See to it that a block is followed."""
+        """Make sure that a block is processed."""
         if self._followed is None or self._followed[number]:
             return
         blocks = self.flow.blocks
@@ -169,14 +170,14 @@ class Tracker:
                 self._follow_all()
                 return
             chain.append(ways[0])
-        # What is come to in one way only begins with what that way ends with.
+        # A block with one predecessor starts with that one's final state.
         self._block = -1
         for k in range(len(chain) - 1, 0, -1):
             self._states.go_on(chain[k], chain[k - 1])
             self._followed[chain[k - 1]] = 1
 
     def is_followed(self, k: int) -> bool:
-        """Whether an instruction was followed: else nothing that is wanted is behind it."""
+        """Whether an instruction was processed; if not, no wanted one is reachable from it."""
         return self._followed is None or bool(self._followed[self.flow.block_of(k)])
 
     @cython.locals(
@@ -200,24 +201,24 @@ class Tracker:
             if rule is not None:
                 ints[2 * count + number], offsets[number] = rule
         begin = self._at_entry(low)
-        self._states.given_on_stack(self.questions.given_on_stack(program.source.prototype_at(low)))
+        self._states.given_on_stack(self.oracle.given_on_stack(program.source.prototype_at(low)))
         return self._states.solve((column, count, blocks.total, ruled, blocks.roots, flow.open, begin), order)
 
     def _at_entry(self, low: int) -> list[tuple[int, Value | None]]:
         machine = self.program.machine
         rule = self.program.frame_rules([low])[0]
-        # A part of a function that lies apart is not entered as functions are.
+        # A function's cold part is not entered by a call.
         counted = rule is None or rule[0] == machine.stack_pointer
         offset = machine.entry_offset if rule is None else -rule[1]
         found: list[tuple[int, Value | None]] = [(machine.stack_pointer, (FRAME, 0, 0, 0, offset) if counted else None)]
         prototype = self.program.source.prototype_at(low)
         if prototype is not None and (not self.has_variables or prototype.inside is not None):
-            values = self.questions.values
-            found += [(register, values.of(value)) for register, value in self.questions.calls.passed(prototype)]
+            values = self.oracle.values
+            found += [(register, values.of(value)) for register, value in self.oracle.calls.passed(prototype)]
         elif prototype is not None:
-            found += self.questions.unplaced(prototype)
-            if len(found) == 1 and self.questions.calls.returns_in_memory(prototype):
-                # Where to put what is returned.
+            found += self.oracle.parameters_without_location(prototype)
+            if len(found) == 1 and self.oracle.calls.returns_in_memory(prototype):
+                # The hidden argument with the result's address.
                 found.append((machine.parameters[0], (OBJECT, prototype.returns, 0, 0, 0)))
         if self.facts.wholes:
             found = [one for one in found if one[0] not in self.facts.wholes]
@@ -225,23 +226,23 @@ class Tracker:
         known = {register for register, _value in found}
         found += [(register, (OBJECT, t, 0, 0, 0)) for register, t in self.facts.entry.items() if register not in known]
         known |= self.facts.entry.keys()
-        return found + [one for one in self.questions.anything() if one[0] not in known]
+        return found + [one for one in self.oracle.anything() if one[0] not in known]
 
     def known_at_entry(self, register: int) -> bool:
-        """Whether it is known what a register leads to at the function's begin, otherwise than by facts."""
+        """Whether a register's pointee at entry is known from the prototype."""
         prototype = self.program.source.prototype_at(self._low)
-        return prototype is not None and any(one == register for one, _value in self.questions.calls.passed(prototype))
+        return prototype is not None and any(one == register for one, _value in self.oracle.calls.passed(prototype))
 
     @property
     def has_escaped(self) -> bool:
-        """Whether the address of a part of the frame goes where others may see it."""
+        """Whether the address of a stack slot escapes."""
         self._follow_all()
         return bool(self._states.has_escaped())
 
     # Before an instruction ---------------------------------------------------------------------------------
 
     def states(self, number: int) -> Iterator[int]:
-        """The instructions of a block in order; what holds before each is known until the next is taken."""
+        """The instructions of a block in order; queries refer to the state before the one just yielded."""
         blocks = self.flow.blocks
         self._reach(number)
         self._block = -1
@@ -253,8 +254,8 @@ class Tracker:
 
     @property
     def through_unions(self) -> dict[int, list[tuple[int, int, int, int]]]:
-        """By the symbol of a pointer that was loaded from a union, all accesses through it: the type that says what it
-        may lead to, the instruction, the operand's number, and how far behind the pointer."""
+        """{symbol of a pointer loaded from a union: [(choice type, instruction, operand, offset from the pointer)]} of
+        all accesses through it."""
         if self._through_unions is None:
             self._follow_all()
             found: dict[int, list[tuple[int, int, int, int]]] = {}
@@ -266,13 +267,13 @@ class Tracker:
 
     @property
     def numbers_read(self) -> frozenset[int]:
-        """The types, as their canonical ones, of objects of which numbers are read anywhere in the function."""
+        """Canonical types of the objects from which integers are loaded anywhere in the function."""
         if self._numbers_read is None:
             self._numbers_read = self._find_numbers_read()
         return self._numbers_read
 
     def _find_numbers_read(self) -> frozenset[int]:
-        graph = self.questions.graph
+        graph = self.oracle.graph
         instructions = self.flow.instructions
         found = set()
         self._follow_all()
@@ -289,7 +290,7 @@ class Tracker:
 
     @cython.locals(k=cython.Py_ssize_t, number=cython.Py_ssize_t, at=cython.Py_ssize_t)
     def before(self, k: int) -> None:
-        """Make known what holds before an instruction; quick for ascending ones of a block."""
+        """Move the cursor to before an instruction; fast for ascending instructions of a block."""
         number = self.flow.blocks.of(k)
         if number != self._block:
             self._reach(number)
@@ -305,8 +306,8 @@ class Tracker:
         self._next = max(self._next, k + 1)
 
     def crosses_ends(self, t: int) -> bool:
-        """Whether the function accesses bytes on both sides of a place where an object of a type would end, in a row of
-        them: then something else lies behind the one. What is held before an instruction is to be asked anew."""
+        """Whether the function accesses bytes on both sides of the end of an array element of type ``t``: then it is no
+        array, and something else follows. Moves the cursor."""
         if self._crossed is None:
             self._follow_all()
             self._crossed = {self.graph.canonical(one) for one in self._states.crossing(_NUMBER)}
@@ -314,21 +315,22 @@ class Tracker:
         return self.graph.canonical(t) in self._crossed
 
     def register(self, register: int) -> Value | None:
-        """What a register holds."""
+        """The value of a register."""
         found: Value | None = self._states.register(register)
         return found
 
     def address_of(self, k: int, operand: int) -> Value | None:
-        """Where an operand of the instruction is, by its number."""
+        """The address of an instruction's operand, by its number."""
         found: Value | None = self._states.address(k, operand)
         return found
 
     def stack_variable(self, k: int, offset: int) -> tuple[Place, int] | None:
-        """The innermost variable that holds an offset from the call frame address, and the offset in it."""
+        """(innermost variable, offset in it) at an offset from the call frame address; None if there is none."""
         found = self._states.variable(k, offset)
-        return (self.questions.frame_place(found[0]), found[1]) if found is not None else None
+        return (self.oracle.frame_place(found[0]), found[1]) if found is not None else None
 
     def memory_variable(self, k: int, operand: int) -> tuple[Place, int] | None:
-        """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
+        """(variable, offset in it) whose location is relative to an operand's base register, whatever that holds; None
+        if there is none."""
         found = self._states.variable_by_register(k, operand)
-        return (self.questions.frame_place(found[0]), found[1]) if found is not None else None
+        return (self.oracle.frame_place(found[0]), found[1]) if found is not None else None

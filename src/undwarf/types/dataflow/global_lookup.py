@@ -1,32 +1,36 @@
 # cython: language_level=3, annotation_typing=False
-"""The global variables that addresses of one function lead to."""
+"""Global variables at the addresses that one function computes."""
 
 from collections.abc import Mapping
 
 from undwarf.types.dataflow.abstract_values import Value
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.sources.type_source import GlobalVariable
 
-__all__ = ["Globals"]
+__all__ = ["GlobalLookup"]
 
 _KEPT = 4096
 
 
-class Globals:
-    """Of a program; ``variables`` are those by address of which only symbols are known. Apart from what else is asked
-    of a function, so that what decides about registers holds nothing that holds it: it would stay until the end."""
+class GlobalLookup:
+    """Lookup of a program's globals; ``variables`` are undescribed ones by address.
 
-    def __init__(self, program: Program, variables: "Mapping[int, GlobalVariable] | None") -> None:
+    A class of its own so that :class:`~undwarf.types.dataflow.declared_vs_tracked.Reconciler` holds no reference cycle,
+    which would keep all of a function's state alive.
+    """
+
+    def __init__(self, program: ProgramContext, variables: "Mapping[int, GlobalVariable] | None") -> None:
         self._program = program
         self._variables = variables or {}
         self._known: dict[int, tuple[int, int, str] | None] = {}
 
     def variable_of(self, value: Value) -> tuple[int, int] | None:
-        """(type, offset in it) of the global variable that an address leads to, give or take its steps.
+        """(type, offset in it) of the global variable that an address, plus or minus its steps, points into; None if
+        there is none.
 
-        It is the one that the address was first of: with an index of which only part is known the sum may be in its
-        neighbour. The begin of a variable may be the end of the one before; and what is no array has nothing behind it
-        that steps lead to, as where a pointer goes before the one it is for.
+        It is the variable the address started in: with a partly known index the sum may be in its neighbour.
+        Exceptions: the start of a variable may be the end of the one before, and a scalar has no elements to step to (a
+        pointer that starts one before its array).
         """
         there = self.global_at(value[4])
         if not value[2] or value[1] == value[4]:
@@ -45,7 +49,7 @@ class Globals:
         return first[0], offset
 
     def global_at(self, address: int) -> tuple[int, int, str] | None:
-        """(type, offset in it, name) of the global variable at an address."""
+        """(type, offset in it, name) of the global variable at an address; None if there is none."""
         if address in self._known:
             return self._known[address]
         at = address & 0xFFFFFFFFFFFFFFFF

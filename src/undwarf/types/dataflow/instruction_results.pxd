@@ -1,10 +1,10 @@
-from undwarf.types.dataflow.memory_accesses cimport Memory
+from undwarf.types.dataflow.memory_accesses cimport MemoryAccesses
 
 
-cdef class Results(Memory):
+cdef class InstructionResults(MemoryAccesses):
     cdef int result_register
     cdef tuple parameters
-    # What says which addresses others may see.
+    # Escape analysis of addresses.
     cdef object local
 
     cdef int _note_derived(self, Py_ssize_t k, Py_ssize_t row, Py_ssize_t m) except? -1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""What instructions give: the new values of their destinations."""
+"""InstructionResults of instructions: the abstract value of the destination register."""
 
 from typing import Any
 
@@ -59,12 +59,12 @@ from cython.cimports.undwarf.types.dataflow.constants import (
 )
 
 from undwarf.column import zeros
-from undwarf.types.dataflow.memory_accesses import Memory
-from undwarf.types.dataflow.non_escaping_addresses import LocalAddresses
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.memory_accesses import MemoryAccesses
+from undwarf.types.dataflow.non_escaping_addresses import NonEscapingAddresses
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 NEAR = cython.declare(cython.Py_ssize_t, 4)
-"""Instructions before one that are looked at for what made its operand."""
+"""How many instructions back the definition of an operand is searched."""
 SOON = cython.declare(cython.Py_ssize_t, 6)
 """Instructions behind one that are looked at for what is done with an address it makes."""
 KEEPS_SIGN = cython.declare(cython.longlong, 4)
@@ -82,14 +82,14 @@ def _exponent(power: cython.longlong) -> cython.longlong:
 
 
 @cython.cclass
-class Results(Memory):
-    """A state, and what becomes of the destination of an instruction in it."""
+class InstructionResults(MemoryAccesses):
+    """The state, and the results of instructions on it."""
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.result_register = machine.result
         self.parameters = machine.parameters
-        self.local = LocalAddresses(listing, zeros("i", 1), 0, questions.calls, self.values.rooms)
+        self.local = NonEscapingAddresses(listing, zeros("i", 1), 0, oracle.calls, self.values.rooms)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -98,7 +98,7 @@ class Results(Memory):
         bits=cython.longlong, immediate=cython.longlong, size=cython.longlong,
     )  # fmt: skip  # rows of C types
     def result(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
-        """The destination's new value; what else the instruction does is done to the state."""
+        """The destination's new value; other effects are applied to the state."""
         width = self.rows[row + ROW_WIDTH]
         m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
         if action == COPY:
@@ -162,7 +162,7 @@ class Results(Memory):
                 return NOTHING
             if self.step_of(left) % bits or self.offset_of(left) % bits:
                 return NOTHING
-            # Bits that were 0: as good as a sum.
+            # The bits were 0: same as an addition.
             return self.moved(left, immediate)
         if action == EXTEND:
             if not left:
@@ -179,7 +179,7 @@ class Results(Memory):
     @cython.exceptval(-1)
     @cython.locals(offset=cython.longlong)
     def _as_signed(self, row: cython.Py_ssize_t, size: cython.longlong, value: cython.int) -> cython.int:
-        """A number of four bytes that is made wider with its sign: those below zero are so from there on."""
+        """Sign-extend a 32-bit integer."""
         if size != 4 or not value or self.base_of(value) != NUMBER or not self.rows[row + ROW_FLAGS] & KEEPS_SIGN:
             return value
         offset = self.offset_of(value)
@@ -189,8 +189,7 @@ class Results(Memory):
     @cython.exceptval(-1)
     @cython.locals(step=cython.longlong, offset=cython.longlong, found=cython.longlong)
     def _multiple(self, value: cython.int) -> cython.longlong:
-        """The power of two of which a number is a multiple, whatever bits are taken from it above that; no more than
-        a byte has."""
+        """The largest power of two (up to 128) that divides an integer, however many of its upper bits are removed."""
         step, offset = self.step_of(value), self.offset_of(value)
         found = 1
         while found < 128 and step and not step % (2 * found) and not offset % (2 * found):
@@ -203,8 +202,8 @@ class Results(Memory):
     def _selected(
         self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, left: cython.int, right: cython.int
     ) -> cython.int:
-        """One of two values by a condition. A number without the flags in its low bits leads to an object where the
-        other one does, as a part of a page leads to its head."""
+        """The result of a conditional move. An integer without flags in its low bits is taken for a pointer to the
+        other operand's object (struct page's compound head)."""
         value = self.join(left, right) if left else NOTHING
         if value:
             return value
@@ -212,13 +211,13 @@ class Results(Memory):
             return left
         if self._is_object(right) and self._is_unflagged(k, self.rows[row + ROW_LEFT], left):
             return right
-        return self.in_frame_or_not(left, right) if left and right else NOTHING
+        return self.join_frame_pointer(left, right) if left and right else NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t)
     def _is_unflagged(self, k: cython.Py_ssize_t, register: cython.longlong, value: cython.int) -> cython.bint:
-        """Whether nothing more is known of a register than that less than a word was just taken from a number."""
+        """Whether a register is known only to be an integer minus a constant below the word size."""
         if register < 0 or (value and (self.base_of(value) != NUMBER or self.step_of(value) != 1)):
             return False
         for at in range(k - 1, max(k - 1 - NEAR, -1), -1):
@@ -235,10 +234,10 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _is_object(self, value: cython.int) -> cython.bint:
-        """Whether a value leads to the begin of an aggregate."""
+        """Whether a value points to the start of an aggregate."""
         if not value or self.base_of(value) != OBJECT or self.step_of(value) or self.offset_of(value):
             return False
-        return self.questions.graph.is_aggregate(self.type_of(value)) and not self.is_several(value)
+        return self.oracle.graph.is_aggregate(self.type_of(value)) and not self.is_several(value)
 
     @cython.cfunc
     @cython.inline
@@ -249,7 +248,7 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _shifted(self, value: cython.int, by: cython.longlong) -> cython.int:
-        """A number divided by a power of two: the distance of two pointers, where that leaves no rest."""
+        """An integer divided by a power of two: the difference of two pointers, if there is no remainder."""
         if not value or self.base_of(value) != NUMBER or not 0 <= by < 62:
             return NOTHING
         unit: cython.longlong = cython.cast(cython.longlong, 1) << by
@@ -260,8 +259,8 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _divided(self, value: cython.int, by: cython.longlong, step: cython.longlong) -> cython.int:
-        """A number that has a name, divided by a power of two, and multiplied by it again if that is the step: so much
-        and half of it are three halves, as where a heap's parent is looked for."""
+        """A named integer divided by a power of two (and multiplied again if that is the step), so that i + i / 2 can
+        be recognised, as with a heap's parent index."""
         symbol: cython.longlong = self.symbol_of(value)
         if by <= 0 or by >= 16 or self.step_of(value) != 1 or self.offset_of(value) or not 0 < symbol < SYMBOLS:
             return NOTHING
@@ -289,7 +288,7 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _makes_room(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Whether the copy of the stack pointer that an instruction makes is moved and becomes the stack pointer."""
+        """Whether a copy of the stack pointer is decremented and copied back."""
         row: cython.Py_ssize_t
         if k + 2 >= self.count:
             return False
@@ -303,7 +302,7 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _note_escape(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, value: cython.int) -> cython.int:
-        """The address of a part of the frame goes to a register that others may see."""
+        """The address of a stack slot is put into a register from where it may escape."""
         register: cython.longlong = self.rows[row + ROW_DESTINATION]
         if register == self.stack_pointer or register == self.frame_pointer or self.base_of(value) != FRAME:
             return 0
@@ -315,7 +314,7 @@ class Results(Memory):
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     @cython.locals(row=cython.Py_ssize_t, by=cython.longlong)
     def _added_next(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.longlong:
-        """The number that the next instruction adds to a register: an address may be made in two steps."""
+        """The constant that the next instruction adds to a register: an address may be computed in two steps."""
         if k + 1 >= self.count:
             return 0
         row = self.templates[k + 1] * ROW_WORDS
@@ -334,8 +333,8 @@ class Results(Memory):
         at=cython.Py_ssize_t, row=cython.Py_ssize_t, m=cython.Py_ssize_t, bit=cython.ulonglong, read=cython.ulonglong,
     )  # fmt: skip  # rows of C types
     def _only_stores(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Whether what an instruction puts into a register is only where some of the next ones store something else,
-        until it is gone: as arguments are put where the stack ends."""
+        """Whether the next instructions only store through a register until it is overwritten: arguments written to the
+        stack's end."""
         if not 0 <= register < 64:
             return False
         bit = cython.cast(cython.ulonglong, 1) << register
@@ -343,7 +342,7 @@ class Results(Memory):
             row = self.templates[at] * ROW_WORDS
             read = cython.cast(cython.ulonglong, self.rows[row + ROW_READS]) & bit
             if self.rows[row + ROW_FLOW] == CALL and not read:
-                # What is called is given nothing there, and leaves what it returns.
+                # The callee does not read the register, and overwrites it with its result.
                 return register == self.result_register and register not in self.parameters
             if self.rows[row + ROW_FLOW] != NEXT:
                 break
@@ -359,13 +358,13 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _name_index(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
-        """An index that goes into a sum may be added to it again, as in multiples by 3 made of two additions."""
+        """Give an index a symbol: it may be added to the sum again, as in multiples of 3 by two additions."""
         index: cython.longlong = self.operands[m + OPERAND_INDEX]
         if index < 0:
             return 0
         value: cython.int = self.get(index)
         if value and self.base_of(value) == OBJECT and self.operands[m + OPERAND_SCALE] == 1:
-            # Either may be the one and the other.
+            # Either may be the base.
             index = self.operands[m + OPERAND_BASE]
             value = self.get(index) if index >= 0 else NOTHING
         if index < 0 or index == self.rows[row + ROW_DESTINATION]:
@@ -379,7 +378,7 @@ class Results(Memory):
     @cython.cfunc
     @cython.exceptval(-1)
     def _note_derived(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, m: cython.Py_ssize_t) -> cython.int:
-        """An address is made of an unknown one: the next instruction may be where a variable says what it is."""
+        """Note an address computed from an unknown one: a variable's location may start at the next instruction."""
         base: cython.longlong = self.operands[m + OPERAND_BASE]
         if base < 0 or self.operands[m + OPERAND_INDEX] >= 0 or self.operands[m + OPERAND_SEGMENT]:
             return 0
@@ -413,21 +412,21 @@ class Results(Memory):
                 if divided:
                     return divided
             if mask < 0 and width == 8 and (not left or self.step_of(left) == 1):
-                # It may be an address that is aligned: a symbol below zero says so.
+                # May be an aligned address, which a negative symbol marks.
                 self.forget(-k - 1)
                 return self.values.intern(NUMBER, 0, lowest, -k - 1, 0)
             if not mask:
                 return NULL
             return self.values.intern(NUMBER, 0, max(lowest, self._multiple(left) if left else 1), 0, 0)
         if self.base_of(left) == ADDRESS and width == 8 and -16 <= mask < 0 and not self.step_of(left):
-            # Sections are loaded with the alignment that they have in the file.
+            # Sections keep their alignment when loaded.
             return self.moved(left, (self.offset_of(left) & mask) - self.offset_of(left))
         if self.base_of(left) == OBJECT and -16 <= mask < 0:
             if not self.offset_of(left) and not self.step_of(left):
                 # Flags in a pointer's low bits.
                 return left
             if not self.step_of(left) % -mask:
-                alignment: cython.longlong = self.questions.graph.alignment(self.type_of(left))
+                alignment: cython.longlong = self.oracle.graph.alignment(self.type_of(left))
                 if not alignment % -mask:
                     return self.moved(left, (self.offset_of(left) & mask) - self.offset_of(left))
         return NOTHING

@@ -1,11 +1,10 @@
-"""Ways through a kernel's code that its instructions do not show: static branches, what follows a fault, and questions
-that are asked outside of the function.
+"""Control-flow edges of a kernel that its instructions do not show: static branches, exception fixups, CPU feature
+tests.
 
-A static branch is a jump, or an instruction that does nothing in the place of one, which the kernel rewrites while it
-runs; its jump table says where both are (linux/jump_label.h, `struct jump_entry`, whose places are relative to
-themselves). An access that may fault goes on at its fixup (asm/extable.h of x86, `struct exception_table_entry`). What
-a processor can do is asked by code apart from all functions, which goes back to one of two places, until the kernel
-knows which and writes a jump to that (asm/cpufeature.h of x86, `_static_cpu_has`).
+A static branch is a jump, or a NOP in its place, which the kernel patches at run time; its jump table has both
+addresses (linux/jump_label.h, `struct jump_entry`, self-relative). A faulting access continues at its fixup
+(asm/extable.h of x86, `struct exception_table_entry`). CPU features are tested by code outside of all functions that
+returns to one of two addresses, until the kernel patches in a jump (asm/cpufeature.h of x86, `_static_cpu_has`).
 """
 
 from bisect import bisect_left
@@ -17,20 +16,20 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.elf import ElfFile
 from undwarf.symbols.symbol_table import SymbolTable
 
-__all__ = ["KernelWays"]
+__all__ = ["KernelControlFlow"]
 
 _JUMP_TABLE, _FAULTS = "__jump_table", "__ex_table"
 _JUMP_SIZE, _FAULT_SIZE = 16, 12
 _MOST = 1 << 18
-"""Entries of a table that are read."""
+"""Limit of entries of a table."""
 _TARGETED = 16
-"""Of a flow: the target is known."""
+"""Flag of a flow: the target is known."""
 _QUESTION = 32
-"""Bytes of code that asks something."""
+"""Size of a feature test in bytes."""
 
 
-class KernelWays:
-    """The ways of one kernel or module for x86-64; none where the tables are not found."""
+class KernelControlFlow:
+    """The additional edges of one x86-64 kernel or module; none if the tables are not found."""
 
     def __init__(self, elf: ElfFile, symbols: SymbolTable | None) -> None:
         self._elf = elf
@@ -38,12 +37,12 @@ class KernelWays:
         self._questions: dict[int, tuple[int, ...]] = {}
 
     def between(self, low: int, high: int) -> list[tuple[int, int]]:
-        """(address of an instruction, where execution may go on beside what it says) in a range of code."""
+        """(address of an instruction, additional successor) in a range of code."""
         ways = self._ways
         return ways[bisect_left(ways, (low, -1)) : bisect_left(ways, (high, -1))]
 
     def through_questions(self, instructions: Listing) -> list[tuple[int, int]]:
-        """(address of a jump out of a function, where execution comes back in) for code that only asks something."""
+        """(address of a jump out of a function, address where control returns) for jumps to feature tests."""
         found = []
         low, high = instructions.address, instructions.address_of(len(instructions))
         targets = instructions.targets
@@ -56,14 +55,14 @@ class KernelWays:
         return found
 
     def _behind(self, address: int) -> tuple[int, ...]:
-        """Where code goes on that branches at once, and changes nothing; empty where it does more."""
+        """Targets of code that only tests and branches; empty if it does more."""
         found = self._questions.get(address)
         if found is None:
             found = self._questions[address] = self._asked(address)
         return found
 
     def _asked(self, address: int) -> tuple[int, ...]:
-        # It lies with code that runs once, in a segment that is then written to.
+        # It is in init text, in a writable segment.
         code = self._elf.read(address, _QUESTION, writable=True)
         listing = MACHINE.listing(bytes(code[:_QUESTION]), address) if code is not None else ()
         found = []
@@ -89,7 +88,7 @@ class KernelWays:
         return found
 
     def _jump_table(self) -> tuple[int, int]:
-        """A section of a module; a part of a kernel's data that its linker script names."""
+        """(address, size): a section in modules, a range between linker script symbols in the kernel."""
         section = self._elf.section(_JUMP_TABLE)
         if section is not None:
             return section.address, section.size
@@ -101,7 +100,7 @@ class KernelWays:
         return (start, stop - start) if start is not None and stop is not None else (0, 0)
 
     def _entries(self, start: int, size: int, each: int) -> list[tuple[int, int]]:
-        """The two places at the begin of each entry, 32 bits from themselves."""
+        """The two self-relative 32-bit addresses at the start of each entry."""
         size = min(size, _MOST * each)
         data = self._elf.read(start, size) if size > 0 else None
         if data is None:

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Which registers still have a use behind a call, of those that callers do not count on.
+"""Liveness of caller-saved registers after calls.
 
-Compilers that know what a callee leaves alone make use of that, but seldom: only where something is read behind a call
-that a callee may change has anybody to look at what this one does.
+Compilers that know which registers a callee preserves (-fipa-ra) keep values in caller-saved ones across calls, but
+rarely. Only where such a register is live after a call must the callee's code be examined.
 """
 
 from typing import Any
@@ -21,13 +21,13 @@ ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 @cython.final
 @cython.cclass
-class Living:
-    """The general registers that are read behind calls, as bits of `behind` (Q) by instruction, 0 for all but direct
-    calls; all bits where that is not known.
+class Liveness:
+    """The live general registers after direct calls: bit sets in `behind` (Q) by instruction, 0 for others, all bits if
+    unknown.
 
-    ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.Blocks`; ``questions`` say which registers
-    are lost in calls, what calls take and return, and which variables are in registers. ``taken`` keeps what calls
-    take, by what is called.
+    ``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.BlockTable`; ``oracle`` has the
+    registers that calls clobber, read and return, and variables in registers. ``taken`` caches the registers that calls
+    read, by callee.
     """
 
     behind: Any = cython.declare(object, visibility="readonly")
@@ -37,17 +37,17 @@ class Living:
     flows = cython.declare("const unsigned char[::1]")
     found = cython.declare("unsigned long long[::1]")
     begins = cython.declare("unsigned long long[::1]")
-    """By block, what has a use at its begin."""
+    """By block, the registers live at its start."""
     ints = cython.declare("const int[::1]")
     count: cython.Py_ssize_t
     taken = cython.declare(dict)
-    questions: Any
+    oracle: Any
     lost: cython.ulonglong
     reads: cython.ulonglong
     writes: cython.ulonglong
 
     def __init__(
-        self, listing: Any, column: Any, count: cython.Py_ssize_t, open_: cython.bint, questions: Any, taken: Any
+        self, listing: Any, column: Any, count: cython.Py_ssize_t, open_: cython.bint, oracle: Any, taken: Any
     ) -> None:
         size: cython.Py_ssize_t = len(listing)
         k: cython.Py_ssize_t
@@ -60,23 +60,22 @@ class Living:
         self.ints = column
         self.count = count
         self.taken = taken
-        self.questions = questions
-        self.lost = questions.calls.lost_bits[0] & questions.calls.general_bits
+        self.oracle = oracle
+        self.lost = oracle.calls.lost_bits[0] & oracle.calls.general_bits
         self.reads = self.writes = 0
-        if open_ or not questions.has_variables:
-            # Where nothing names variables, what registers hold is looked at elsewhere as well.
+        if open_ or not oracle.has_variables:
+            # Without variables, values of registers are needed anyway.
             for k in range(size):
                 if self.flows[k] == CALL | TARGETED:
                     self.found[k] = ALL
             return
         self._look()
-        self._add_said(listing.offsets, questions.in_registers)
+        self._add_said(listing.offsets, oracle.in_registers)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _done(self, k: cython.Py_ssize_t) -> cython.int:
-        """Sets `reads` and `writes` to the registers that an instruction reads, and those it leaves with no use of what
-        was in them."""
+        """Set `reads` and `writes` to the registers that an instruction reads and kills."""
         row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
         flow: cython.int = self.flows[k]
         self.reads = cython.cast(cython.ulonglong, self.rows[row + READS])
@@ -85,7 +84,7 @@ class Living:
             target: Any = self.targets[k]
             known: Any = self.taken.get(target)
             if known is None:
-                known = self.taken[target] = self.questions.calls.taken(target)
+                known = self.taken[target] = self.oracle.calls.taken(target)
             self.reads, self.writes = known
         elif flow & 15 in (CALL, INDIRECT_CALL):
             self.writes = self.lost
@@ -136,7 +135,7 @@ class Living:
     @cython.cfunc
     @cython.exceptval(0, check=True)
     def _behind_block(self, n: cython.Py_ssize_t) -> cython.ulonglong:
-        """What has a use behind a block."""
+        """The registers live at the end of a block."""
         count: cython.Py_ssize_t = self.count
         first: cython.Py_ssize_t = self.ints[3 * count + n]
         end: cython.Py_ssize_t = self.ints[3 * count + n + 1]
@@ -154,7 +153,7 @@ class Living:
         low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, register=cython.longlong,
     )  # fmt: skip  # rows of C types
     def _add_said(self, offsets_of: Any, rows_of: Any) -> cython.int:
-        """Add the registers that variables are said to be in behind a call, but for what that returns."""
+        """Add registers with a variable's location after a call, except results."""
         offsets, rows = offsets_of, rows_of
         calls, returned = zeros("i", len(self.flows)), zeros("Q", len(self.flows))
         used = 0

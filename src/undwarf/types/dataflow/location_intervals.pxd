@@ -1,8 +1,8 @@
-cdef class Segments:
+cdef class LocationIntervals:
     cdef const long long[::1] places
     cdef Py_ssize_t count
-    # The segment of each instruction and of the function's end; the first and last segment of each place; by segment,
-    # then by group of segments, where in `items` the places begin, plus one, and where they end.
+    # The segment of each instruction and of the function's end; the first and last segment of each location; by
+    # segment, then by group of segments, start (plus one) and end of its locations in `items`.
     cdef int[::1] data
     cdef Py_ssize_t lows
     cdef Py_ssize_t firsts

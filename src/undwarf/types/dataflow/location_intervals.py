@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Which places of variables are valid at an instruction."""
+"""Variable locations valid at an instruction."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from cython.cimports.undwarf.types.sources.row_words import PLACE_HIGH, PLACE_LO
 from undwarf.column import longer, zeros
 
 MOST_AT_ONCE = cython.declare(cython.Py_ssize_t, 1024)
-"""Variables valid at one instruction that are looked at: the innermost ones."""
+"""Limit of variables valid at one instruction; the innermost ones count."""
 NEAR = cython.declare(cython.Py_ssize_t, 32)
-"""Segments whose places are looked for at a time."""
+"""Number of segments that are searched together."""
 
 
 @cython.cclass
-class Segments:
-    """Places by instruction: in a segment, instructions in a row, the same are valid.
+class LocationIntervals:
+    """Locations by segment: a range of instructions at which the same locations are valid.
 
-    ``places`` are rows of words, in them the offsets in the function from which on and up to which a place is valid;
-    the outermost scope's come first. ``offsets`` are those of the instructions, ``size`` is the function's.
+    ``places`` are location rows, outermost scope first, with validity as offsets in the function; ``offsets`` are those
+    of the instructions, ``size`` is the function's.
     """
 
     @cython.locals(
@@ -68,7 +68,7 @@ class Segments:
     @cython.inline
     @cython.exceptval(-1)
     def find(self, k: cython.Py_ssize_t) -> cython.int:
-        """Sets ``begin`` and ``end`` to where in ``items`` those valid at an instruction are."""
+        """Set ``begin`` and ``end`` to the range of ``items`` with the locations valid at an instruction."""
         at: cython.Py_ssize_t = self.firsts + 2 * cython.cast(cython.Py_ssize_t, self.data[k])
         if not self.data[at]:
             self.fill(self.data[k], at)
@@ -76,12 +76,12 @@ class Segments:
         self.end = self.data[at + 1]
         return 0
 
-    # Items are numbers of places, each with two words from `lows` on; `_room` sees to it that there is room for more.
+    # Items are location numbers, with two words each from `lows` on; `_room` grows the buffer.
     @cython.cfunc
     @cython.boundscheck(False)
     @cython.exceptval(-1)
     def fill(self, segment: cython.int, at: cython.Py_ssize_t) -> cython.int:
-        """Look for the places of a segment among those of its neighbours."""
+        """Find the locations of a segment among those of its group."""
         group: cython.Py_ssize_t = segment // NEAR
         near: cython.Py_ssize_t = self.groups + 2 * group
         i: cython.Py_ssize_t
@@ -120,8 +120,8 @@ class Segments:
 @cython.exceptval(-1)
 @cython.locals(starts="const unsigned int[::1]")
 def _first_from(starts: Any, end: cython.longlong, offset: cython.longlong) -> cython.Py_ssize_t:
-    """The first instruction that begins at an offset or behind it; how many there are for the function's end, one more
-    for what is behind that."""
+    """The first instruction at or after an offset; the number of instructions for the function's end, one
+    more past it."""
     low: cython.Py_ssize_t = 0
     high: cython.Py_ssize_t = len(starts)
     middle: cython.Py_ssize_t

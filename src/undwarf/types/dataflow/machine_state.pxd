@@ -1,7 +1,7 @@
-from undwarf.types.dataflow.value_arithmetic cimport Sums
+from undwarf.types.dataflow.value_arithmetic cimport ValueArithmetic
 
 
-cdef class State(Sums):
+cdef class MachineState(ValueArithmetic):
     cdef Py_ssize_t count
     cdef const long long[::1] rows
     cdef const long long[::1] operands
@@ -12,18 +12,18 @@ cdef class State(Sums):
     cdef const unsigned char[::1] flows
 
     cdef int[::1] state
-    # Registers from this one on never hold anything.
+    # Registers from this one on are never used.
     cdef Py_ssize_t top
     cdef long long[::1] slot_key
     cdef int[::1] slot_index
     cdef Py_ssize_t slots
     cdef Py_ssize_t most_slots
-    # By instruction, 1 and 2: it has named a number.
+    # Flags of instructions (1 and 2): has defined a symbol.
     cdef unsigned char[::1] marks
 
     cdef int stack_pointer
     cdef int frame_pointer
-    # How far from the number of a vector register the one is that stands for its second word; 0 for none.
+    # Distance from a vector register to the register of its upper word; 0 for none.
     cdef int upper
 
     cdef int get(self, long long register) except? -1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""What is known of registers and of stack slots at one place in a function."""
+"""The abstract state at one point of a function: values of registers and stack slots."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from cython.cimports.undwarf.integer_constants import GOLDEN_RATIO
 from cython.cimports.undwarf.types.dataflow.constants import NOTHING, NUMBER, REGISTERS, SYMBOLS
 
 from undwarf.column import longer, zeros
-from undwarf.types.dataflow.value_arithmetic import Sums
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_arithmetic import ValueArithmetic
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
 """Slots of which those that a store writes over are found quicker by looking at all of them."""
@@ -19,19 +19,17 @@ FEW_SLOTS = cython.declare(cython.Py_ssize_t, 32)
 @cython.inline
 @cython.exceptval(check=False)
 def named_by(symbol: cython.longlong) -> cython.longlong:
-    """The symbol of the number that was divided, of what that gave; of others their own."""
+    """The symbol of the integer that a quotient was computed from; other symbols unchanged."""
     return (symbol if symbol > 0 else -symbol) & (SYMBOLS - 1) if symbol >= SYMBOLS or symbol <= -SYMBOLS else symbol
 
 
 @cython.cclass
-class State(Sums):
-    """What registers and stack slots of a function hold, as numbers of values.
+class MachineState(ValueArithmetic):
+    """Values (ids) of a function's registers and stack slots. ``listing`` has the instructions; ``machine`` gives
+    register numbers."""
 
-    ``listing`` are the instructions; ``machine`` gives numbers of registers.
-    """
-
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(values, questions)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(values, oracle)
         self.most_slots = limits.flow_slots
         self.count = len(listing)
         self.rows = listing.table.rows
@@ -69,7 +67,7 @@ class State(Sums):
     @cython.inline
     @cython.exceptval(check=False)
     def second(self, first: cython.longlong, named: cython.longlong) -> cython.longlong:
-        """The register of the second of two words: the one that is named, or what stands for it."""
+        """The register of the second of two words: explicit, or implied by the first."""
         return first + self.upper if named < 0 and self.upper else named
 
     @cython.cfunc
@@ -89,7 +87,8 @@ class State(Sums):
     @cython.cfunc
     @cython.exceptval(-1)
     def forget(self, symbol: cython.longlong) -> cython.int:
-        """The instruction that names a number comes by again: what it named before is another number."""
+        """Remove a symbol from the state: the instruction that defines it is executed again, so older values have
+        another n."""
         i: cython.Py_ssize_t = 0
         k: cython.Py_ssize_t = symbol if symbol > 0 else -symbol
         bit: cython.uchar = 1 if symbol > 0 else 2
@@ -111,7 +110,7 @@ class State(Sums):
     @cython.cfunc
     @cython.exceptval(-1)
     def name(self, at: cython.longlong, value: cython.int, k: cython.Py_ssize_t) -> cython.int:
-        """An unknown number that is now in two places, so that sums of the two can be told."""
+        """Give an unknown integer the symbol of instruction ``k``, so that sums of its copies can be related."""
         if not self.step_of(value) or self.symbol_of(value):
             return value
         self.forget(k + 1)
@@ -125,7 +124,7 @@ class State(Sums):
     @cython.cfunc
     @cython.exceptval(-2)
     def slot(self, offset: cython.longlong, size: cython.longlong, make: cython.bint) -> cython.Py_ssize_t:
-        """The place in the state of a stack slot of 4 or 8 bytes; -1 where there is none."""
+        """Index in the state of a stack slot of 4 or 8 bytes; -1 if there is none (and ``make`` is false)."""
         key: cython.longlong = 2 * offset + (1 if size == 8 else 0)
         mask: cython.ulonglong = len(self.slot_index) - 1
         at: cython.ulonglong = (cython.cast(cython.ulonglong, key) * GOLDEN_RATIO) >> 40 & mask
@@ -171,7 +170,7 @@ class State(Sums):
     @cython.cfunc
     @cython.exceptval(-1)
     def put(self, offset: cython.longlong, size: cython.longlong, value: cython.int) -> cython.int:
-        """A store to the frame."""
+        """Store to the frame: overlapping slots become unknown."""
         at: cython.longlong
         i: cython.Py_ssize_t
         if size <= 16 and self.slots > FEW_SLOTS:

@@ -1,8 +1,8 @@
 from undwarf.types.dataflow.stack_frame cimport StackFrame
 
 
-cdef class Memory(StackFrame):
-    # Whether variables are addresses of places in the frame.
+cdef class MemoryAccesses(StackFrame):
+    # Whether any variable's value is the address of a stack slot.
     cdef bint pointed
 
     cdef long long displacement(self, Py_ssize_t k, Py_ssize_t m) except? -0x7FFFFFFFFFFFFFFF

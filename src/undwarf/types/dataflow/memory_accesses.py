@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Where operands are, what loads give, and what stores leave."""
+"""MemoryAccesses operands: their abstract addresses, the values that loads give, and the effects of stores."""
 
 from typing import Any
 
@@ -49,20 +49,20 @@ from cython.cimports.undwarf.types.sources.row_words import (
 from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.types.dataflow.stack_frame import StackFrame
-from undwarf.types.dataflow.value_interner import Own, Values
+from undwarf.types.dataflow.value_interner import FunctionCaches, ValueInterner
 
 ANY = cython.declare(cython.longlong, 1 << 40)
-"""The symbol of what any load from a union gives, as in undwarf.types.dataflow.abstract_values."""
+"""The symbol of values loaded from unions, as in undwarf.types.dataflow.abstract_values."""
 
 
 @cython.cclass
-class Memory(StackFrame):
-    """A state, and what instructions read from memory and write to it. Of memory outside of the frame, only types tell
-    what it holds; each question is asked once for each value."""
+class MemoryAccesses(StackFrame):
+    """The state with its memory. Outside of the frame, what memory holds is known from types only; each query is cached
+    by value."""
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
-        self.pointed = questions.has_pointed
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
+        self.pointed = oracle.has_pointed
 
     @cython.cfunc
     @cython.inline
@@ -91,7 +91,7 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def number(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, whole: cython.bint) -> cython.int:
-        """An immediate; the address of a variable where it can be one."""
+        """An immediate operand; the address of a variable if it may be one."""
         value: cython.longlong = self.immediate(k, row)
         if whole and self.fixed and self._is_data(value):
             return self.values.intern(ADDRESS, value, 0, 0, value)
@@ -100,7 +100,7 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def address_of(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.int:
-        """Where an operand is."""
+        """The address of an operand."""
         base: cython.longlong = self.operands[m + OPERAND_BASE]
         index: cython.longlong = self.operands[m + OPERAND_INDEX]
         displacement: cython.longlong = self.displacement(k, m) + more
@@ -112,7 +112,7 @@ class Memory(StackFrame):
                 return self.values.intern(area, 0, 0, 0, displacement)
             inner = self._sum(m, base, index, displacement)
             if self.kernel and self.base_of(inner) == OBJECT:
-                # A pointer to a per-cpu object: this cpu's copy of it.
+                # A pointer to a per-CPU object: this CPU's copy.
                 return inner
             if not inner or (self.base_of(inner) != NUMBER and self.base_of(inner) != ADDRESS):
                 return NOTHING
@@ -131,18 +131,17 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _in_virtual_base(self, value: cython.int, away: cython.int, displacement: cython.longlong) -> cython.int:
-        """What is behind a part of an object, and as far from there as the part's virtual base is; which part it is,
-        the displacement says."""
+        """The address in a virtual base relative to a part of an object; the displacement selects the part."""
         if self.base_of(value) != OBJECT or self.step_of(value) or self.is_several(value):
             return NOTHING
         place: cython.longlong = self.offset_of(value) + displacement
-        found: Any = self.questions.virtual_base_at(self.type_of(value), place, self.offset_of(away))
+        found: Any = self.oracle.virtual_base_at(self.type_of(value), place, self.offset_of(away))
         return cython.cast(cython.int, found)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def moved_by(self, k: cython.Py_ssize_t, value: cython.int, other: cython.int) -> cython.int:
-        """The sum of two values, of which one may be how far a virtual base is from an object in the frame."""
+        """The sum of two values, one of which may be a virtual base offset for an object in the frame."""
         if self.base_of(value) == VIRTUAL:
             value, other = other, value
         if self.base_of(other) != VIRTUAL or self.base_of(value) != FRAME or self.step_of(value):
@@ -150,7 +149,7 @@ class Memory(StackFrame):
         if not self.stack_variable(k, self.offset_of(value)):
             return NOTHING
         t: Any = self.frame[self.found * PLACE_WORDS + PLACE_TYPE]
-        return cython.cast(cython.int, self.questions.virtual_base_at(t, self.within, self.offset_of(other)))
+        return cython.cast(cython.int, self.oracle.virtual_base_at(t, self.within, self.offset_of(other)))
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -196,19 +195,19 @@ class Memory(StackFrame):
         if not total:
             return NOTHING
         if self.base_of(total) == NUMBER and not base and index_register != base_register:
-            # The base may have been the pointer.
+            # The unknown base may be the pointer.
             return NOTHING
         return self.moved(total, displacement)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _is_data(self, address: cython.longlong) -> cython.int:
-        """Whether a number is the address of a variable, in code whose addresses are fixed."""
+        """Whether an integer is the address of a variable, in position-dependent code."""
         if not address:
             return 0
         found: cython.int = self.values.data.find(cython.cast(cython.ulonglong, address))
         if found < 0:
-            found = 1 if self.questions.is_data(address) else 0
+            found = 1 if self.oracle.is_data(address) else 0
             self.values.data.put(cython.cast(cython.ulonglong, address), found)
         return found
 
@@ -216,13 +215,13 @@ class Memory(StackFrame):
     @cython.inline
     @cython.exceptval(-1)
     def _counted(self, number: cython.int) -> cython.bint:
-        """Whether a number is one that goes up in steps, of which the first is known."""
+        """Whether an integer goes up in steps from a known start."""
         return number > 0 and self.step_of(number) > 1 and self.offset_of(number) > 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _from(self, address: cython.longlong, number: cython.int) -> cython.int:
-        """An address of the program, and a number more."""
+        """An address of the program plus an integer."""
         return self.values.intern(
             ADDRESS, address, self.step_of(number), self.symbol_of(number), self.offset_of(number) + address
         )
@@ -230,7 +229,8 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def memory_variable(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.bint:
-        """A variable whose place is said by the very register an operand has as its base, whatever that holds."""
+        """Find the variable whose location is relative to an operand's base register, whatever that holds: sets
+        ``found`` and ``within``."""
         if self.operands[m + OPERAND_INDEX] >= 0 or self.operands[m + OPERAND_BASE] < 0:
             return False
         i: cython.Py_ssize_t
@@ -261,7 +261,7 @@ class Memory(StackFrame):
     def load(
         self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, size: cython.longlong, more: cython.longlong
     ) -> cython.int:
-        """What a load puts into its register."""
+        """The value of a load."""
         where: cython.int = self.address_of(k, m, more)
         if not where:
             if size == 8 and self.memory_variable(k, m, more):
@@ -272,9 +272,9 @@ class Memory(StackFrame):
             return self._load_frame(k, where, size)
         if base in (NUMBER, POISON) or (size != 8 and base != ADDRESS):
             if size == 8 and self._is_placing(m) and self.memory_variable(k, m, more):
-                # An address that was made of a number, as one without its lowest bits.
+                # An address computed by integer operations, such as masking.
                 return self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
-            # So few bytes are a number.
+            # Narrow loads give integers.
             return UNKNOWN if size < 8 else NOTHING
         if (
             base == THREAD
@@ -285,17 +285,17 @@ class Memory(StackFrame):
             return where
         value: cython.int = self._at(where, size)
         if size == 8 and base == OBJECT and self.offset_of(where) < 0:
-            # What is before an object is guessed, if it is told at all.
+            # Offsets before an object are resolved by guess only.
             value = self._at_other(k, m, more) or value
         elif size == 8 and base == OBJECT and not value and self._leads_nowhere(where):
             value = self._at_other(k, m, more)
         anything: cython.bint = not value or value == ANYWHERE
         told: cython.bint = size == 8 and self._is_placing(m) and (anything or self.is_several(value))
         if told and self.memory_variable(k, m, more):
-            # A member that may lead to anything, in which a variable is that says to what.
+            # A void pointer member with a variable in it: use the variable's type.
             said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, size)
-            # A pointer may be the first member of one of several; not if it is itself one of these.
-            if said and (anything or self.questions.may_be(self.type_of(value), self.type_of(said))):
+            # The alternatives may start with the pointer.
+            if said and (anything or self.oracle.may_be(self.type_of(value), self.type_of(said))):
                 return said
         return self.own_name(value, k)
 
@@ -303,7 +303,7 @@ class Memory(StackFrame):
     @cython.inline
     @cython.exceptval(-1)
     def own_name(self, value: cython.int, k: cython.Py_ssize_t) -> cython.int:
-        """What is loaded from a union as the pointer that this load gave."""
+        """Give a value loaded from a union the symbol of this load."""
         if not value or self.symbol_of(value) != ANY:
             return value
         self.forget(k + 1)
@@ -313,32 +313,32 @@ class Memory(StackFrame):
     @cython.inline
     @cython.exceptval(-1)
     def _is_placing(self, m: cython.Py_ssize_t) -> cython.bint:
-        """Whether a variable in memory is anywhere counted from the base register of an operand."""
+        """Whether any variable's location in memory is relative to an operand's base register."""
         register: cython.longlong = self.operands[m + OPERAND_BASE]
         return 0 <= register < 64 and bool(self.placing >> register & 1)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _at(self, where: cython.int, size: cython.longlong) -> cython.int:
-        """What lies at a place that is not in the frame."""
+        """The value at an address outside of the frame."""
         where = self.nameless(where)
         key: cython.ulonglong = cython.cast(cython.ulonglong, where) << 32 | cython.cast(cython.ulonglong, size)
         found: cython.int = self.values.loaded.find(key)
         if found < 0 and self.own is not None:
             found = self.own.loaded.find(key)
         if found < 0:
-            value, own = self.questions.load(self.values.of(where), size)
+            value, own = self.oracle.load(self.values.of(where), size)
             found = self.values.number(value)
             if own and self.own is None:
-                self.own = Own()
+                self.own = FunctionCaches()
             (self.own.loaded if own else self.values.loaded).put(key, found)
         return found
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _at_other(self, k: cython.Py_ssize_t, m: cython.Py_ssize_t, more: cython.longlong) -> cython.int:
-        """What lies in what a variable says is at an operand's base, or further on, where that is before the object it
-        is said to lead to by another one, or where that one ends."""
+        """The value at an operand's address according to another variable in its base register, if the address is
+        before or past the object of the first one."""
         offset: cython.longlong = self.displacement(k, m) + more
         inside: cython.longlong
         i: cython.Py_ssize_t
@@ -352,7 +352,7 @@ class Memory(StackFrame):
             if self.seeded[place] != self.operands[m + OPERAND_BASE] or self.base_of(said) != OBJECT:
                 continue
             inside = offset + self.offset_of(said)
-            if self.offset_of(said) <= 0 <= inside and inside < self.questions.graph.size(self.type_of(said)):
+            if self.offset_of(said) <= 0 <= inside and inside < self.oracle.graph.size(self.type_of(said)):
                 return self._at(self.moved(said, offset), 8)
         return NOTHING
 
@@ -369,14 +369,14 @@ class Memory(StackFrame):
                 return UNKNOWN
             if not there or size != 8:
                 return NOTHING
-            return self.own_name(self.questions.frame_element(place, step, within, size), k)
+            return self.own_name(self.oracle.frame_element(place, step, within, size), k)
         at: cython.Py_ssize_t = self.slot(offset, size, True) if size == 4 or size == 8 else -1
         known: cython.int = self.state[at] if at >= 0 else NOTHING
         said: cython.int = NOTHING
         room: cython.longlong
         at_place: cython.Py_ssize_t
         if not there and size == 8 and (not known or self.base_of(known) == NUMBER):
-            # What was loaded is still there when a variable begins to be.
+            # A variable's location may start at the next instruction.
             there = self.stack_variable(k + 1, offset)
             place = self.found
             within = self.within
@@ -386,12 +386,12 @@ class Memory(StackFrame):
             if within + size <= (room if room else self.size_of(place)):
                 said = self.held(self.frame[at_place + PLACE_TYPE], within, size)
                 if not said and (not known or (self.base_of(known) == NUMBER and known != NULL)):
-                    said = self.own_name(self.questions.frame_pointers(place, within), k)
+                    said = self.own_name(self.oracle.frame_pointers(place, within), k)
         elif self.pointed and size == 8 and (not known or (self.base_of(known) == NUMBER and known != NULL)):
-            said = self.questions.pointed(k, offset)
+            said = self.oracle.pointed(k, offset)
         if not known:
             if not said and at >= 0:
-                # The same number as long as nothing is stored there.
+                # Equal loads give the same integer until something is stored.
                 self.forget(k + 1)
                 known = self.values.intern(NUMBER, 0, 1, k + 1, 0)
                 self.state[at] = known
@@ -403,7 +403,7 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def stores(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
-        """What an instruction writes to memory, as far as the frame is concerned."""
+        """Apply an instruction's stores to the frame."""
         action: cython.longlong = self.rows[row + ROW_ACTION]
         left: cython.longlong = self.rows[row + ROW_LEFT]
         right: cython.longlong = self.rows[row + ROW_RIGHT]
@@ -414,7 +414,7 @@ class Memory(StackFrame):
         value: cython.int
         base: cython.longlong
         if action in (OR, UPDATE) and left < 0 and right < 0 and not self.immediate(k, row):
-            # It stays as it is: a barrier between threads.
+            # A memory barrier, no store.
             return 0
         for _operand in range(self.rows[row + ROW_OPERANDS]):
             if not self.operands[m + OPERAND_ACCESS] & 2:
@@ -468,13 +468,13 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _escape_to(self, value: cython.int, where: cython.int, size: cython.longlong) -> cython.int:
-        """The address of a part of the frame is put where others see it: who takes it from a member that leads to
-        pointers to what is there may change these, but to others of the same."""
+        """The address of a stack slot is stored where others see it. If it goes into a pointer to pointers, these may
+        be changed, but only to pointers of the same type."""
         if not value or self.base_of(value) != FRAME:
             return 0
         said: cython.int = self._at(where, 8) if size == 8 and self.base_of(where) == OBJECT else NOTHING
         leads: cython.bint = self.base_of(said) == OBJECT and not self.step_of(said) and not self.offset_of(said)
-        self.escape_as(value, self.questions.calls.room(self.type_of(said)) if leads else 0)
+        self.escape_as(value, self.oracle.calls.room(self.type_of(said)) if leads else 0)
         at: cython.Py_ssize_t = self.slot(self.offset_of(value), 8, False)
         if self.step_of(value) or at < 0 or self.base_of(self.state[at]) != OBJECT:
             return 0
@@ -486,8 +486,8 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _learn_stored(self, k: cython.Py_ssize_t, register: cython.longlong, where: cython.int) -> cython.int:
-        """An unknown value goes into a member that is a pointer: that is what it was, wherever else it is. What was a
-        pointer to bytes, or behind an object, is from now on one to what is there."""
+        """An unknown value is stored to a pointer member: it has the member's type, in all copies. A byte pointer, or
+        one past an object, has that type from here on."""
         value: cython.int = self.get(register)
         elsewhere: cython.bint = self.base_of(value) == OBJECT and self._leads_nowhere(value)
         number: cython.bint = self.base_of(value) == NUMBER and self.step_of(value) == 1 and not self.offset_of(value)
@@ -502,7 +502,7 @@ class Memory(StackFrame):
         elif self.type_of(said) == self.type_of(value) or self._leads_nowhere(said) or self.is_several(said):
             return 0
         elif self.offset_of(value) > 0 and not self.step_of(value):
-            # What is behind an object was made once, and may have been copied.
+            # A pointer past an object was computed once and may have been copied.
             self.replace(value, said)
         self.set(register, said)
         return 0
@@ -511,18 +511,18 @@ class Memory(StackFrame):
     @cython.inline
     @cython.exceptval(-1)
     def _leads_nowhere(self, value: cython.int) -> cython.bint:
-        """Whether a pointer leads to single bytes, or behind the object that it is counted from."""
+        """Whether a pointer points to bytes, or past its object."""
         key: cython.ulonglong = self.type_of(value) + 1
         whole: cython.int = self.values.sizes.find(key)
         if whole < 0:
-            whole = min(max(self.questions.graph.size(self.type_of(value)), 0), 1 << 30)
+            whole = min(max(self.oracle.graph.size(self.type_of(value)), 0), 1 << 30)
             self.values.sizes.put(key, whole)
         return whole == 1 or 0 < whole <= self.offset_of(value)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _learn(self, k: cython.Py_ssize_t, offset: cython.longlong, value: cython.int) -> cython.int:
-        """An unknown value goes into a variable that is a pointer: that is what it was, wherever else it is."""
+        """An unknown value is stored to a pointer variable: it has the variable's type, in all copies."""
         if self.offset_of(value) or not self.stack_variable(k + 1, offset):
             return value
         said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)
@@ -534,14 +534,14 @@ class Memory(StackFrame):
     @cython.cfunc
     @cython.exceptval(-1)
     def _cast(self, k: cython.Py_ssize_t, offset: cython.longlong, value: cython.int) -> cython.int:
-        """A pointer to numbers that was calculated goes into a variable that leads to numbers of another size: that is
-        what is meant from there on."""
+        """A computed pointer to scalars is stored to a pointer variable to scalars of another size: a cast from here
+        on."""
         if not self.stack_variable(k + 1, offset):
             return value
         said: cython.int = self.held(self.frame[self.found * PLACE_WORDS + PLACE_TYPE], self.within, 8)
         if not said or self.type_of(said) == self.type_of(value):
             return value
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         if not graph.is_scalar(self.type_of(said)) or not graph.is_scalar(self.type_of(value)):
             return value
         if graph.size(self.type_of(said)) == graph.size(self.type_of(value)):

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Which addresses of the frame nobody but the function itself sees.
+"""Escape analysis of one address: stack addresses that only the function itself uses.
 
-An address that is only gone through, compared, and counted on from never leads anybody else there: whatever is called
-leaves alone what lies behind it. It is followed from register to register along all ways; where it is stored, passed,
-returned, or calculated with in another manner, others may have it.
+An address that is only dereferenced, compared and incremented never reaches other code, so calls leave what it points
+to unchanged. It is followed from register to register along all paths; if it is stored, passed, returned or used in
+other arithmetic, it escapes.
 """
 
 from typing import Any
@@ -53,10 +53,13 @@ MOST = cython.declare(cython.Py_ssize_t, 256)
 
 @cython.final
 @cython.cclass
-class LocalAddresses:
-    """``column`` and ``count`` as in :class:`undwarf.types.dataflow.block_table.Blocks`; ``calls`` say what is done
-    behind what functions take (:class:`undwarf.types.dataflow.call_effects.Calls`), which ``rooms`` keeps by
-    function."""
+class NonEscapingAddresses:
+    """Escape queries of one function. ``column`` and ``count`` as in
+    :class:`undwarf.types.dataflow.block_table.BlockTable`.
+
+    ``calls`` know what functions do with pointer arguments (:class:`undwarf.types.dataflow.call_effects.CallEffects`);
+    ``rooms`` caches that by function.
+    """
 
     rows = cython.declare("const long long[::1]")
     operands = cython.declare("const long long[::1]")
@@ -86,7 +89,7 @@ class LocalAddresses:
         self.known = {}
 
     def stays(self, k: cython.Py_ssize_t, register: cython.longlong) -> bool:
-        """Whether the address that an instruction puts into a register is this function's alone."""
+        """Whether the address that instruction ``k`` puts into a register does not escape."""
         if not 0 <= register < 64:
             return False
         found: Any = self.known.get(k)
@@ -119,7 +122,7 @@ class LocalAddresses:
     @cython.cfunc
     @cython.exceptval(-1)
     def _go_on(self, at: cython.Py_ssize_t, register: cython.longlong) -> cython.int:
-        """Look also at what is done from an instruction on with a register."""
+        """Queue a register for examination from an instruction on."""
         one: Any = (at, register)
         if one not in self.seen:
             self.seen.add(one)
@@ -130,7 +133,7 @@ class LocalAddresses:
     @cython.exceptval(-1)
     @cython.locals(i=cython.Py_ssize_t, row=cython.Py_ssize_t, flow=cython.int, bit=cython.ulonglong)
     def _stays_in(self, number: cython.Py_ssize_t, at: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Whether nobody else is told the address from an instruction of a block on to its end."""
+        """Whether the address does not escape from an instruction to the end of its block."""
         bit = cython.cast(cython.ulonglong, 1) << register
         for i in range(at, self.ints[self.count + number]):
             self.left -= 1
@@ -159,11 +162,11 @@ class LocalAddresses:
     @cython.exceptval(-1)
     @cython.locals(i=cython.Py_ssize_t, first=cython.Py_ssize_t, end=cython.Py_ssize_t, flow=cython.int)
     def _goes_on_in(self, number: cython.Py_ssize_t, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Look at what follows a block; whether nothing follows of which nothing is known."""
+        """Queue the successors of a block; False if control leaves to unknown code."""
         first, end = self.ints[3 * self.count + number], self.ints[3 * self.count + number + 1]
         flow = self.flows[k] & 15
         if (first == end and flow in (JUMP, INDIRECT_JUMP)) or (flow == BRANCH and end - first < 2):
-            # On in another function, as in what is seldom come to of this one, or who knows where.
+            # Jumps into another function, such as this one's cold part, or to an unknown target.
             return False
         for i in range(first, end):
             self._go_on(self.ints[self.ints[4 * self.count + 1 + i]], register)
@@ -172,7 +175,7 @@ class LocalAddresses:
     @cython.cfunc
     @cython.exceptval(-1)
     def _is_untouched(self, k: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Whether what is called does not take what a register leads to, or only reads it."""
+        """Whether a callee does not receive, or only reads, what a register points to."""
         if self.flows[k] != CALL | TARGETED:
             return False
         target: Any = self.targets[k]
@@ -184,7 +187,7 @@ class LocalAddresses:
     @cython.cfunc
     @cython.exceptval(-1)
     def _counts_on(self, row: cython.Py_ssize_t, register: cython.longlong) -> cython.bint:
-        """Whether a register leads on from where it led."""
+        """Whether an instruction only advances the address in a register."""
         action: cython.longlong = self.rows[row + ROW_ACTION]
         return self.rows[row + ROW_DESTINATION] == register and action in (ADD, SUBTRACT, LEA, SELECT)
 
@@ -194,8 +197,8 @@ class LocalAddresses:
     def _only_goes_through(
         self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, register: cython.longlong
     ) -> cython.bint:
-        """Whether an instruction that reads a register only goes through the address there, compares it, or has it, or
-        one near it, in a register then, which is looked at as well."""
+        """Whether an instruction only dereferences or compares the address in a register, or copies or advances it into
+        a register (which is then queued)."""
         action, to = self.rows[row + ROW_ACTION], self.rows[row + ROW_DESTINATION]
         is_value = self.rows[row + ROW_LEFT] == register or self.rows[row + ROW_RIGHT] == register
         if action in (COPY, ADD, SUBTRACT, LEA, SELECT):
@@ -207,7 +210,7 @@ class LocalAddresses:
         if action in (TEST, COMPARE):
             return True
         if action == OTHER and not self.rows[row + ROW_OPERANDS]:
-            # Two registers are compared.
+            # Compares two registers.
             return not (self.rows[row + ROW_WRITES] or self.rows[row + ROW_WRITES + 1])
         if is_value or action not in (LOAD, STORE, LOAD_PAIR, STORE_PAIR, ADD_MEMORY, UPDATE, OR, OTHER):
             return False

@@ -1,21 +1,21 @@
-"""Functions that never return, as those that say what is wrong and end the program: no declaration says so of them, and
-compilers put something else behind a call of one."""
+"""Functions that never return because they end in a call of one, such as error reporters; they are not declared
+noreturn, but compilers place other code after calls of them."""
 
 from collections.abc import Callable
 
 from undwarf.disasm import Flow
 from undwarf.disasm.listing import Listing
 
-__all__ = ["is_endless"]
+__all__ = ["ends_in_noreturn_call"]
 
 _JUMPS = (Flow.JUMP, Flow.BRANCH)
 _UNSEEN = (Flow.RETURN, Flow.INDIRECT_JUMP, Flow.STOP)
-"""What returns, may go anywhere, or was not understood."""
+"""Returns, has an unknown target, or is undecoded."""
 
 
-def is_endless(listing: Listing, never_returns: Callable[[int], bool]) -> bool:
-    """Whether the instructions of a whole function end with a call of what never returns, and none before returns, or
-    goes on outside of the function but where nothing returns either."""
+def ends_in_noreturn_call(listing: Listing, never_returns: Callable[[int], bool]) -> bool:
+    """Whether a whole function ends in a call that never returns and has no return before, nor a jump to where anything
+    returns."""
     leaving = listing.control_transfers()
     if not leaving or not listing.flows[len(listing) - 1]:
         return False

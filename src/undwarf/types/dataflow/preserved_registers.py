@@ -1,27 +1,26 @@
-"""Registers that a function's callers count on though they are not kept by convention: its code puts them aside first
-and back at the end.
+"""Caller-saved registers that a function preserves nevertheless: its code saves them first and restores them at the
+end.
 
-What a kernel's inline assembler calls is of this kind: `preempt_schedule_thunk` (arch/x86/entry/thunk_64.S) and what
-`PV_CALLEE_SAVE_REGS_THUNK` makes (asm/paravirt.h).
+Callees of a kernel's inline assembler are such: `preempt_schedule_thunk` (arch/x86/entry/thunk_64.S), and functions
+defined by `PV_CALLEE_SAVE_REGS_THUNK` (asm/paravirt.h).
 """
 
 from collections.abc import Callable, Iterator
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Machine
 
-__all__ = ["put_back"]
+__all__ = ["preserved_registers"]
 
 _MOST = 64
-"""Instructions that are looked at, and bytes that are decoded at once."""
+"""Limit of instructions, and number of bytes decoded at once."""
 
 Read = Callable[[int, int], bytes | None]
 
 
-def put_back(machine: Machine, read: Read, address: int) -> frozenset[int]:
-    """The registers that straight code from an address on puts on the stack, and takes from there before it returns.
+def preserved_registers(machine: Machine, read: Read, address: int) -> frozenset[int]:
+    """The registers that straight-line code pushes and pops before it returns.
 
-    None of it where the code branches, writes to memory otherwise or moves the stack pointer: what it put aside might
-    be lost.
+    Empty if the code branches, writes to memory otherwise, or moves the stack pointer: the saved values might be lost.
     """
     stack: list[int] = []
     changed: set[int] = set()
@@ -50,7 +49,7 @@ def put_back(machine: Machine, read: Read, address: int) -> frozenset[int]:
 
 
 def _straight(machine: Machine, read: Read, address: int) -> Iterator[Instruction]:
-    """Instructions from an address on, along jumps, up to a return; fewer where the code branches."""
+    """Instructions from an address on, along jumps, up to a return; ends where the code branches."""
     left = _MOST
     while left > 0:
         code = read(address, _MOST)

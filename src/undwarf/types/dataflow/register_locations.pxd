@@ -1,24 +1,24 @@
-from undwarf.types.dataflow.value_interner cimport Own
-from undwarf.types.dataflow.location_intervals cimport Segments
-from undwarf.types.dataflow.machine_state cimport State
+from undwarf.types.dataflow.value_interner cimport FunctionCaches
+from undwarf.types.dataflow.location_intervals cimport LocationIntervals
+from undwarf.types.dataflow.machine_state cimport MachineState
 
 
-cdef class RegisterVariables(State):
-    # The registers of the variables that are in registers, and what they hold.
-    cdef Segments seeds
+cdef class RegisterLocations(MachineState):
+    # Registers and value ids of the variables in registers.
+    cdef LocationIntervals seeds
     cdef int[::1] seeded
-    # Of the variables that are in registers, whether they go on where their scope has ended.
-    cdef const unsigned char[::1] strays
-    # By variable in a register, what was tracked there when it was asked last, and where, and what both gave together.
+    # Of the variables in registers, whether the location outlives the scope.
+    cdef const unsigned char[::1] outliving_scope
+    # By variable in a register: the last tracked value, the segment, and the reconciled value.
     cdef int[::1] met
-    cdef Own own
-    # Behind which address that was made of an unknown one an instruction is: in which register, of which, by how much.
+    cdef FunctionCaches own
+    # The instruction after one that derived a register from an unknown one: both registers, and the distance.
     cdef Py_ssize_t derived_before
     cdef long long derived
     cdef long long derived_from
     cdef long long derived_by
 
-    # The segment whose variables `seeds` was asked for last.
+    # The segment that `seeds` has the variables of.
     cdef int segment
 
     cdef int find_seeds(self, int segment) except? -1
@@ -28,5 +28,5 @@ cdef class RegisterVariables(State):
     cpdef int seed(self, Py_ssize_t k) except? -1
     cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
     cdef int _told_copied(self, Py_ssize_t k, Py_ssize_t register, int known, int value) except? -1
-    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint astray) except? -1
-    cdef int _told(self, Py_ssize_t register, int known, bint astray) except? -1
+    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint outlives_scope) except? -1
+    cdef int _told(self, Py_ssize_t register, int known, bint outlives_scope) except? -1

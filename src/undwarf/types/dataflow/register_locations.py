@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Variables that are in registers, and what they say that these hold."""
+"""Variables in registers: seeds the abstract state with the types of variables whose locations are registers."""
 
 from typing import Any
 
@@ -25,33 +25,33 @@ from cython.cimports.undwarf.types.sources.row_words import (
 from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import zeros
-from undwarf.types.dataflow.location_intervals import Segments
-from undwarf.types.dataflow.machine_state import State
-from undwarf.types.dataflow.value_interner import Own, Values
+from undwarf.types.dataflow.location_intervals import LocationIntervals
+from undwarf.types.dataflow.machine_state import MachineState
+from undwarf.types.dataflow.value_interner import FunctionCaches, ValueInterner
 
 UNASKED = cython.declare(cython.int, -1)
-"""Of a variable, until what it says is asked for."""
+"""The value of a variable was not computed yet."""
 
 TOLD = cython.declare(cython.ulonglong, 1 << 31)
 IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 
 
 @cython.cclass
-class RegisterVariables(State):
-    """A state, and the variables whose registers it holds. Where they say something else than what was tracked, it is
-    asked who is right.
+class RegisterLocations(MachineState):
+    """The state with the variables in its registers. Where a variable's type differs from the tracked value,
+    :class:`~undwarf.types.dataflow.declared_vs_tracked.Reconciler` decides.
 
-    ``questions``: ``in_registers`` are rows of words that say where variables are, ``seeds`` what is known to be said.
+    ``oracle``: ``in_registers`` are location rows, ``seeds`` the registers and values of these.
     """
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.own: Any = None
         self.derived_before = -1
         self.derived = self.derived_from = self.derived_by = 0
-        self.seeds = Segments(questions.in_registers, listing.offsets, questions.size)
-        self.seeded = questions.seeds
-        self.strays = questions.strays
+        self.seeds = LocationIntervals(oracle.in_registers, listing.offsets, oracle.size)
+        self.seeded = oracle.seeds
+        self.outliving_scope = oracle.outliving_scope
         self.met = zeros("i", 3 * self.seeds.count)
         self.segment = -1
 
@@ -59,7 +59,7 @@ class RegisterVariables(State):
     @cython.exceptval(-1)
     @cython.locals(at=cython.Py_ssize_t, i=cython.Py_ssize_t, n=cython.Py_ssize_t, place=cython.Py_ssize_t)
     def find_seeds(self, segment: cython.int) -> cython.int:
-        """Sets where in `seeds` the variables are that are in registers in a segment and say what these hold."""
+        """Set `seeds` to the variables in registers in a segment that have a value."""
         self.segment = segment
         at = self.seeds.firsts + 2 * cython.cast(cython.Py_ssize_t, segment)
         if not self.seeds.data[at]:
@@ -80,13 +80,13 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def _said(self, place: cython.Py_ssize_t) -> cython.int:
-        """What a variable says that its register holds."""
+        """The value that a variable gives its register."""
         row: cython.Py_ssize_t = place * PLACE_WORDS
         register: cython.longlong = self.seeds.places[row + PLACE_REGISTER]
         if not 0 <= register < REGISTERS:
             return NOTHING
         if self.seeds.places[row + PLACE_KIND] != PlaceKind.REGISTER:
-            return cython.cast(cython.int, self.questions.seed(place))
+            return cython.cast(cython.int, self.oracle.seed(place))
         return self.held(
             self.seeds.places[row + PLACE_TYPE],
             self.seeds.places[row + PLACE_PIECE],
@@ -96,13 +96,13 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def held(self, t: cython.longlong, offset: cython.longlong, size: cython.longlong) -> cython.int:
-        """What a register holds when it holds bytes of a variable of a type."""
+        """The value of a register that holds ``size`` bytes at ``offset`` of a variable of a type."""
         if not 0 <= offset < 1 << 24 or not 0 < size < 1 << 7 or not 0 <= t < 1 << 32:
-            return cython.cast(cython.int, self.questions.held(t, offset, size))
+            return cython.cast(cython.int, self.oracle.held(t, offset, size))
         key: cython.ulonglong = cython.cast(cython.ulonglong, t) << 32 | offset << 7 | size
         found: cython.int = self.values.held.find(key)
         if found < 0:
-            found = self.questions.held(t, offset, size)
+            found = self.oracle.held(t, offset, size)
             self.values.held.put(key, found)
         return found
 
@@ -112,8 +112,8 @@ class RegisterVariables(State):
     @cython.exceptval(check=False)
     @cython.locals(place=cython.Py_ssize_t)
     def _differing(self, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The first of the variables found last, from one on, whose register does not hold what that says."""
-        # Items are numbers of places, of which those with registers that a state has no room for are left out.
+        """The first of the current variables, from ``i`` on, whose register does not hold its value."""
+        # Items are location numbers; those with registers outside of the state were left out.
         while i < self.seeds.end:
             place = self.seeds.items[i]
             if self.state[self.seeded[2 * place]] != self.seeded[2 * place + 1]:
@@ -124,17 +124,17 @@ class RegisterVariables(State):
     @cython.ccall
     @cython.exceptval(-1)
     def seed(self, k: cython.Py_ssize_t) -> cython.int:
-        """Put the variables that are in registers at an instruction into the state."""
+        """Apply the variables in registers at an instruction to the state."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         register: cython.Py_ssize_t
         value: cython.int
         known: cython.int
-        astray: cython.bint
+        outlives_scope: cython.bint
         segment: cython.int = self.seeds.data[k]
         if segment != self.segment:
             self.find_seeds(segment)
-        # What was met in a segment is noted with its number and one, so that none is 0.
+        # Segments are noted plus one, so that none is 0.
         segment += 1
         i = self.seeds.begin - 1
         while True:
@@ -147,7 +147,7 @@ class RegisterVariables(State):
             known = self.state[register]
             if register == self.stack_pointer:
                 continue
-            astray = self.strays[place]
+            outlives_scope = self.outliving_scope[place]
             place *= 3
             if self.met[place] == known and self.met[place + 1] == segment:
                 # As at the instruction before: the same variables are there.
@@ -159,31 +159,32 @@ class RegisterVariables(State):
                 and self.symbol_of(known)
                 and (self.step_of(known) == 1 or self.symbol_of(known) < 0)
             ):
-                # What was copied from there, or to there, is the same.
+                # Copies have the same value.
                 self.replace(known, value)
                 self._told_from(k, register, value)
             elif not known or known == ANYWHERE:
                 self._told_from(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
-                # One of several, of which a variable says which one it is.
-                value = self.reconcile(known, value, register, astray)
+                # A choice of pointees that the variable decides.
+                value = self.reconcile(known, value, register, outlives_scope)
                 self.replace(known, value)
                 continue
             else:
-                value = self.reconcile(known, value, register, astray)
+                value = self.reconcile(known, value, register, outlives_scope)
                 self.state[register] = value
                 self._told_copied(k, register, known, value)
                 self.met[place] = known
                 self.met[place + 1] = segment
                 self.met[place + 2] = value
                 continue
-            self.state[register] = self.reconcile(known, value, register, astray)
+            self.state[register] = self.reconcile(known, value, register, outlives_scope)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _told_from(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
-        """A variable says what a register holds whose value was just made of an unknown one: so much apart is that."""
+        """A variable types a register that was just computed from an unknown one: type that one, too, at the same
+        distance."""
         base: cython.longlong = self.derived_from
         if self.derived_before != k or self.derived != register or self.base_of(value) != OBJECT or self.step_of(value):
             return 0
@@ -201,7 +202,7 @@ class RegisterVariables(State):
     def _told_copied(
         self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, known: cython.int, value: cython.int
     ) -> cython.int:
-        """A variable says what a register holds that was just copied from another one, which holds the same."""
+        """A variable types a register that was just copied from another one: type that one, too."""
         base: cython.longlong = self.derived_from
         if self.derived_before != k or self.derived != register or self.derived_by or value == known:
             return 0
@@ -212,24 +213,24 @@ class RegisterVariables(State):
     @cython.cfunc
     @cython.exceptval(-1)
     def reconcile(
-        self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, astray: cython.bint
+        self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, outlives_scope: cython.bint
     ) -> cython.int:
-        """What a register, or a slot (-1), holds, given what was tracked and what a variable says, which may go on
-        where its scope has ended."""
+        """The value of a register, or slot (-1), from the tracked and the declared value; ``outlives_scope``: the
+        declaring variable's scope may have ended."""
         if not known or known == said:
             return said
         base: cython.longlong = self.base_of(known)
         if base == FRAME or known == NULL:
             return known
         if base == NUMBER and self.step_of(known) != 1 and self.symbol_of(known) >= 0:
-            # An index, whatever is said of it: optimizers let variables stay with what replaced them.
+            # An index: optimizers leave locations on values that replace the variable.
             return known
         if base != OBJECT and base != ADDRESS:
             return said
         same = base == OBJECT and not self.step_of(known) and self.type_of(known) == self.type_of(said)
         if same and self.offset_of(known) == self.offset_of(said):
             return known
-        told: cython.int = 1 if register < 0 else self._told(register, known, astray)
+        told: cython.int = 1 if register < 0 else self._told(register, known, outlives_scope)
         symbol: cython.longlong = self.symbol_of(known) if base == OBJECT and not self.step_of(known) else 0
         known = self.nameless(known)
         key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
@@ -239,10 +240,10 @@ class RegisterVariables(State):
         if found < 0 and self.own is not None:
             found = self.own.reconciled.find(key)
         if found < 0:
-            value, own = self.questions.reconciler.of(self.values.of(known), self.values.of(said), told)
+            value, own = self.oracle.reconciler.reconcile(self.values.of(known), self.values.of(said), told)
             found = self.values.number(value)
             if own and self.own is None:
-                self.own = Own()
+                self.own = FunctionCaches()
             (self.own.reconciled if own else self.values.reconciled).put(key, found)
         if symbol and self.is_several(found):
             return self.values.intern(OBJECT, self.type_of(found), 0, symbol, self.offset_of(found))
@@ -250,9 +251,9 @@ class RegisterVariables(State):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _told(self, register: cython.Py_ssize_t, known: cython.int, astray: cython.bint) -> cython.int:
-        """Whether a variable that is valid where `seeds` was asked last says what is known of a register: 2 if one that
-        is in its scope does so, and another is asked that is not."""
+    def _told(self, register: cython.Py_ssize_t, known: cython.int, outlives_scope: cython.bint) -> cython.int:
+        """1 if the tracked value is that of a variable valid here, 2 if that one is in its scope and the current one is
+        not; else 0."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         found: cython.int = 0
@@ -260,8 +261,8 @@ class RegisterVariables(State):
             place = 2 * cython.cast(cython.Py_ssize_t, self.seeds.items[i])
             if self.seeded[place] == register and self.seeded[place + 1] == known:
                 found = 1
-                if not astray:
+                if not outlives_scope:
                     break
-                if not self.strays[place // 2]:
+                if not self.outliving_scope[place // 2]:
                     return 2
         return found

@@ -1,7 +1,7 @@
-"""What small functions give back of what they are given: an address they were passed, or one so many bytes behind it.
+"""Small functions that return an argument, or an argument plus a constant.
 
-That is what C++'s accessors and casts of references do, `std::move` and `std::get` among them, and what compilers make
-functions of that do not optimise. Only code that goes straight to its end is read.
+C++ accessors and reference casts do that (`std::move`, `std::get`), which unoptimized code calls. Only straight-line
+code is evaluated.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from undwarf.disasm import NONE, Action, Flow, Instruction, Machine, Memory
 from undwarf.disasm.listing import Listing
 
-__all__ = ["given_back"]
+__all__ = ["returned_argument"]
 
 _RETURN, _NEXT, _CALL = Flow.RETURN, Flow.NEXT, Flow.CALL
 _COPY, _ADD, _SUBTRACT, _ADDRESS, _LOAD = Action.COPY, Action.ADD, Action.SUBTRACT, Action.ADDRESS, Action.LOAD
@@ -17,29 +17,29 @@ _PUSH, _POP, _LEAVE, _STORE = Action.PUSH, Action.POP, Action.LEAVE, Action.STOR
 
 _POINTER = 8
 _ON_STACK = -1
-"""Stands for the register of what is counted from the stack pointer at the function's begin."""
+"""Base of values relative to the stack pointer at entry."""
 
 _Where = tuple[int, int]
-"""A register of the function's begin, or ``_ON_STACK``, and how far behind what that led to."""
+"""(argument register or ``_ON_STACK``, offset)."""
 
 
-def given_back(
+def returned_argument(
     listing: Listing, machine: Machine, callee: Callable[[int], tuple[int, int] | None]
 ) -> tuple[int, int] | None:
-    """(register, distance): a function returns what the register of a parameter held, and so much; None where that is
-    not so for sure. ``callee`` says the same of what it calls."""
-    followed = _Followed(machine, callee)
+    """(register, offset) if a function returns that argument plus an offset; None if that is not certain. ``callee``
+    gives the same for its callees."""
+    followed = _SymbolicState(machine, callee)
     for made in listing:
         if made.flow == _RETURN:
             back = followed.held.get(machine.result)
             return back if back is not None and back[0] != _ON_STACK else None
-        if made.flow not in (_NEXT, _CALL) or not followed.goes_on(made):
+        if made.flow not in (_NEXT, _CALL) or not followed.execute(made):
             return None
     return None
 
 
-class _Followed:
-    """What registers hold, and words on the stack."""
+class _SymbolicState:
+    """Symbolic values of registers and stack words."""
 
     def __init__(self, machine: Machine, callee: Callable[[int], tuple[int, int] | None]) -> None:
         self._machine = machine
@@ -47,10 +47,10 @@ class _Followed:
         self.held: dict[int, _Where] = {one: (one, 0) for one in machine.parameters}
         self.held[machine.stack_pointer] = (_ON_STACK, 0)
         self._kept: dict[int, _Where | None] = {}
-        """What lies on the stack, by how far that is from where the stack pointer led."""
+        """{offset from the initial stack pointer: value}."""
 
-    def goes_on(self, made: Instruction) -> bool:
-        """Carry an instruction out; False where nothing is known behind it."""
+    def execute(self, made: Instruction) -> bool:
+        """Execute an instruction; False if the stack pointer is no longer known."""
         if made.flow == _CALL:
             return self._calls(made)
         action, goes = made.action, None
@@ -83,7 +83,7 @@ class _Followed:
         back = self._callee(made.target) if made.target is not None else None
         goes = _moved(self.held.get(back[0]), back[1]) if back is not None else None
         if any(self.held.get(one, (NONE, 0))[0] == _ON_STACK for one in self._machine.parameters):
-            # What it is given is the address of a place on the stack: anything may lie there.
+            # The callee gets a stack address and may write there.
             self._kept.clear()
         for one in self._machine.caller_saved:
             self.held.pop(one, None)
@@ -109,7 +109,7 @@ class _Followed:
         return self._kept.get(at)
 
     def _stores(self, made: Instruction) -> None:
-        """What an instruction writes to the stack; nothing that a parameter leads to is there."""
+        """Apply an instruction's stores to the stack; memory that arguments point to is elsewhere."""
         for operand in made.memory:
             if "w" in operand.access:
                 place = self._place(operand)

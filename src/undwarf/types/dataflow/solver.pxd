@@ -1,1 +1,1 @@
-from undwarf.types.dataflow.transfer cimport Effects
+from undwarf.types.dataflow.transfer cimport Transfer

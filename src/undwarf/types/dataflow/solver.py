@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""The data flow of a function, followed from block to block to a fixed point, and what is asked of it then."""
+"""Worklist solver of a function's data flow: joins states over edges until a fixed point, then answers queries."""
 
 from typing import Any
 
@@ -30,30 +30,34 @@ from cython.cimports.undwarf.types.dataflow.constants import (
 )
 
 from undwarf.column import copied, longer, zeros
-from undwarf.types.dataflow.branch_conditions import number_behind
-from undwarf.types.dataflow.liveness import Living
-from undwarf.types.dataflow.non_escaping_addresses import LocalAddresses
-from undwarf.types.dataflow.transfer import Effects
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.branch_conditions import branch_facts
+from undwarf.types.dataflow.liveness import Liveness
+from undwarf.types.dataflow.non_escaping_addresses import NonEscapingAddresses
+from undwarf.types.dataflow.transfer import Transfer
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 WORD = cython.declare(cython.longlong, 0xFFFFFFFF)
-"""The lower half of a register, as bits."""
-AGAIN = cython.declare(cython.int, 2)
-"""How often it is looked whether what the first turns of loops lost is known after all."""
+"""Mask of the lower half of a register."""
+RECOVERIES = cython.declare(cython.int, 2)
+"""How many times values that the join with a loop's first iteration lost may be recovered."""
 
 
 @cython.final
 @cython.cclass
-class FixedPoint(Effects):
-    """The data flow of one function: the state at the begin of each block, and from there at each instruction."""
+class Solver(Transfer):
+    """The data flow of one function: the state at the start of each block, and from there at each instruction.
+
+    Blocks are visited in reverse postorder. The join is not commutative (see `abstract_values.py`), so what the first
+    iteration of a loop loses is looked for again once the other paths are known (:meth:`_recover_lost_cells`).
+    """
 
     pool = cython.declare("int[::1]")
-    """What is known at the begins of blocks: of registers below `top`, then of slots."""
+    """Stored states of block starts: registers below `top`, then slots."""
     pool_used: cython.Py_ssize_t
     entries = cython.declare("int[::1]")
-    """By block, where in ``pool`` what is known at its begin is, and of how many slots; -1 for nothing yet."""
+    """By block: start of its state in ``pool``, and its number of slots (-1: not reached)."""
     ways = cython.declare("unsigned char[::1]")
-    """By block, in how many ways it is come to, up to two."""
+    """By block, its number of incoming edges, up to two."""
     block_first = cython.declare("const int[::1]")
     block_end = cython.declare("const int[::1]")
     rule_register = cython.declare("const int[::1]")
@@ -61,57 +65,55 @@ class FixedPoint(Effects):
     following_first = cython.declare("const int[::1]")
     following = cython.declare("const int[::1]")
     numbers = cython.declare("int[::1]")
-    """By block, which register is which number behind it (:mod:`undwarf.types.dataflow.branch_conditions`)."""
+    """By block, register facts on its edges (:mod:`undwarf.types.dataflow.branch_conditions`)."""
     open: cython.bint
-    turns: cython.bint
-    """Whether the state is joined into the begin of a loop by one of its turns."""
+    is_back_edge: cython.bint
+    """Whether the current edge is a back edge."""
     lost_now: list[int]
     missed: dict[tuple[int, int], dict[int, int]]
-    """By the blocks where a turn ends and where the next one begins, what was lost by that, and what the turn knew."""
+    """{(source, target) of a back edge: {lost register or slot: value at the source}}."""
     known_again: dict[int, set[int]]
-    """By the block where a loop begins, what of that was another thing in a later turn."""
+    """{loop header: lost registers or slots with another value in a later iteration}."""
     listing: Any
     on_stack: Any
     visits: cython.longlong
     most_words: cython.Py_ssize_t
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.visits = max(0, min(limits.flow_visits, 1 << 20))
         self.most_words = limits.flow_words
-        self.open = self.turns = False
+        self.open = self.is_back_edge = False
         self.lost_now, self.missed, self.known_again = [], {}, {}
         self.listing = listing
         self.on_stack: Any = ()
 
     def given_on_stack(self, values: Any) -> None:
-        """Tell what is in the frame at the function's begin: offsets from the call frame address, and numbers of
-        values."""
+        """Set the frame's values at entry: (offset from the call frame address, value id)."""
         self.on_stack = values
 
     def solve(self, blocks: Any, order: Any) -> bool:
-        """Follow the flow to a fixed point through the blocks of an order; whether there was one. What leads to one of
-        them is one of them.
+        """Solve for the blocks of ``order``, which must contain the predecessors of its blocks; False if it did not
+        converge.
 
-        ``blocks``: in one column i where blocks begin and end, the register of the call frame address at their begins
-        (-1: not known), where their successors begin (one more than blocks), and the successors; how many blocks and
-        successors there are; the offsets of the call frame addresses q; roots B (1: entered with nothing known, 2: the
-        function's begin); whether anything may be entered from anywhere; and (register, value)s at the function's
-        begin.
+        ``blocks``: a column (i) of block starts, ends, the register of the call frame address at each start (-1:
+        unknown), starts of successors (one more than blocks), successors; the numbers of blocks and successors; offsets
+        of the call frame address (q); roots (B, 1: entered with an unknown state, 2: function entry); whether any block
+        may be entered; (register, value) at entry.
         """
         column, count, total, self.rule_offset, roots, self.open, begin = blocks
         self.block_first, self.block_end = column[:count], column[count : 2 * count]
         self.rule_register, self.following_first = column[2 * count : 3 * count], column[3 * count : 4 * count + 1]
         self.following = column[4 * count + 1 : 4 * count + 1 + total]
-        self.living = Living(self.listing, column, count, self.open, self.questions, self.values.taken).behind
-        self.local = LocalAddresses(self.listing, column, count, self.questions.calls, self.values.rooms)
-        self.numbers = number_behind(self.listing, column, count, self.lost_low)
+        self.living = Liveness(self.listing, column, count, self.open, self.oracle, self.values.taken).behind
+        self.local = NonEscapingAddresses(self.listing, column, count, self.oracle.calls, self.values.rooms)
+        self.numbers = branch_facts(self.listing, column, count, self.lost_low)
         self._set_top(begin)
         self.pool = self.values.lend_pool()
         try:
             return self._settle(order, roots, begin)
         finally:
-            # What lasts is copied, and the next function begins in the same memory: new pages cost more.
+            # Copy the result and reuse the buffer: fresh pages cost more.
             self.values.take_pool(self.pool)
             self.pool = copied(self.pool, self.pool_used)
             self.stop_noting()
@@ -126,9 +128,9 @@ class FixedPoint(Effects):
             if not self._iterate(order, roots, begin):
                 return False
             if any(self.escaped_as.get(offset) for offset in self.forgotten):
-                # It became known too late that there are pointers of which others change what they lead to.
+                # Pointers to escaped pointers were found too late: repeat.
                 continue
-            if not self.grown and (len(self.escaped) == before or not self.stayed_too_long()):
+            if not self.grown and (len(self.escaped) == before or not self.kept_slots_have_escaped()):
                 break
         return True
 
@@ -137,8 +139,8 @@ class FixedPoint(Effects):
         register=cython.longlong,
     )  # fmt: skip  # rows of C types
     def _set_top(self, begin: Any) -> None:
-        """Look which registers may hold something: those that an instruction or a variable names."""
-        top = max(self.stack_pointer, self.frame_pointer, self.questions.calls.highest, *self.parameters)
+        """Set the number of registers that may hold anything: those that an instruction or variable names."""
+        top = max(self.stack_pointer, self.frame_pointer, self.oracle.calls.highest, *self.parameters)
         for register, _value in begin:
             top = max(top, register)
         for each in self.taught_begin.values():
@@ -168,8 +170,7 @@ class FixedPoint(Effects):
         register=cython.Py_ssize_t, value=cython.int, changed=cython.bint, i=cython.Py_ssize_t, copies=list,
     )  # fmt: skip  # rows of C types
     def _merge_zero(self, number: cython.Py_ssize_t, register: cython.Py_ssize_t) -> cython.bint:
-        """Join the state into what is known at a block's begin, where a register is 0, and what was copied from it or
-        to it."""
+        """Join the state into a block's start on an edge where a register, and its copies, are 0."""
         copies = []
         value = self.state[register]
         if not value or self.base_of(value) in (NUMBER, OBJECT):
@@ -191,8 +192,8 @@ class FixedPoint(Effects):
     def _merge_number(
         self, number: cython.Py_ssize_t, register: cython.Py_ssize_t, k: cython.Py_ssize_t, half: cython.bint
     ) -> cython.bint:
-        """The same where a register is what an instruction compares it with, or its lower half is: if it is one of
-        several numbers, it is that one. If it is another one so far, as in a loop's first turn, nobody goes there."""
+        """The same where a register (or its lower half) equals the constant it is compared with. If it is known to
+        differ, as in a loop's first iteration, the edge is infeasible."""
         value = self.state[register]
         wanted = self.immediate(k, self.templates[k] * ROW_WORDS)
         if self.base_of(value) == NUMBER and not self.type_of(value):
@@ -229,7 +230,7 @@ class FixedPoint(Effects):
         self.pool_used = 0
         self.entries = zeros("i", 2 * count)
         rank = zeros("i", count)
-        # The blocks that are to be visited, in the order of visits; then by number those of which nothing more is lost.
+        # Queued blocks by rank; then, by number, blocks whose state is final.
         queued = zeros("B", len(order) + count + 1)
         settled: cython.Py_ssize_t = len(order) + 1
         last = False
@@ -255,16 +256,16 @@ class FixedPoint(Effects):
         budget = self.visits * count + (64 if self.visits else 0)
         self.missed.clear()
         self.known_again.clear()
-        again: cython.int = AGAIN
+        again: cython.int = RECOVERIES
         at = lowest
         while True:
             if at >= len(order) and self.known_again and again:
                 again -= 1
-                for following in self._regain(roots):
+                for following in self._recover_lost_cells(roots):
                     queued[rank[following]] = 1
                     at = min(at, cython.cast(cython.Py_ssize_t, rank[following]))
             if at >= len(order):
-                # What nothing leads to goes on with nothing known, but takes nothing away from what was come to.
+                # Unreached blocks start with an unknown state, which must not weaken blocks already reached.
                 for number in range(count):
                     if self.entries[2 * number + 1] >= 0:
                         queued[settled + number] = 1
@@ -273,7 +274,7 @@ class FixedPoint(Effects):
                     if self.entries[2 * number + 1] < 0 and (roots[number] or last):
                         self._clear()
                         self._keep(number)
-                        # Where only a loop leads to itself, nothing is known of its first turn.
+                        # An unreachable loop: its first iteration is unknown.
                         self.ways[number] = 2
                         queued[i] = 1
                         at = min(at, i)
@@ -289,7 +290,7 @@ class FixedPoint(Effects):
             number = order[at]
             budget -= 1
             if budget < 0 or self.pool_used > self.most_words:
-                # Give up: nothing is known at the begin of any block but what variables say.
+                # Give up: block starts have only what variables declare.
                 for number in range(count):
                     self.entries[2 * number + 1] = -1
                 return False
@@ -304,19 +305,19 @@ class FixedPoint(Effects):
                 if half:
                     zero -= LOWER_HALF
                 compared = self.numbers[2 * number + 1]
-                self.turns = rank[following] <= at
+                self.is_back_edge = rank[following] <= at
                 if zero >= 0 and zero & 1 == i - self.following_first[number]:
                     if compared >= 0:
                         changed = self._merge_number(following, zero >> 1, compared, half)
                     else:
                         changed = self._merge(following) if half else self._merge_zero(following, zero >> 1)
                 elif zero >= 0 and compared < 0 and self.state[zero >> 1] == NULL:
-                    # It is nothing so far, as at a loop's begin, and nobody goes there.
+                    # Known to be null, as at a loop's start: the edge is infeasible.
                     continue
                 else:
                     changed = self._merge(following)
-                if self.turns and (self.lost_now or self.missed):
-                    self._note_turn(number, following)
+                if self.is_back_edge and (self.lost_now or self.missed):
+                    self._record_lost_cells(number, following)
                 if changed:
                     queued[rank[following]] = 1
                     lowest = min(lowest, cython.cast(cython.Py_ssize_t, rank[following]))
@@ -339,7 +340,7 @@ class FixedPoint(Effects):
     @cython.boundscheck(False)
     @cython.exceptval(-1)
     def _keep(self, number: cython.Py_ssize_t) -> cython.int:
-        """The state becomes what is known at a block's begin."""
+        """Store the state as that of a block's start."""
         first: cython.Py_ssize_t = self.pool_used
         behind: cython.Py_ssize_t = first + self.top
         i: cython.Py_ssize_t
@@ -357,7 +358,7 @@ class FixedPoint(Effects):
     @cython.cfunc
     @cython.exceptval(-1)
     def _merge(self, number: cython.Py_ssize_t) -> cython.bint:
-        """Join the state into what is known at a block's begin; whether that changed it."""
+        """Join the state into that of a block's start; True if that changed it."""
         slots: cython.Py_ssize_t = self.entries[2 * number + 1]
         if slots < 0:
             self._keep(number)
@@ -370,8 +371,8 @@ class FixedPoint(Effects):
         changed: cython.bint = self._meet(first, 0, self.top)
         return self._meet(first + self.top, REGISTERS, slots) or changed
 
-    def _note_turn(self, number: int, following: int) -> None:
-        """Note what the state does not know that was known where a loop begins, and what it knows by now of that."""
+    def _record_lost_cells(self, number: int, following: int) -> None:
+        """Record what a back edge lost of a loop header's state, and what it knows of that by now."""
         turn = number, following
         if self.lost_now:
             self.missed.setdefault(turn, {}).update({cell: self.state[cell] for cell in self.lost_now})
@@ -385,10 +386,12 @@ class FixedPoint(Effects):
         roots="const unsigned char[::1]", number=cython.Py_ssize_t, i=cython.Py_ssize_t, cell=cython.Py_ssize_t,
         at=cython.Py_ssize_t, following=cython.Py_ssize_t, cells=set,
     )  # fmt: skip  # rows of C types
-    def _regain(self, roots_of: Any) -> list[int]:
-        """Look what all ways know, as they are by now, to where a loop begins, of what one of its turns lost: those in
-        which anything is known again. The first turn may come by something that only the later ones are there for, as
-        what lies before an array's first element."""
+    def _recover_lost_cells(self, roots_of: Any) -> list[int]:
+        """Recover values that a back edge lost: join what all predecessors know by now. Returns the headers that
+        changed.
+
+        The first iteration may depend on what only later ones know, such as the type before an array's first element.
+        """
         roots = roots_of
         found = []
         for following, cells in self.known_again.items():
@@ -412,7 +415,7 @@ class FixedPoint(Effects):
     @cython.cfunc
     @cython.exceptval(-1)
     def go_through(self, number: cython.Py_ssize_t) -> cython.int:
-        """The state becomes that at a block's end."""
+        """Set the state to that at a block's end."""
         i: cython.Py_ssize_t
         self.enter(number)
         for i in range(self.block_first[number], self.block_end[number]):
@@ -430,7 +433,7 @@ class FixedPoint(Effects):
         number=cython.Py_ssize_t,
     )
     def _count_ways(self, order_of: Any, roots_of: Any) -> cython.int:
-        """Count in how many ways blocks are come to, up to two."""
+        """Count incoming edges of blocks, up to two."""
         order, roots = order_of, roots_of
         self.ways = zeros("B", len(self.block_first))
         for i in range(len(order)):
@@ -446,8 +449,10 @@ class FixedPoint(Effects):
     @cython.exceptval(-1)
     @cython.locals(changed=cython.bint, first=cython.Py_ssize_t, i=cython.Py_ssize_t)
     def _replace_begin(self, number: cython.Py_ssize_t, slots: cython.Py_ssize_t) -> cython.bint:
-        """The state becomes what is known at the begin of a block that is come to in one way only, whatever was known
-        there before: what an index leads to may only be known when it is seen to change. Whether that changed it."""
+        """Store the state as that of a block with one predecessor, replacing the old one; True if it changed.
+
+        An index's pointee may only be known once it is seen to change, so the new state may be better.
+        """
         changed = False
         first = self.entries[2 * number]
         for i in range(self.top):
@@ -465,7 +470,7 @@ class FixedPoint(Effects):
     @cython.boundscheck(False)
     @cython.exceptval(-1)
     def _meet(self, first: cython.Py_ssize_t, begin: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.bint:
-        """Join so much of the state into so much of the pool; whether that changed it."""
+        """Join ``count`` entries of the state into the pool; True if that changed it."""
         changed: cython.bint = False
         known: cython.int
         met: cython.int
@@ -476,8 +481,8 @@ class FixedPoint(Effects):
                 continue
             met = self.join(known, self.state[begin + i])
             if not met and self.state[begin + i]:
-                met = self.in_frame_or_not(known, self.state[begin + i])
-            if not met and self.turns and self.base_of(known) == OBJECT:
+                met = self.join_frame_pointer(known, self.state[begin + i])
+            if not met and self.is_back_edge and self.base_of(known) == OBJECT:
                 self.lost_now.append(begin + i)
             if met != known:
                 self.pool[first + i] = met
@@ -487,7 +492,7 @@ class FixedPoint(Effects):
     @cython.ccall
     @cython.exceptval(-1)
     def enter(self, number: cython.Py_ssize_t) -> cython.int:
-        """The state becomes that at a block's begin."""
+        """Set the state to that at a block's start."""
         self.derived_before = -1
         if self.entries[2 * number + 1] < 0:
             self._clear()
@@ -502,7 +507,7 @@ class FixedPoint(Effects):
         return 0
 
     def go_on(self, number: cython.Py_ssize_t, following: cython.Py_ssize_t) -> None:
-        """What holds at the end of a block is what is known at the begin of another one."""
+        """Store the state at the end of one block as that at the start of another."""
         self.go_through(number)
         self._keep(following)
 
@@ -511,7 +516,7 @@ class FixedPoint(Effects):
     @cython.boundscheck(False)
     @cython.exceptval(check=False)
     def _fill(self, first: cython.Py_ssize_t, slots: cython.Py_ssize_t) -> cython.int:
-        """The state becomes what the pool has, with so many slots."""
+        """Load the state from the pool."""
         i: cython.Py_ssize_t
         for i in range(self.top):
             self.state[i] = self.pool[first + i]
@@ -523,25 +528,26 @@ class FixedPoint(Effects):
         return 0
 
     def has_escaped(self) -> cython.bint:
-        """Whether the address of a part of the frame goes where others may see it."""
+        """Whether any stack address escapes."""
         return len(self.escaped) > 0
 
     def register(self, register: cython.Py_ssize_t) -> Any:
-        """What a register holds, as a tuple; None for unknown."""
+        """The value of a register as a tuple; None if unknown."""
         known: cython.int = self.state[register] if 0 <= register < REGISTERS else NOTHING
         return self.values.of(known) if known != ANYWHERE else None
 
     def address(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> Any:
-        """Where an operand of an instruction is, as a tuple; None for unknown."""
+        """The address of an operand as a tuple; None if unknown."""
         row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
         return self.values.of(self.address_of(k, (self.rows[row + ROW_OPERAND] + operand) * OPERAND_WORDS, 0))
 
     def variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> "tuple[int, int] | None":
-        """(number of the innermost variable that holds an offset from the call frame address, offset in it)."""
+        """(location number, offset in the variable) of the innermost variable at an offset from the call frame address;
+        None if none."""
         return (self.found, self.within) if self.stack_variable(k, offset) else None
 
     def variable_by_register(self, k: cython.Py_ssize_t, operand: cython.Py_ssize_t) -> "tuple[int, int] | None":
-        """The same by the very register an operand has as its base, whatever that holds."""
+        """The same for a variable whose location is relative to an operand's base register, whatever that holds."""
         row: cython.Py_ssize_t = self.templates[k] * ROW_WORDS
         at: cython.Py_ssize_t = (self.rows[row + ROW_OPERAND] + operand) * OPERAND_WORDS
         return (self.found, self.within) if self.memory_variable(k, at, 0) else None
@@ -551,8 +557,7 @@ class FixedPoint(Effects):
         base=cython.longlong, value=cython.int, at=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
     def through_unions(self) -> Any:
-        """All accesses through pointers that were loaded from unions: the pointer's symbol, the type that says what it
-        may lead to, the instruction, the operand and how far behind the pointer."""
+        """(symbol, choice type, instruction, operand, offset) of all accesses through pointers loaded from unions."""
         found = []
         for number in range(len(self.block_first)):
             if self.entries[2 * number + 1] < 0:
@@ -585,10 +590,9 @@ class FixedPoint(Effects):
         size=cython.longlong, whole=cython.longlong,
     )  # fmt: skip  # rows of C types
     def crossing(self, most: cython.longlong) -> set[int]:
-        """The types of which an object is left by an access of so many bytes at most that would be in two of them, if
-        they were in a row."""
+        """Types whose array elements some access of at most ``most`` bytes would straddle."""
         found: set[int] = set()
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         for number in range(len(self.block_first)):
             if self.entries[2 * number + 1] < 0:
                 continue

@@ -1,44 +1,44 @@
-from undwarf.types.dataflow.register_locations cimport RegisterVariables
-from undwarf.types.dataflow.location_intervals cimport Segments
+from undwarf.types.dataflow.register_locations cimport RegisterLocations
+from undwarf.types.dataflow.location_intervals cimport LocationIntervals
 
 
-cdef class StackFrame(RegisterVariables):
-    cdef Segments frames
+cdef class StackFrame(RegisterLocations):
+    cdef LocationIntervals frames
     cdef long long[::1] frame
-    # The registers that variables in memory are counted from, other than the stack's, as bits.
+    # Bit set of the registers that variables' locations are relative to, without the stack pointer.
     cdef unsigned long long placing
-    # Whether any variable is counted from the stack's pointer, and from the frame's.
+    # Whether any variable's location is relative to the stack pointer, and to the frame pointer.
     cdef bint by_top
     cdef bint by_bottom
-    # The variable found last, and how far in it.
+    # The variable found last, and the offset in it.
     cdef Py_ssize_t found
     cdef long long within
 
     cdef list escaped
-    # By escaped address, where in `holders` the variables that hold it begin, valid or not: their number, and where they
-    # end; with where the stack's and the frame's pointer lead to.
+    # By escaped address, the start in `holders` of the variables that cover it, valid or not (number, end); computed
+    # for these stack and frame pointers.
     cdef long long[::1] held_first
     cdef long long[::1] holders
-    # Where what it leads to begins, less 7, and ends at most; in which segments that ends where, as far as it was asked.
+    # Start (less 7) and largest end of its object; cached end by range of segments.
     cdef long long[::1] reach
     cdef long long[::1] runs
     cdef Py_ssize_t held_count
     cdef Py_ssize_t holders_used
     cdef long long held_top
     cdef long long held_bottom
-    # What was in the frame behind each call: the instruction, how many addresses had escaped, how many places were
-    # known, where the stack's and the frame's pointer led to, and these places.
+    # The frame after each call: instruction, number of escaped addresses, number of known slots, stack and frame
+    # pointers, and the slots.
     cdef long long[::1] stayed
     cdef Py_ssize_t stayed_used
     cdef bint noting
-    # By offset of a pointer in the frame whose address was given to somebody, what it holds as far as that is said.
+    # {offset of an escaped pointer slot: value id of what may be stored there}.
     cdef dict escaped_as
-    # Offsets of pointers that somebody may have changed and of which nothing was said until then.
+    # Offsets of pointer slots that became unknown before such a value was known.
     cdef set forgotten
-    # By offset of an escaped address, how many bytes others take to be there at most; whether that has become more.
+    # {escaped offset: most bytes that callees access there}; whether that grew.
     cdef dict rooms
     cdef bint grown
-    # Where what lies at an escaped address ends at most, as far as other variables say it.
+    # {escaped offset: largest end of its object, bounded by other variables}.
     cdef dict bounds
 
     cdef bint _counted_from(self, long long register) except? -1
@@ -54,7 +54,7 @@ cdef class StackFrame(RegisterVariables):
     cdef int escape_at(self, Py_ssize_t k, int value) except? -1
     cdef long long _next_end(self, Py_ssize_t k, long long offset) except? -0x7FFFFFFFFFFFFFFF
     cdef int escape_as(self, int value, long long room) except? -1
-    cdef int in_frame_or_not(self, int known, int value) except? -1
+    cdef int join_frame_pointer(self, int known, int value) except? -1
     cdef int _escape_as_one(self, int frame, int found) except? -1
     cdef int lose_escaped(self, Py_ssize_t k) except? -1
     cdef int _still(self, long long offset, int value) except? -1
@@ -62,4 +62,4 @@ cdef class StackFrame(RegisterVariables):
     cdef int spoil(self, Py_ssize_t k, long long offset, long long size, long long base) except? -1
     cdef int _note_stayed(self, Py_ssize_t k, long long top, long long bottom) except? -1
     cdef int stop_noting(self) except? -1
-    cdef bint stayed_too_long(self) except? -1
+    cdef bint kept_slots_have_escaped(self) except? -1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""The frame of a function: the variables in it, and what others may change there who know addresses of it."""
+"""The abstract stack frame: variables in it, escaped addresses, and which slots a call or store may change."""
 
 from typing import Any
 
@@ -18,31 +18,29 @@ from cython.cimports.undwarf.types.sources.row_words import (
 from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 
 from undwarf.column import longer, zeros
-from undwarf.types.dataflow.location_intervals import Segments
-from undwarf.types.dataflow.register_locations import RegisterVariables
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.location_intervals import LocationIntervals
+from undwarf.types.dataflow.register_locations import RegisterLocations
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 EVERYTHING = cython.declare(cython.longlong, 1 << 20)
-"""How far a store through an address in the frame reaches where no variable says."""
+"""Bytes that a store through a stack address may reach if no variable bounds it."""
 STAYED = cython.declare(cython.Py_ssize_t, 5)
-"""Words about a call, before those about what stayed there."""
+"""Header words of a note about a call."""
 MOST_NOTED = cython.declare(cython.Py_ssize_t, 1 << 18)
-"""Words about what stayed in the frame at calls; where more would be noted, the flow is followed once more."""
+"""Limit of notes about slots kept across calls; with more, the data flow is repeated once."""
 RUN_WORDS = cython.declare(cython.Py_ssize_t, 3)
-"""Words about an escaped address: in which segments, from the first to before the last, what it leads to ends where."""
+"""Columns of a cached end of an escaped address's object: first segment, end segment, end offset."""
 FARTHEST = cython.declare(cython.longlong, 1 << 50)
-"""From the call frame address, where nothing is."""
+"""An offset beyond any frame."""
 
 
 @cython.cclass
-class StackFrame(RegisterVariables):
-    """A state, the variables in the frame, and the addresses of it that escape: others may know them.
+class StackFrame(RegisterLocations):
+    """The state with the variables in the frame and the escaped addresses. ``oracle``: ``in_frame`` are location
+    rows."""
 
-    ``questions``: ``in_frame`` are rows of words that say where variables are.
-    """
-
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.escaped: list[int] = []
         self.escaped_as: dict[int, int] = {}
         self.forgotten: set[int] = set()
@@ -59,16 +57,16 @@ class StackFrame(RegisterVariables):
         self.noting = False
         self.found = 0
         self.within = 0
-        self.frames = Segments(questions.in_frame, listing.offsets, questions.size)
-        self.frame = questions.in_frame
+        self.frames = LocationIntervals(oracle.in_frame, listing.offsets, oracle.size)
+        self.frame = oracle.in_frame
         self.by_top, self.by_bottom = self._counted_from(self.stack_pointer), self._counted_from(self.frame_pointer)
-        self.placing = questions.placing
+        self.placing = oracle.placing
 
     @cython.cfunc
     @cython.exceptval(-1)
     @cython.locals(place=cython.Py_ssize_t, row=cython.Py_ssize_t)
     def _counted_from(self, register: cython.longlong) -> cython.bint:
-        """Whether the place of any variable is counted from a register."""
+        """Whether any variable's location is relative to a register."""
         for place in range(len(self.frame) // PLACE_WORDS):
             row = place * PLACE_WORDS
             if self.frame[row + PLACE_KIND] == PlaceKind.MEMORY and self.frame[row + PLACE_REGISTER] == register:
@@ -78,16 +76,17 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-1)
     def size_of(self, place: cython.Py_ssize_t) -> cython.longlong:
-        """Bytes of the type of a variable in the frame."""
+        """Size of a variable's type in bytes."""
         at: cython.Py_ssize_t = place * PLACE_WORDS + PLACE_SIZE
         if self.frame[at] < 0:
-            self.frame[at] = self.questions.frame_size(place)
+            self.frame[at] = self.oracle.frame_size(place)
         return cython.cast(cython.longlong, self.frame[at])
 
     @cython.cfunc
     @cython.exceptval(-1)
     def stack_variable(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.bint:
-        """Sets `found` and `within` to the innermost variable that holds an offset, and the offset in it."""
+        """Set `found` and `within` to the innermost variable at an offset, and the offset in it; False if there is
+        none."""
         i: cython.Py_ssize_t
         place: cython.Py_ssize_t
         row: cython.Py_ssize_t
@@ -124,8 +123,8 @@ class StackFrame(RegisterVariables):
     def _extent(
         self, k: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
     ) -> cython.longlong:
-        """Where the object that an escaped address leads to ends; ``top`` and ``bottom``: where the stack's and the
-        frame's pointer lead there, as :meth:`in_frame` says."""
+        """Where the object that an escaped address points to ends; ``top`` and ``bottom`` are the stack and frame
+        pointers (:meth:`in_frame`)."""
         i: cython.Py_ssize_t
         end: cython.longlong
         self.frames.find(k)
@@ -140,7 +139,7 @@ class StackFrame(RegisterVariables):
     def _end_of(
         self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
     ) -> cython.longlong:
-        """Where a variable ends that holds an offset; the offset where it does not."""
+        """Where a variable that covers an offset ends; the offset itself if it does not cover it."""
         within: cython.longlong = self.within_place(place, offset, top, bottom)
         return offset if within < 0 else offset - within + self.size_of(place)
 
@@ -149,8 +148,7 @@ class StackFrame(RegisterVariables):
     def within_place(
         self, place: cython.Py_ssize_t, offset: cython.longlong, top: cython.longlong, bottom: cython.longlong
     ) -> cython.longlong:
-        """How far in a variable an offset is, whether or not that is valid; -1 where it does not hold it. ``top`` and
-        ``bottom``: where the stack's and the frame's pointer lead, as :meth:`in_frame` says."""
+        """The offset in a variable of an offset in the frame, valid here or not; -1 if it is outside."""
         row: cython.Py_ssize_t = place * PLACE_WORDS
         begin: cython.longlong = self.frame[row + PLACE_OFFSET]
         register: cython.longlong
@@ -173,7 +171,7 @@ class StackFrame(RegisterVariables):
         within=cython.longlong, latest=cython.longlong,
     )  # fmt: skip  # rows of C types
     def _find_holders(self, top: cython.longlong, bottom: cython.longlong) -> cython.int:
-        """See to it that it is known which variables hold the addresses that escaped, wherever these are valid."""
+        """Find the variables that cover escaped addresses, wherever they are valid."""
         count = len(self.escaped)
         if self.held_top != top or self.held_bottom != bottom:
             self.held_count = self.holders_used = 0
@@ -205,7 +203,7 @@ class StackFrame(RegisterVariables):
                 latest = min(offset + EVERYTHING, cython.cast(cython.longlong, self.bounds.get(offset, FARTHEST)))
             self.reach[2 * e + 1] = latest
             if offset < 0:
-                # No object lies in this frame and in that of the caller.
+                # No object spans this frame and the caller's.
                 self.reach[2 * e + 1] = min(self.reach[2 * e + 1], 0)
             self.runs[e * RUN_WORDS + 1] = 0
         self.held_count = count
@@ -218,13 +216,12 @@ class StackFrame(RegisterVariables):
         run=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
     def _end_at(self, segment: cython.Py_ssize_t, e: cython.Py_ssize_t) -> cython.longlong:
-        """Where the object that an escaped address leads to ends in a segment, after :meth:`_find_holders`: the one
-        that is valid there; else where what others take to be there does, or at most, as its scope has ended or not
-        begun."""
+        """Where the object of an escaped address ends in a segment: that of the variable valid there, else what callees
+        take it for, else the largest variable that is ever there."""
         run = RUN_WORDS * e
         if self.runs[run] <= segment < self.runs[run + 1]:
             return self.runs[run + 2]
-        # In the segments from `low` up to `high` it is the same.
+        # The same for segments [low, high).
         low, high = 0, FARTHEST
         end = self.reach[2 * e + 1]
         room: cython.longlong = self.rooms.get(self.reach[2 * e] + 7, EVERYTHING)
@@ -249,15 +246,14 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     def in_frame(self, register: cython.Py_ssize_t) -> cython.longlong:
-        """How far from the call frame address a register leads; farther than there is anything where that is not
-        known."""
+        """A register's offset from the call frame address; FARTHEST if unknown."""
         value: cython.int = self.state[register]
         return self.offset_of(value) if self.base_of(value) == FRAME and not self.step_of(value) else FARTHEST
 
     @cython.cfunc
     @cython.exceptval(-1)
     def escape(self, value: cython.int) -> cython.int:
-        """The address of a part of the frame goes where others may see it."""
+        """Mark a stack address as escaped."""
         offset: Any
         if value and self.base_of(value) == FRAME:
             offset = self.offset_of(value)
@@ -268,8 +264,8 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-1)
     def escape_at(self, k: cython.Py_ssize_t, value: cython.int) -> cython.int:
-        """The same where an instruction makes the address: what is there and has no name ends before the next variable
-        that is in the frame then, or that variable is meant, by an index that counts from more than none."""
+        """Mark an address that an instruction computes as escaped. An unnamed object ends before the end of the next
+        variable; or that variable is meant, with a biased index."""
         offset: Any = self.offset_of(value)
         end: cython.longlong = self._next_end(k, offset)
         known: cython.longlong = self.bounds.get(offset, 0)
@@ -286,7 +282,7 @@ class StackFrame(RegisterVariables):
         i=cython.Py_ssize_t, place=cython.Py_ssize_t, begin=cython.longlong, best=cython.longlong, end=cython.longlong,
     )  # fmt: skip  # rows of C types
     def _next_end(self, k: cython.Py_ssize_t, offset: cython.longlong) -> cython.longlong:
-        """Where the next variable behind an offset ends, of those that are valid at an instruction."""
+        """The end of the next variable after an offset, among those valid at an instruction."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
         bottom: cython.longlong = self.in_frame(self.frame_pointer)
         best = end = FARTHEST
@@ -309,7 +305,7 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-1)
     def escape_as(self, value: cython.int, room: cython.longlong) -> cython.int:
-        """The same where it is known how large what others take to be there is; 0 for any size."""
+        """Mark an address as escaped with a known object size; 0 for unknown."""
         if not value or self.base_of(value) != FRAME:
             return 0
         self.escape(value)
@@ -332,10 +328,9 @@ class StackFrame(RegisterVariables):
         frame=cython.int, other=cython.int, step=cython.longlong, offset=cython.longlong,
         within=cython.longlong, top=cython.longlong, bottom=cython.longlong, place=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
-    def in_frame_or_not(self, known: cython.int, value: cython.int) -> cython.int:
-        """What a pointer to a variable in the frame, or to an element of one, and a pointer to another object of its
-        type have in common, as where room for few elements is in the frame and more are allocated; or to a place that
-        no variable names, and to a number or pointer: one variable holds either, and leads to such."""
+    def join_frame_pointer(self, known: cython.int, value: cython.int) -> cython.int:
+        """Join a pointer to a stack variable (or its element) with a pointer to another object of that type: a small
+        buffer in the frame, a large one on the heap. An unnamed slot joins with a pointer to a scalar."""
         frame, other = (known, value) if self.base_of(known) == FRAME else (value, known)
         if self.base_of(frame) != FRAME or self.base_of(other) != OBJECT:
             return NOTHING
@@ -349,13 +344,13 @@ class StackFrame(RegisterVariables):
                 continue
             named = True
             t: Any = self.frame[place * PLACE_WORDS + PLACE_TYPE]
-            found: cython.int = self.questions.shared(t, within, step, self.values.of(other))
+            found: cython.int = self.oracle.shared(t, within, step, self.values.of(other))
             if found:
-                # From now on it is not seen that it may lead to the frame.
+                # The joined pointer no longer shows that it may point to the frame.
                 self._escape_as_one(frame, found)
                 return found
-        if not named and not step and self.questions.has_variables:
-            found = self.questions.scalar(self.values.of(other))
+        if not named and not step and self.oracle.has_variables:
+            found = self.oracle.scalar(self.values.of(other))
             self._escape_as_one(frame, found)
             return found
         return NOTHING
@@ -363,10 +358,10 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-1)
     def _escape_as_one(self, frame: cython.int, found: cython.int) -> cython.int:
-        """The address of a part of the frame becomes one of several: who stores something there stores what it is known
-        to be a pointer to."""
+        """A stack address becomes one of several pointees: stores through it store values of the declared
+        pointer type."""
         self.escape(frame)
-        leads: cython.bint = self.base_of(found) == OBJECT and self.questions.graph.is_pointer(self.type_of(found))
+        leads: cython.bint = self.base_of(found) == OBJECT and self.oracle.graph.is_pointer(self.type_of(found))
         pointer: cython.int = self.held(self.type_of(found), 0, 8) if leads else NOTHING
         offset: cython.longlong = self.offset_of(frame)
         at: cython.Py_ssize_t = self.slot(offset, 8, False)
@@ -380,16 +375,16 @@ class StackFrame(RegisterVariables):
     @cython.exceptval(-1)
     @cython.locals(i=cython.Py_ssize_t, e=cython.Py_ssize_t, at=cython.longlong)
     def lose_escaped(self, k: cython.Py_ssize_t) -> cython.int:
-        """Somebody may have changed what lies behind addresses of the frame."""
+        """A call or store may have changed what escaped addresses point to."""
         count: cython.Py_ssize_t = len(self.escaped)
         segment: cython.Py_ssize_t = self.frames.data[k]
         for i in range(self.slots):
             if self.state[REGISTERS + i]:
                 break
         else:
-            # Nothing is there to be changed.
+            # No slot has a value.
             return 0
-        # Where no variable is counted from a pointer, it does not matter where that leads.
+        # Unused unless a variable's location is relative to it.
         top: cython.longlong = self.in_frame(self.stack_pointer) if self.by_top else 0
         bottom: cython.longlong = self.in_frame(self.frame_pointer) if self.by_bottom else 0
         if count:
@@ -408,14 +403,15 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-1)
     def _still(self, offset: cython.longlong, value: cython.int) -> cython.int:
-        """What a slot holds that somebody may have changed: another pointer to the same, if it is known to be one."""
+        """The value of a slot after a possible change: a pointer of the same type if only such are stored through the
+        escaped address."""
         if self.base_of(value) != OBJECT:
             return NOTHING
         said: Any = self.escaped_as.get(offset)
         if said is None:
             self.forgotten.add(offset)
             return NOTHING
-        graph: Any = self.questions.graph
+        graph: Any = self.oracle.graph
         if not said or graph.canonical(self.type_of(said)) != graph.canonical(self.type_of(value)):
             return NOTHING
         return cython.cast(cython.int, said)
@@ -429,9 +425,9 @@ class StackFrame(RegisterVariables):
         size: cython.longlong,
         top: cython.longlong,
         bottom: cython.longlong,
-    ) -> cython.longlong:
-        """The same of what so many bytes at an offset are in: where they begin before a variable and end in it, nothing
-        is there by itself, but an index leads into that."""
+    ) -> cython.longlong:  # fmt: skip
+        """The same for the object that ``size`` bytes at an offset touch: they may start before a variable and end in
+        it (biased index)."""
         end: cython.longlong = self._extent(k, offset, top, bottom)
         if end - offset < EVERYTHING or size <= 1:
             return end
@@ -443,8 +439,8 @@ class StackFrame(RegisterVariables):
     def spoil(
         self, k: cython.Py_ssize_t, offset: cython.longlong, size: cython.longlong, base: cython.longlong
     ) -> cython.int:
-        """A store of so many bytes somewhere into an array of the frame, through the register ``base``: what that leads
-        to tells which array it is, where the offset does not."""
+        """A store of ``size`` bytes at an unknown index of an array in the frame; the register ``base`` may show which
+        array it is."""
         top: cython.longlong = self.in_frame(self.stack_pointer)
         bottom: cython.longlong = self.in_frame(self.frame_pointer)
         end: cython.longlong = self._extent_about(k, offset, size, top, bottom)
@@ -466,7 +462,7 @@ class StackFrame(RegisterVariables):
     @cython.cfunc
     @cython.exceptval(-1)
     def stop_noting(self) -> cython.int:
-        """What stays in the frame behind calls is not asked any more."""
+        """Stop recording slots kept across calls."""
         self.stayed = zeros("q", 0)
         self.stayed_used = MOST_NOTED + 1
         return 0
@@ -475,7 +471,7 @@ class StackFrame(RegisterVariables):
     @cython.exceptval(-1)
     @cython.locals(i=cython.Py_ssize_t, begin=cython.Py_ssize_t)
     def _note_stayed(self, k: cython.Py_ssize_t, top: cython.longlong, bottom: cython.longlong) -> cython.int:
-        """Note what is in the frame behind a call."""
+        """Record the slots that keep their values across a call."""
         if self.stayed_used > MOST_NOTED or not self.slots:
             return 0
         begin = self.stayed_used
@@ -504,8 +500,8 @@ class StackFrame(RegisterVariables):
         at=cython.Py_ssize_t, k=cython.Py_ssize_t, e=cython.Py_ssize_t, i=cython.Py_ssize_t, offset=cython.longlong,
         begin=cython.longlong, end=cython.longlong,
     )  # fmt: skip  # rows of C types
-    def stayed_too_long(self) -> cython.bint:
-        """Whether an address that escaped later than a call was come to led to what stayed in the frame there."""
+    def kept_slots_have_escaped(self) -> cython.bint:
+        """Whether an address that escaped after a call was processed points to slots kept there."""
         if self.stayed_used > MOST_NOTED:
             return True
         at = 0

@@ -1,8 +1,8 @@
-"""Variables that are told to be in a register in all of their scope, whatever else is in that.
+"""Removes variable locations that cannot hold: registers that calls clobber, within a location said to be valid
+throughout.
 
-Compilers follow variables from register to register, up to a limit: in functions that are larger they say where a
-variable is at all, which holds wherever nothing else is there (gcc: "variable tracking size limit exceeded"). Calls
-show it: a register that callers do not count on holds nothing of before behind one.
+In large functions GCC stops tracking variables and emits one location for the whole scope ("variable tracking size
+limit exceeded"). Calls refute these: a caller-saved register does not keep its value across a call.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ __all__ = ["cut_at_calls", "cut_at_inner", "without_stale"]
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _PUTS = (Action.LOAD, Action.COPY)
 _SEVERAL = 2
-"""Calls that hardly all leave a register alone of which nobody counts on that."""
+"""Number of different callees that will hardly all preserve a caller-saved register."""
 
 _Key = tuple[str, int, int]
 
@@ -31,8 +31,10 @@ def without_stale(
     lost: Collection[int],
     changed_by: Callable[[int], frozenset[int] | None],
 ) -> tuple[list[Place], bool]:
-    """The places of a function's variables without those that cannot hold, and whether there are such at all: then the
-    others hold where nothing else is known. What is there when the function begins stays so for its first instruction.
+    """(locations without those that cannot hold, whether there were any: then the others hold only where nothing else
+    is known).
+
+    A removed location stays valid at the function's first instruction.
     """
     behind = _calls(listing, changed_by)
     stale = {_key(one) for one in places if one.register in lost and _is_refuted(one, behind)}
@@ -51,7 +53,7 @@ def _stays(place: Place, low: int, stale: set[_Key]) -> bool:
 
 
 def _calls(listing: Listing, changed_by: Callable[[int], frozenset[int] | None]) -> list[tuple[int, int | None]]:
-    """(address behind a call, what it calls)."""
+    """(address after a call, callee or None)."""
     flows, targets, offsets, address = listing.flows, listing.targets, listing.offsets, listing.address
     found = [
         (address + offsets[k + 1], targets[k] if flows[k] & TARGETED else None)
@@ -63,7 +65,7 @@ def _calls(listing: Listing, changed_by: Callable[[int], frozenset[int] | None])
 
 
 def _is_refuted(place: Place, behind: list[tuple[int, int | None]]) -> bool:
-    """Whether a place that calls do not keep is said to hold on both sides of several calls."""
+    """Whether a caller-saved register is said to hold a variable across several calls."""
     if place.kind != PlaceKind.REGISTER:
         return False
     inside = {target if target is not None else at for at, target in behind if place.low < at < place.high}
@@ -71,16 +73,14 @@ def _is_refuted(place: Place, behind: list[tuple[int, int | None]]) -> bool:
 
 
 Refuting = Callable[["int | None", int], "bool | None"]
-"""Whether a call - of what is at an address, None for anything - leaves something else in a register; None for what may
-do so."""
+"""Whether a call of an address (None: unknown) overwrites a register; None if it may."""
 
 
 def cut_at_calls(places: list[Place], listing: Listing, lost: Collection[int], refuting: Refuting) -> list[Place]:
-    """The places without what calls refute of them: a register that callees may change holds behind a call what was
-    there before only if its function is known to leave that alone.
+    """The locations, ended at calls that overwrite their registers.
 
-    What is said from before such a call on is meant to be behind it if nothing is done with the register before, and
-    nothing is said of it further ahead.
+    A location that starts before such a call, in a register not used until then and with no other location ahead, is
+    meant to start after it.
     """
     begins = [k for k in range(len(listing) - 1) if listing.flows[k] & 15 in _CALLS]
     calls = [(listing.address_of(k + 1), listing.targets[k] if listing.flows[k] & TARGETED else None) for k in begins]
@@ -106,7 +106,7 @@ def cut_at_calls(places: list[Place], listing: Listing, lost: Collection[int], r
 
 
 def _refuted_at(calls: list[tuple[int, int | None]], register: int, refuting: Refuting) -> list[int]:
-    """Behind which of several calls, by address, a register does not hold what it held before."""
+    """The return addresses of the calls that overwrite a register."""
     said = [refuting(target, register) for _at, target in calls]
     open_ = {at if target is None else target for (at, target), one in zip(calls, said, strict=True) if one is None}
     several = len(open_) >= _SEVERAL
@@ -114,7 +114,7 @@ def _refuted_at(calls: list[tuple[int, int | None]], register: int, refuting: Re
 
 
 def _is_used(listing: Listing, register: int, low: int, call: int) -> bool:
-    """Whether a register is read or written from an address on, before the instruction of a call."""
+    """Whether a register is read or written from an address up to a call."""
     for k in range(bisect_left(listing.offsets, low - listing.address), call):
         if listing.flows[k] & 15 not in _CALLS and (register in listing[k].reads or register in listing[k].writes):
             return True
@@ -122,8 +122,8 @@ def _is_used(listing: Listing, register: int, low: int, call: int) -> bool:
 
 
 def cut_at_inner(places: list[Place], low: int, high: int, listing: Listing) -> list[Place]:
-    """The places without those parts of them that are in a register in all of a function, where others of other types
-    are in the same one for a while, and something else is put there: then these hold."""
+    """The locations without those parts of whole-function register locations where another variable has the same
+    register and something else is put there."""
     outer = {
         one.register: one
         for one in places
@@ -132,7 +132,13 @@ def cut_at_inner(places: list[Place], low: int, high: int, listing: Listing) -> 
     found: dict[int, list[tuple[int, int]]] = {}
     for one in places:
         wide = outer.get(one.register)
-        if wide is None or one.kind != PlaceKind.REGISTER or one.type == wide.type or one.piece_size or one.astray:
+        if (
+            wide is None
+            or one.kind != PlaceKind.REGISTER
+            or one.type == wide.type
+            or one.piece_size
+            or one.outlives_scope
+        ):
             continue
         if (one.low > low or one.high < high) and _is_put(listing, one.register, one.low, one.high):
             found.setdefault(one.register, []).append((one.low, one.high))
@@ -154,7 +160,7 @@ def cut_at_inner(places: list[Place], low: int, high: int, listing: Listing) -> 
 
 
 def _is_put(listing: Listing, register: int, low: int, high: int) -> bool:
-    """Whether an instruction of a range puts something into a register that is not made of what was there."""
+    """Whether an instruction of a range loads or copies a value into a register, independent of its old one."""
     offsets, address, rows, templates = listing.offsets, listing.address, listing.table.rows, listing.templates
     for k in range(bisect_left(offsets, low - address), bisect_left(offsets, high - address)):
         if rows[templates[k] * ROW_WORDS + ROW_WRITES] >> register & 1:

@@ -1,17 +1,17 @@
-from undwarf.types.dataflow.instruction_results cimport Results
+from undwarf.types.dataflow.instruction_results cimport InstructionResults
 
 
-cdef class Effects(Results):
+cdef class Transfer(InstructionResults):
     cdef int[::1] taught
     cdef int[::1] taught_register
     cdef dict taught_begin
     cdef bint teaching
-    # The registers that callers do not count on, as bits of those below 64 and of those above.
+    # Bit sets of the caller-saved registers below 64, and from 64 on.
     cdef unsigned long long lost_low
     cdef unsigned long long lost_high
-    # Vector registers below 64 that have a second word, as bits.
+    # Bit set of the vector registers below 64 that have an upper word.
     cdef unsigned long long vectors
-    # By instruction, those of them that have a use behind a call; where there are any, it is looked at what is changed.
+    # By instruction, the caller-saved registers live after a call; if there are any, the callee's code is examined.
     cdef const unsigned long long[::1] living
 
     cdef int put_taught(self, Py_ssize_t register, int value) except? -1

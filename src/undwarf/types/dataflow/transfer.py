@@ -1,16 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""What each instruction does to what is known of registers and stack slots.
+"""Transfer functions: what each instruction does to the abstract state of registers and stack slots.
 
-Instructions come as templates and columns (`undwarf.disasm.listing`), values as numbers (`value_interner.py`). Modules
-go on from one another: calculating with values (`value_arithmetic.py`), registers and slots (`machine_state.py`),
-variables in registers (`register_locations.py`) and in the frame (`stack_frame.py`), operands, loads and stores
-(`memory_accesses.py`), what instructions give (`instruction_results.py`), all that they change (here), all blocks of a
-function (`solver.py`).
+Instructions come as templates and columns (`undwarf.disasm.listing`), values as ids (`value_interner.py`). The classes
+extend each other: arithmetic (`value_arithmetic.py`), registers and slots (`machine_state.py`), variables in registers
+(`register_locations.py`) and in the frame (`stack_frame.py`), operands, loads and stores (`memory_accesses.py`),
+results of instructions (`instruction_results.py`), all effects (here), the worklist (`solver.py`).
 
-What an instruction writes without our understanding how is not known after it (the decoder's list of written registers
-says so); nothing stale survives. To teach a new instruction's effect: let the decoder give it an
-:class:`undwarf.disasm.Action` (`disasm/x86_semantics.py`), and say in :meth:`Results.result` what its destination
-becomes, or in :meth:`Effects.apply` if it changes more than that.
+Any register that an instruction writes in a way not modelled becomes unknown (the decoder lists written registers), so
+that no stale value survives. To model an instruction: let the decoder give it an :class:`undwarf.disasm.Action`
+(`disasm/x86_semantics.py`), and compute its destination in :meth:`InstructionResults.result`, or other effects in
+:meth:`Transfer.apply`.
 """
 
 from typing import Any
@@ -66,29 +65,29 @@ from cython.cimports.undwarf.types.dataflow.constants import (
 )
 
 from undwarf.column import zeros
-from undwarf.types.dataflow.instruction_results import Results
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.instruction_results import InstructionResults
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 # Of room that calls are given, as in undwarf.types.dataflow.call_effects.
 
 ROOM = cython.declare(cython.longlong, 1 << 26)
-"""The same of what a stack pointer leads to that was moved by a number that nobody knows, to make room for an array."""
+"""The same for a stack pointer that was moved by an unknown size (alloca)."""
 
 
 @cython.cclass
-class Effects(Results):
-    """A state, and what instructions do to it."""
+class Transfer(InstructionResults):
+    """The state and the effects of instructions on it."""
 
-    def __init__(self, listing: Any, values: Values, questions: Any, machine: Any, limits: Any) -> None:
-        super().__init__(listing, values, questions, machine, limits)
+    def __init__(self, listing: Any, values: ValueInterner, oracle: Any, machine: Any, limits: Any) -> None:
+        super().__init__(listing, values, oracle, machine, limits)
         self.taught_begin: dict[int, list[tuple[int, int]]] = {}
         self.teaching = False
-        self.lost_low, self.lost_high = questions.calls.lost_bits
-        self.vectors = self.lost_low & ~questions.calls.general_bits if self.upper else 0
+        self.lost_low, self.lost_high = oracle.calls.lost_bits
+        self.vectors = self.lost_low & ~oracle.calls.general_bits if self.upper else 0
         self.living = zeros("Q", 0)
 
     def teach(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
-        """What an instruction writes into a register is a value, unless something else is known of it."""
+        """Set the value that an instruction writes to a register, unless the data flow knows better."""
         if not 0 <= k < self.count or not 0 <= register < REGISTERS:
             return
         if not self.teaching:
@@ -98,7 +97,7 @@ class Effects(Results):
         self.taught_register[k] = register
 
     def teach_begin(self, block: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> None:
-        """The same of what a register holds at a block's begin."""
+        """The same for a register at a block's start."""
         if not 0 <= register < REGISTERS:
             return
         if not self.teaching:
@@ -124,7 +123,7 @@ class Effects(Results):
     @cython.ccall
     @cython.exceptval(-1)
     def apply(self, k: cython.Py_ssize_t) -> cython.int:
-        """Change the state into the one behind an instruction."""
+        """Apply an instruction: the state becomes that after it."""
         self._apply(k)
         if self.teaching and self.taught[k]:
             self.put_taught(self.taught_register[k], self.taught[k])
@@ -177,7 +176,7 @@ class Effects(Results):
             value = self.load(k, m, half, 0) if half == 8 else NOTHING
             other = self.load(k, m, half, half) if half == 8 else NOTHING
             if value and self.symbol_of(value) == k + 1:
-                # Both words have a name for the instruction that loads them: the second one is called so.
+                # Both words would have this instruction's symbol: the second one gets it.
                 value = self.values.intern(
                     self.base_of(value), self.type_of(value), self.step_of(value), 0, self.offset_of(value)
                 )
@@ -199,7 +198,7 @@ class Effects(Results):
         destination=cython.longlong, left=cython.longlong, m=cython.Py_ssize_t, value=cython.int, other=cython.int,
     )  # fmt: skip  # rows of C types
     def _move_words(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
-        """Words of vector registers are copied, or loaded into the second one."""
+        """Copy words of vector registers, or load the upper one."""
         destination, left = self.rows[row + ROW_DESTINATION], self.rows[row + ROW_LEFT]
         if action == SET_UPPER:
             m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
@@ -217,15 +216,15 @@ class Effects(Results):
     def _below(
         self, row: cython.Py_ssize_t, action: cython.longlong, destination: cython.longlong, value: cython.int
     ) -> cython.int:
-        """What the stack pointer becomes where room for an array is made, and what leads into that: the frame ends
-        above it, and nothing that is written there changes what is in the frame."""
+        """The stack pointer, or a pointer into the new array, after alloca: the frame ends above, and stores there do
+        not change it."""
         if destination == self.stack_pointer:
             if not self.step_of(value) or self.offset_of(value) <= -ROOM:
                 return value
             if action == COPY:
                 self.set(self.rows[row + ROW_LEFT], NOTHING)
             return self.values.intern(FRAME, 0, 0, 0, self.offset_of(value) - ROOM)
-        # Room that is made is not what a variable has its place in, but what one leads to.
+        # Variables are not located in alloca memory, they point to it.
         return NOTHING if self.offset_of(value) < -2 * ALIGNED else value
 
     @cython.cfunc
@@ -235,7 +234,7 @@ class Effects(Results):
         more=cython.int, base=cython.longlong,
     )  # fmt: skip  # rows of C types
     def _repeat(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
-        """Elements in a row are written, and read; what led to them leads behind them."""
+        """A repeated string instruction: elements are written and read, and the pointers advance past them."""
         left = self.rows[row + ROW_LEFT]
         count = self.constant(1) if left < 0 else self.get(left)
         if not count or self.base_of(count) != NUMBER:
@@ -259,7 +258,7 @@ class Effects(Results):
     @cython.cfunc
     @cython.exceptval(-1)
     def _write(self, row: cython.Py_ssize_t, but: cython.longlong) -> cython.int:
-        """Nothing is known of the registers that an instruction writes."""
+        """The registers that an instruction writes become unknown."""
         low: cython.ulonglong = self._whole(cython.cast(cython.ulonglong, self.rows[row + ROW_WRITES]))
         if 0 <= but < 64:
             low &= ~(cython.cast(cython.ulonglong, 1) << but)
@@ -272,13 +271,13 @@ class Effects(Results):
     @cython.inline
     @cython.exceptval(check=False)
     def _whole(self, bits: cython.ulonglong) -> cython.ulonglong:
-        """Registers as bits, with the second words of vector registers."""
+        """A bit set of registers, extended by the upper words of vector registers."""
         return cython.cast(cython.ulonglong, bits | (bits & self.vectors) << self.upper)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _lose(self, bits: cython.ulonglong, register: cython.Py_ssize_t) -> cython.int:
-        """Nothing is known of some registers, as bits from one of them on."""
+        """Registers of a bit set, starting at ``register``, become unknown."""
         if self.top - register < 64:
             bits &= (cython.cast(cython.ulonglong, 1) << (self.top - register)) - 1
         while bits:
@@ -291,7 +290,7 @@ class Effects(Results):
     @cython.cfunc
     @cython.exceptval(-1)
     def _on_stack(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, action: cython.longlong) -> cython.int:
-        """Pushes and pops; what is popped."""
+        """Apply a push, pop or leave; returns the popped value."""
         pointer: cython.int = self.stack_pointer
         top: cython.int = self.state[pointer]
         left: cython.longlong = self.rows[row + ROW_LEFT]
@@ -328,7 +327,7 @@ class Effects(Results):
     @cython.exceptval(-1)
     @cython.locals(value=cython.int, register=cython.longlong, room=cython.longlong)
     def call(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t, flow: cython.int) -> cython.int:
-        """What a call leaves: registers the callee must keep, the stack but what it may have seen, what it returns."""
+        """Apply a call: clobbered registers, escaped stack slots, returned values."""
         target: Any = self.targets[k] if self.flows[k] & 16 else None
         returned: Any
         lost: Any
@@ -337,19 +336,19 @@ class Effects(Results):
         if flow != CALL:
             value = self._called(k, row)
             if self.base_of(value) == ADDRESS and not self.step_of(value):
-                # A function whose address was loaded from the global offset table, and put aside.
+                # A function's address was loaded from the GOT earlier.
                 target, flow = self.offset_of(value), CALL
         if flow == CALL:
             known: Any = self.values.called.get(target)
             if known is None:
-                known = self.values.called[target] = self.questions.calls.of(target)
+                known = self.values.called[target] = self.oracle.calls.of(target)
             transparent, passed, returned, through, same, behind = known
             if transparent:
                 return 0
             if self.living[k]:
                 lost = self.values.changed.get(target)
                 if lost is None:
-                    lost = self.values.changed[target] = self.questions.calls.changed_bits(target)
+                    lost = self.values.changed[target] = self.oracle.calls.changed_bits(target)
                 low, high = lost
             if through is not None:
                 value = self.state[through]
@@ -395,14 +394,14 @@ class Effects(Results):
     @cython.exceptval(-1)
     @cython.locals(m=cython.Py_ssize_t, register=cython.longlong, value=cython.int)
     def _called(self, k: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.int:
-        """What an indirect call goes to: what lies at its operand, or is in its register."""
+        """The target of an indirect call, from its memory operand or register."""
         m = self.rows[row + ROW_OPERAND] * OPERAND_WORDS
         for _operand in range(self.rows[row + ROW_OPERANDS]):
             if not self.operands[m + OPERAND_IMPLICIT]:
                 value = self.load(k, m, self.operands[m + OPERAND_SIZE], 0)
                 if not value or value == ANYWHERE or self.is_several(value):
-                    # Of several pointers at one place only those to functions are called.
-                    return cython.cast(cython.int, self.questions.function_at(self.values.of(self.address_of(k, m, 0))))
+                    # Of a union's pointers only those to functions are called.
+                    return cython.cast(cython.int, self.oracle.function_at(self.values.of(self.address_of(k, m, 0))))
                 return value
             m += OPERAND_WORDS
         register = self.rows[row + ROW_LEFT]
@@ -411,26 +410,26 @@ class Effects(Results):
     @cython.cfunc
     @cython.exceptval(-1)
     def _given(self, target: Any, register: Any, offset: cython.longlong) -> cython.int:
-        """The address of a slot is given to what is called: if that takes the address of a pointer to what the slot is
-        known to lead to, it may have changed it to another one."""
+        """A stack slot's address is passed: if the callee takes a pointer to a pointer, it may store another pointer of
+        that type."""
         at: cython.Py_ssize_t = self.slot(offset, 8, False)
         if at < 0 or self.base_of(self.state[at]) != OBJECT:
             return 0
         pointers: Any = self.values.pointers.get(target)
         if pointers is None:
-            pointers = self.values.pointers[target] = self.questions.calls.pointers(target)
+            pointers = self.values.pointers[target] = self.oracle.calls.pointers(target)
         self.escaped_as[offset] = pointers.get(register, NOTHING)
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _given_on_stack(self, target: Any) -> cython.int:
-        """Addresses of the frame are given to what is called where the stack ends."""
+        """Stack addresses are passed on the stack."""
         at: cython.Py_ssize_t
         top: cython.int = self.state[self.stack_pointer]
         given: Any = self.values.stack_rooms.get(target)
         if given is None:
-            given = self.values.stack_rooms[target] = self.questions.calls.stack_rooms(target)
+            given = self.values.stack_rooms[target] = self.oracle.calls.stack_rooms(target)
         if not given or self.base_of(top) != FRAME or self.step_of(top):
             return 0
         for offset, room in given:
@@ -442,10 +441,10 @@ class Effects(Results):
     @cython.cfunc
     @cython.exceptval(-0x7FFFFFFFFFFFFFFF, check=True)
     def _room_of(self, target: Any, register: Any) -> cython.longlong:
-        """Bytes of what is called takes to be where a register leads, or UNTOUCHED; 0 where that is not known."""
+        """Bytes that a callee accesses through an argument register, or UNTOUCHED; 0 if unknown."""
         rooms: Any = self.values.rooms.get(target)
         if rooms is None:
-            rooms = self.values.rooms[target] = self.questions.calls.rooms(target)
+            rooms = self.values.rooms[target] = self.oracle.calls.rooms(target)
         room: cython.longlong = rooms.get(register, 0)
         if room == COUNTED:
             count: cython.int = self.state[self.parameters[2]]
@@ -455,4 +454,4 @@ class Effects(Results):
 
     @cython.cfunc
     def _returned_through(self, value: cython.int) -> Any:
-        return self.questions.calls.returned_through(self.type_of(value))
+        return self.oracle.calls.returned_through(self.type_of(value))

@@ -1,9 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""What types say of values: what lies at an address, what a load gives, whether tracking or a variable is right.
+"""Queries of the data flow on types: what a load from an abstract address gives, joins of pointers, variables and their
+locations.
 
-The data flow (`value_arithmetic.py` to `solver.py`) asks these questions with values as tuples, each once. Variables of
-the debugging information and what was tracked are brought together here: each may know what the other does not, and
-each may be wrong (optimizers let variables stay with registers that hold something derived from them).
+The data flow (`value_arithmetic.py` to `solver.py`) calls it with values as tuples, and caches the results. It also
+combines the function's variables with tracked values (`declared_vs_tracked.py`).
 """
 
 from collections.abc import Mapping
@@ -27,45 +27,45 @@ from undwarf.types.dataflow.abstract_values import (
     THREAD,
     VIRTUAL,
     Value,
-    alone,
     join,
+    join_list_link,
+    join_variable,
+    scalar_pointee,
     value_of_type,
-    with_link,
-    with_variable,
 )
-from undwarf.types.dataflow.call_effects import Calls
+from undwarf.types.dataflow.call_effects import CallEffects
 from undwarf.types.dataflow.constants import REGISTERS
 from undwarf.types.dataflow.declared_vs_tracked import Reconciler
-from undwarf.types.dataflow.global_lookup import Globals
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.global_lookup import GlobalLookup
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.dataflow.stale_locations import cut_at_calls, cut_at_inner, without_stale
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_interner import ValueInterner
 from undwarf.types.layouts.array_offsets import row_at, stands_alone
-from undwarf.types.layouts.class_hierarchy import Kin
+from undwarf.types.layouts.class_hierarchy import ClassHierarchy
 from undwarf.types.layouts.container_of import is_last_before
 from undwarf.types.layouts.resolve_offset import locate
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID
-from undwarf.types.layouts.virtual_bases import is_method_table, virtual_base, virtual_base_behind
+from undwarf.types.layouts.virtual_bases import is_method_table, virtual_base, virtual_base_from_offset
 from undwarf.types.sources.location_table import behind_calls, sorted_places, table_of
 from undwarf.types.sources.parameter_registers import argument_registers, stack_arguments
 from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
-__all__ = ["Questions"]
+__all__ = ["TypeOracle"]
 
 _ANY_INDEX = 1 << 60
-"""A number that no index is, as larger ones are for us."""
+"""Larger than any index."""
 
 
-class Questions:
-    """What the data flow of one function asks. ``low`` and ``high``: where the function is; ``listing``: its
-    instructions; ``told``: what is found to be in its frame, where nothing names its variables; ``variables``: those
-    elsewhere that nothing describes, by address, as far as it tells itself."""
+class TypeOracle:
+    """The queries of one function's data flow. ``low`` and ``high``: the function's range; ``listing``: its
+    instructions; ``told``: inferred variables in its frame, if it has no described ones; ``variables``: undescribed
+    globals by address, as inferred from this function."""
 
     def __init__(
         self,
-        program: Program,
-        values: Values,
+        program: ProgramContext,
+        values: ValueInterner,
         low: int,
         high: int,
         listing: Listing,
@@ -78,12 +78,12 @@ class Questions:
         self._low = low
         self.size = high - low
         self._machine = program.machine
-        self.embedders = program.embedders_at(low)
-        self.calls = Calls(program, values, in_c=self.embedders.whole or self.embedders.bases_only)
+        self.containers = program.containers_at(low)
+        self.calls = CallEffects(program, values, in_c=self.containers.whole or self.containers.bases_only)
         self.places = table_of(program.source.function_places(low, high), low, self.size)
         self._offsets = listing.offsets
         self._unfollowed = False
-        """Whether variables are told to be in registers in all of their scopes, and not followed."""
+        """Whether variables have one register in all of their scopes, and are not tracked."""
         of_frame = (program.machine.stack_pointer, program.machine.frame_pointer)
         behind, lost = behind_calls(listing.flows, listing.offsets), self.calls.lost_bits[0]
         found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate, behind, lost)
@@ -100,31 +100,31 @@ class Questions:
                 found = sorted_places(self.places, self.size, of_frame, self.graph.is_aggregate, behind, lost)
         self.has_variables = bool(self.places)
         self._pointing = found.pointing_rows
-        """Of the variables whose value is the address of a place in the frame."""
+        """Variables whose value is the address of a stack slot."""
         self.has_pointed = len(self._pointing) > 0
         self._told = told
-        known = Globals(program, variables)
+        known = GlobalLookup(program, variables)
         self.variable_of, self.global_at = known.variable_of, known.global_at
         self._in_frame = found.in_frame
-        """The numbers of the places in memory."""
-        self.in_registers, self.strays, self.seeds = found.register_rows, found.strays, found.seeds
-        """``seeds``: by place, the register and what that holds: a number of ``values``, -1 until that is asked for."""
+        """Numbers of the locations in memory."""
+        self.in_registers, self.outliving_scope, self.seeds = found.register_rows, found.outliving_scope, found.seeds
+        """``seeds``: register and value id of each location, -1 if not computed yet."""
         self.in_frame = found.frame_rows
         if told:
             more, used = table_of(told, low, self.size).rows, len(self.in_frame)
             self.in_frame = longer(self.in_frame, used, used + len(more))
             self.in_frame[used:] = more
         self.placing = self._placing()
-        """The registers that variables in memory are counted from, other than the stack's, as bits."""
-        self._kin = Kin(self.graph, lambda: program.source.related(low))
+        """Bit set of the registers that variables' locations are relative to, without the stack pointer."""
+        self._kin = ClassHierarchy(self.graph, lambda: program.source.related(low))
         self.reconciler = Reconciler(
-            self.graph, self._kin, self.embedders, known.variable_of, unfollowed=self._unfollowed
+            self.graph, self._kin, self.containers, known.variable_of, unfollowed=self._unfollowed
         )
         self._frame_pointers: dict[tuple[int, int], int] = {}
         self._shared: dict[tuple[int, int, int, Value], int] = {}
         self._walked: set[tuple[int, int]] | None = None
         self._own = False
-        """Whether the answer holds for this function only."""
+        """Whether the result depends on the function."""
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t, found=cython.ulonglong, one=cython.ulonglong)
     def _placing(self) -> int:
@@ -135,14 +135,14 @@ class Questions:
         return found & ~(one << cython.cast(cython.int, self._machine.stack_pointer))
 
     def frame_place(self, number: int) -> Place:
-        """The place of a variable in memory, by its number among those."""
+        """The location of a variable in memory, by its number among those."""
         further = number - len(self._in_frame)
         return self.places[self._in_frame[number]] if further < 0 else self._told[further]
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
-    def homes_at(self, offset: int, stack: Value | None) -> list[Place]:
-        """The places of variables that begin at an offset from the call frame address, whenever they are there;
-        ``stack``: what the stack pointer holds, which some are counted from."""
+    def locations_starting_at(self, offset: int, stack: Value | None) -> list[Place]:
+        """Locations of variables that start at an offset from the call frame address, valid anywhere; ``stack`` is the
+        stack pointer's value."""
         rows, found = self.in_frame, []
         top = stack[4] if stack is not None and stack[0] == FRAME and not stack[2] else None
         for at in range(0, len(rows), PLACE_WORDS):
@@ -155,7 +155,7 @@ class Questions:
         return found
 
     def frame_places_at(self, pc: int) -> list[Place]:
-        """Variables in memory that have a place at an address of the function, the outermost scope's first."""
+        """Variables in memory with a location at an address, outermost scope first."""
         rows, at = self.in_frame, pc - self._low
         found = [n for n in range(len(rows) // PLACE_WORDS) if rows[PLACE_WORDS * n] <= at < rows[PLACE_WORDS * n + 1]]
         return [self.frame_place(n) for n in found]
@@ -163,14 +163,14 @@ class Questions:
     # Answers in numbers of values --------------------------------------------------------------------------
 
     def _said(self, number: int) -> int:
-        """What a variable says that its register holds."""
+        """The value id that a variable gives its register."""
         _low, _high, kind, register, _offset, piece, size, t, _size = self._row(self.in_registers, number)
         if not 0 <= register < REGISTERS:
             return 0
         return self.seed(number) if kind != PlaceKind.REGISTER else self.held(t, piece, size or 8)
 
     def seed(self, number: int) -> int:
-        """What the register of a variable holds that is not there itself; 0 where that says nothing."""
+        """The value id of a register that a variable is relative to; 0 if that gives no type."""
         _low, _high, kind, _register, offset, piece, size, t, _size = self._row(self.in_registers, number)
         if kind == PlaceKind.MEMORY:
             return self.values.number((OBJECT, t, 0, 0, -offset))
@@ -182,34 +182,33 @@ class Questions:
         return rows[PLACE_WORDS * number : PLACE_WORDS * (number + 1)].tolist()
 
     def held(self, t: int, offset: int, size: int) -> int:
-        """What a register holds when it holds bytes of a value of a type."""
+        """The value id of a register that holds bytes of a variable of a type."""
         return self.values.number(value_of_type(self.graph, t, offset, size))
 
     def frame_size(self, number: int) -> int:
-        """Bytes of a variable in the frame."""
+        """Size in bytes of a variable in the frame."""
         return self.graph.size(self.in_frame[PLACE_WORDS * number + 7])
 
     def shared(self, t: int, offset: int, step: int, value: Value) -> int:
-        """A pointer to an offset of a variable of a type, or steps further, and another pointer as one to what both
-        lead to; 0 where that is nothing."""
+        """The id of the join of a pointer into a variable of type ``t`` (plus multiples of ``step``) with another
+        pointer; 0 if none."""
         key = (t, offset, step, value)
         found = self._shared.get(key)
         if found is None:
-            found = self._shared[key] = self.values.number(with_variable(t, offset, step, value, self.graph))
+            found = self._shared[key] = self.values.number(join_variable(t, offset, step, value, self.graph))
         return found
 
     def scalar(self, value: Value) -> int:
-        """A pointer to a number or pointer, or to one inside of something, as one to that alone; 0 where it is none."""
-        return self.values.number(alone(value, self.graph))
+        """The id of a pointer to a scalar (inside an object) as a pointer to that alone; 0 if it is none."""
+        return self.values.number(scalar_pointee(value, self.graph))
 
     @cython.locals(
         rows="const long long[::1]", n=cython.Py_ssize_t, at=cython.longlong, t=cython.Py_ssize_t,
         within=cython.longlong, size=cython.longlong, best=cython.longlong,
     )  # fmt: skip  # rows of C types
     def pointed(self, k: int, offset: int) -> int:
-        """What a pointer is loaded from at an offset from the call frame address where nothing is said to be: a member
-        of the largest object that a variable leads to there. What optimizers took apart may still have parts in place.
-        """
+        """The id of a pointer loaded from a stack slot without a variable, as a member of the largest object there that
+        a variable points to: optimizers split objects and leave some parts in place."""
         graph, rows, at = self.graph, self._pointing, self._offsets[k]
         best, found = 0, 0
         for n in range(0, len(rows), PLACE_WORDS):
@@ -222,12 +221,12 @@ class Questions:
         return found
 
     def frame_element(self, number: int, step: int, offset: int, size: int) -> int:
-        """What is loaded from an array in the frame."""
+        """The id of a value loaded from an array in the frame."""
         located = locate(self.graph, self.in_frame[PLACE_WORDS * number + 7], step, offset, size)
         return 0 if isinstance(located, str) else self.values.number(self._pointer_at(*located[:2], size))
 
     def frame_pointers(self, number: int, offset: int) -> int:
-        """What is loaded from an offset of a variable in the frame, where that is one of a union's pointers."""
+        """The id of a pointer loaded from a union in the frame, as a choice of pointees; 0 if it is none."""
         key = (self.in_frame[PLACE_WORDS * number + 7], offset)
         found = self._frame_pointers.get(key)
         if found is None:
@@ -237,13 +236,13 @@ class Questions:
         return found
 
     def is_data(self, address: int) -> bool:
-        """Whether a number is the address of a variable, in code whose addresses are fixed."""
+        """Whether an integer is the address of a variable, in position-dependent code."""
         asked = self.program.is_data
         return asked is not None and asked(address & 0xFFFFFFFFFFFFFFFF)
 
-    def unplaced(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
-        """What is in the registers of a function's parameters when it begins, where no variable is told to have a place
-        then: compilers that make a loop of a call at the end only tell where parameters are in that."""
+    def parameters_without_location(self, prototype: Prototype) -> list[tuple[int, Value | None]]:
+        """(register, value) of a function's parameters at entry if no variable has a location there: compilers that
+        turn a tail call into a loop describe parameters within the loop only."""
         if not prototype.external or self._machine.name != "x86_64" or self._begins_placed():
             return []
         given = argument_registers(self.graph, prototype.parameters, prototype.returns)
@@ -251,7 +250,7 @@ class Questions:
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def anything(self) -> list[tuple[int, Value | None]]:
-        """The registers of variables that are pointers to void when the function begins."""
+        """(register, value) of the variables that are void pointers at entry."""
         rows, found = self.in_registers, list[tuple[int, Value | None]]()
         for at in range(0, len(rows), PLACE_WORDS):
             if rows[at] <= 0 and rows[at + 2] == PlaceKind.REGISTER and not rows[at + 5] and not rows[at + 6]:
@@ -262,8 +261,8 @@ class Questions:
 
     @cython.locals(rows="const long long[::1]", at=cython.Py_ssize_t)
     def given_on_stack(self, prototype: Prototype | None) -> list[tuple[int, int]]:
-        """(offset from the call frame address, number of the value) of the pointers that the caller puts on the stack
-        for the function, where variables are told to be at any time: until something is stored there, they are."""
+        """(offset from the call frame address, value id) of pointer arguments on the stack where variables are located
+        at any time: valid until something is stored there."""
         if prototype is None or self._machine.name != "x86_64":
             return []
         given = {offset for offset, _t in stack_arguments(self.graph, prototype.parameters, prototype.returns)}
@@ -282,7 +281,7 @@ class Questions:
 
     @cython.locals(rows="long long[::1]", at=cython.Py_ssize_t)
     def _begins_placed(self) -> bool:
-        """Whether any variable has a place at the function's first instruction."""
+        """Whether any variable has a location at the function's first instruction."""
         for rows in (self.in_registers, self.in_frame):
             for at in range(0, len(rows), PLACE_WORDS):
                 if rows[at] <= 0:
@@ -292,8 +291,7 @@ class Questions:
     # Values ------------------------------------------------------------------------------------------------
 
     def load(self, where: Value, size: int) -> tuple[Value | None, bool]:
-        """What a load of so many bytes from a place that is not in the frame gives, and whether that is so in this
-        function only."""
+        """(value of a load from outside the frame, whether that depends on the function)."""
         self._own = False
         value = self._load(where, size)
         return value, self._own
@@ -323,7 +321,7 @@ class Questions:
             if number is not None:
                 return (NUMBER, 0, 0, 0, max(-_ANY_INDEX, min(number, _ANY_INDEX)))
         exact = where[0] == OBJECT and not where[2]
-        if isinstance(located, str) and exact and is_last_before(self.graph, where[1], where[4], size, self.embedders):
+        if isinstance(located, str) and exact and is_last_before(self.graph, where[1], where[4], size, self.containers):
             located = locate(self.graph, where[1], self.graph.size(where[1]), where[4], size)
         if isinstance(located, str):
             return self._of_choices(where, size) or self._either(where, size)
@@ -335,7 +333,7 @@ class Questions:
         return self._pointer_at(located.type, located.offset, size)
 
     def _of_choices(self, where: Value, size: int) -> Value | None:
-        """What is loaded from one of several types, if it is an address at all: what their members lead to."""
+        """The pointer loaded from a choice type, whose members may point to several types."""
         graph = self.graph
         choices = graph.choices(where[1]) if where[0] == OBJECT else ()
         targets: list[int] = []
@@ -353,7 +351,7 @@ class Questions:
         return (OBJECT, one, 0, ANY if graph.choices(one) else 0, 0) if one else None
 
     def _either(self, where: Value, size: int) -> Value | None:
-        """One of two members side by side, chosen by an index: a pointer, if both are the same."""
+        """One of two adjacent pointer members selected by an index, if both have the same type."""
         if where[0] != OBJECT or not 8 <= where[2] <= 64:
             return None
         first = self._pointer_at(where[1], where[4], size)
@@ -363,30 +361,31 @@ class Questions:
         return first if any(first == self._pointer_at(where[1], at, size) for at in beside) else None
 
     def virtual_base(self, value: Value, slot: int) -> Value | None:
-        """The virtual base of an object whose place is said at an offset of its table of virtual functions."""
+        """A pointer to the virtual base whose offset is at ``slot`` of an object's vtable; None if there is none."""
         if value[0] != OBJECT or value[2]:
             return None
         base = virtual_base(self.graph, value[1], value[4], slot)
         if not base and not value[4]:
-            # Or from a virtual base to what a thunk calls a method of.
+            # Or, in a thunk, from the virtual base to the method's object.
             prototype = self.program.source.prototype_at(self._low)
             if prototype is not None and prototype.whole is not None and prototype.whole[0] == slot:
                 base = prototype.whole[1]
         return (OBJECT, base, 0, 0, 0) if base else None
 
     def virtual_base_at(self, t: int, offset: int, slot: int) -> int:
-        """The number of a place in a virtual base of a variable, which is so far from the variable's begin, less
-        how far its table of virtual functions says at ``slot`` that the base is from there; 0 for none."""
-        found = virtual_base_behind(self.graph, t, offset, slot)
+        """The id of a pointer into a variable's virtual base, from an offset that excludes the base's offset (at
+        ``slot``); 0 if none."""
+        found = virtual_base_from_offset(self.graph, t, offset, slot)
         return self.values.number((OBJECT, found[0], 0, 0, found[1])) if found is not None else 0
 
     def function_at(self, where: Value | None) -> int:
-        """The number of a pointer to the only function that what lies at an address may be a pointer to; 0 for none."""
+        """The id of a pointer to the only function type that pointers at an address have; 0 if none or several."""
         found = self.graph.function_at(where[1], where[4]) if where is not None and where[0] == OBJECT else VOID
         return self.values.number((OBJECT, found, 0, 0, 0)) if found and where is not None and not where[2] else 0
 
     def in_block(self, where: Value) -> tuple[int, int] | None:
-        """(type, offset in it) of the per-cpu or thread-local variable at a place of its block."""
+        """(type, offset in it) of the per-CPU or thread-local variable at an offset of its block; None if there is
+        none."""
         if where[0] == PERCPU:
             got = self.program.source.per_cpu_at(where[4] & 0xFFFFFFFFFFFFFFFF)
         else:
@@ -401,30 +400,30 @@ class Questions:
         return (OBJECT, several, 0, ANY, 0) if several else None
 
     def join(self, left: Value, right: Value) -> Value | None:
-        """What holds on both of two ways, where globals or objects of two types meet."""
+        """The join of pointers to globals or to objects of different types; None if they have nothing in common."""
         for one, other in ((left, right), (right, left)):
             several = self.graph.choices(one[1]) if one[0] == other[0] == OBJECT and one[2:] == other[2:] else ()
             if other[1] in several and not all(self._is_character(t) for t in several if t != other[1]):
                 return other
         if ADDRESS in (left[0], right[0]) and left[0] in (ADDRESS, OBJECT) and right[0] in (ADDRESS, OBJECT):
-            # Two globals, or a global and something else: an object of the type they share.
+            # Two globals, or a global and another object: as a pointer to their common type.
             if left[0] == right[0] and (left[1] == right[1] or self._begin_of(left) == self._begin_of(right)):
                 return self._in_one(left, right)
             a, b = self._as_object(left), self._as_object(right)
             if a is not None and b is not None:
                 return join(a, b, self.graph)
-            # Text that is written where it is used has no name.
+            # String literals have no symbol.
             named = a if b is None else b
             return named if named is not None and self._is_character(named[1]) else None
-        # Where variables have types, they say which it is; the ends of C++'s containers are links alone.
-        element = with_link(left, right, self.graph) if self.program.complete else None
+        # Only without variables, which would decide; the end of a C++ container is a link without an element.
+        element = join_list_link(left, right, self.graph) if self.program.complete else None
         return element or join(left, right, self.graph)
 
     def _is_character(self, t: int) -> bool:
         return self.graph.is_scalar(t) and self.graph.size(t) == 1
 
     def _in_one(self, left: Value, right: Value) -> Value:
-        """Two addresses in one variable; in elements of an array steps from one to the next do not matter."""
+        """The join of two addresses in one variable; steps of whole array elements are ignored."""
         found = self.variable_of(left)
         first, second, apart = left[2], right[2], left[4] - right[4]
         whole = self.graph.stride(found[0]) if found is not None else 0
@@ -436,7 +435,7 @@ class Questions:
         return (ADDRESS, left[1], gcd(gcd(first, second), apart), 0, left[4])
 
     def _begin_of(self, value: Value) -> int:
-        """Where the variable is that an address leads to; the address itself if it leads to none."""
+        """Start of the variable that an address points into; the address itself if there is none."""
         found = self.variable_of(value)
         return value[4] - found[1] if found is not None else value[4]
 
@@ -449,7 +448,7 @@ class Questions:
         return self.element((OBJECT, found[0], value[2], 0, found[1]))
 
     def element(self, value: Value) -> Value:
-        """A pointer into an array as one to its element."""
+        """A pointer into an array as a pointer to its element."""
         if value[0] == ADDRESS:
             found = self.variable_of(value)
             if found is None:
@@ -468,28 +467,28 @@ class Questions:
         return value
 
     def apart(self, t: int) -> int:
-        """How far apart objects of a type are in an array; 0 for what is in none."""
+        """Distance of array elements of a type; 0 if it cannot be in an array."""
         return 0 if stands_alone(self.graph, t) else self.graph.size(t)
 
     def places_at(self, pc: int) -> list[Place]:
-        """Variables that have a place at an address of the function, the outermost scope's first."""
+        """Variables with a location at an address, outermost scope first."""
         return self.places.valid_at(pc - self._low)
 
     def in_single_registers(self) -> list[tuple[int, int, int, bool, int]]:
-        """(from which address on, register, offset, whether it is what that holds, type) of the variables that are all
-        of what a register holds, or are counted from that."""
+        """(start address, register, offset, whether the variable is the register's value, type) of variables that are
+        entirely in, or computed from, one register."""
         return self.places.in_single_registers(self._low)
 
     def counted_from(self, register: int) -> list[int]:
-        """The addresses from which on variables are said to be at, or to be, what a register holds and some bytes."""
+        """Addresses from which on variables are relative to a register."""
         return [self._low + at for at in self.places.counted_from(register)]
 
     def types_in(self, register: int, pc: int) -> list[int]:
-        """The types of variables of which a register holds the value at an address, or what that is counted from."""
+        """Types of the variables in a register, or computed from it, at an address."""
         return self.places.types_in(register, pc - self._low)
 
-    def walks(self, t: int) -> bool:
-        """Whether a variable goes from one object of a type to the next beside it somewhere in the function."""
+    def is_iterated(self, t: int) -> bool:
+        """Whether a variable steps from one object of a type to the next anywhere in the function."""
         graph = self.graph
         canonical, whole = graph.canonical(t), graph.size(t)
         if self._walked is None:
@@ -503,8 +502,8 @@ class Questions:
         rows="const long long[::1]", seeds="const int[::1]", first="const int[::1]", later="const int[::1]",
         n=cython.Py_ssize_t, at=cython.longlong,
     )  # fmt: skip  # rows of C types
-    def said_of(self, register: int, pc: int) -> list[Value]:
-        """What the variables that are told by a register say it holds."""
+    def declared_values(self, register: int, pc: int) -> list[Value]:
+        """ValueInterner that variables give a register at an address."""
         rows, seeds = self.in_registers, self.seeds
         first, later = self._by_register
         at = pc - self._low
@@ -526,7 +525,7 @@ class Questions:
         n=cython.Py_ssize_t, which=cython.longlong, highest=cython.longlong,
     )  # fmt: skip  # rows of C types
     def _by_register(self) -> "tuple[memoryview[int], memoryview[int]]":
-        """By register its first row in `in_registers`, by row the next of the same register; -1 for none."""
+        """First row in `in_registers` by register, and next row of the same register by row; -1 for none."""
         rows, highest = self.in_registers, -1
         for n in range(len(self.seeds) // 2):
             highest = max(highest, rows[PLACE_WORDS * n + 3])
@@ -538,13 +537,13 @@ class Questions:
                 first[which] = n
         return first, later
 
-    def locate(self, value: Value, size: int) -> Located | str:
-        """What is at an address inside an object or a global."""
+    def locate(self, value: Value, size: int) -> ResolvedMember | str:
+        """The member at an address inside an object or a global; else the reason."""
         if value[0] == OBJECT:
             outside = not 0 <= value[4] < self.graph.size(value[1])
             self._own = self._own or outside
             if not value[2] and outside:
-                # What derives from the class, as far as this function knows it.
+                # A derived class that the function mentions.
                 derived = self._kin.locate(value[1], value[4], size)
                 if derived is not None:
                     return derived
@@ -552,23 +551,23 @@ class Questions:
                     behind = self._kin.continued(value[1], value[4], size)[0]
                     if behind is not None:
                         return behind
-            return locate(self.graph, value[1], value[2], value[4], size, self.embedders)
+            return locate(self.graph, value[1], value[2], value[4], size, self.containers)
         if value[0] == ADDRESS:
             found = self.variable_of(value)
             if found is None:
                 return "no variable"
             located = locate(self.graph, found[0], value[2], found[1], size, None)
-            # It may be counted back from where a variable ends, too, to where it begins.
+            # Indices may count down from a variable's end to its start.
             whole = value[4] + self.graph.size(found[0]) == value[1] and not found[1]
             return located if whole or self._surely_there(value, located, size) else "unresolved array index"
-        return "no pointer"
+        return "not a pointer"
 
     def may_go_on(self, t: int, offset: int, size: int) -> bool:
-        """Whether an object may be the first part of something that reaches to an offset behind it."""
+        """Whether an object may be the first part of a larger one that extends to an offset past it."""
         return self._kin.continued(t, offset, size)[1]
 
-    def _surely_there(self, value: Value, located: Located | str, size: int) -> bool:
-        """Whether an address before the begin of a variable is not in that: it may be counted back from there."""
+    def _surely_there(self, value: Value, located: ResolvedMember | str, size: int) -> bool:
+        """Whether an address before the start of a variable is not reached by counting down from it."""
         if isinstance(located, str) or not value[2] or value[4] >= value[1]:
             return True
         first = self.global_at(value[1])
@@ -584,12 +583,12 @@ class Questions:
         return same and other.field.path == located.field.path
 
     def may_be(self, several: int, t: int) -> bool:
-        """Whether what a variable leads to is what one of several types is read as: one of them, or no pointer, which
-        may be the first member of one."""
+        """Whether a variable's pointee is one of a choice's alternatives, or no pointer (which may be an alternative's
+        first member)."""
         graph = self.graph
         canonical = graph.canonical(t)
         return not graph.is_pointer(t) or any(graph.canonical(one) == canonical for one in graph.choices(several))
 
-    def is_one_of_several(self, t: int) -> bool:
-        """Whether an object is one of several types, as what a pointer in a union leads to."""
+    def is_choice_type(self, t: int) -> bool:
+        """Whether a type is a choice type."""
         return bool(self.graph.choices(t))

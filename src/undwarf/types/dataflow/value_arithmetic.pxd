@@ -1,11 +1,11 @@
-from undwarf.types.dataflow.value_interner cimport Values
+from undwarf.types.dataflow.value_interner cimport ValueInterner
 
 
-cdef class Sums:
-    cdef Values values
-    cdef object questions
+cdef class ValueArithmetic:
+    cdef ValueInterner values
+    cdef object oracle
     cdef bint kernel
-    # Numbers of the program may be addresses.
+    # Position-dependent code: integers may be addresses.
     cdef bint fixed
 
     cdef long long base_of(self, int value) except? -2

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Sums, multiples and differences of values, and what holds on both of two ways.
+"""Arithmetic on abstract values (by id): sums, products, differences and joins.
 
-What only types can answer - where a pointer's next element is, what two types have in common - is asked of Python
-(:class:`Questions` of `type_oracle`) once for each value, and remembered.
+What needs types (the element a pointer moves to, the common type of two objects) is queried from `type_oracle.py` once
+per value.
 """
 
 from typing import Any
@@ -26,12 +26,12 @@ from cython.cimports.undwarf.types.dataflow.constants import (
     VIRTUAL,
 )
 
-from undwarf.types.dataflow.value_interner import Values
+from undwarf.types.dataflow.value_interner import ValueInterner
 
 TO_VOID = cython.declare(cython.longlong, 1)
-"""In place of the type of a number that is a pointer to void."""
+"""Type of a NUMBER that is a void pointer."""
 LOWEST = cython.declare(cython.longlong, 4096)
-"""Below which, and above less than which, nothing is mapped."""
+"""No memory is mapped at absolute addresses below this."""
 
 
 @cython.cfunc
@@ -52,12 +52,12 @@ def _gcd(a: cython.longlong, b: cython.longlong) -> cython.longlong:
 @cython.inline
 @cython.exceptval(check=False)
 def _product(a: cython.longlong, b: cython.longlong) -> cython.longlong:
-    """a * b, or LARGEST where that is larger."""
+    """a * b, or LARGEST on overflow."""
     left: cython.longlong = -a if a < 0 else a
     right: cython.longlong = -b if b < 0 else b
     if a == 0 or b == 0:
         return 0
-    # The most negative number has no positive one.
+    # The most negative integer has no absolute value.
     if left < 0 or right < 0 or left > LARGEST // right:
         return LARGEST
     return a * b
@@ -67,19 +67,19 @@ def _product(a: cython.longlong, b: cython.longlong) -> cython.longlong:
 @cython.inline
 @cython.exceptval(check=False)
 def _is_one(a: cython.longlong, b: cython.longlong) -> cython.bint:
-    """Whether two symbols are of one number, or of what it was divided by a power of two."""
+    """Whether two symbols are of one integer, or of quotients of it."""
     return a == b or (a == -b and (a >= SYMBOLS or b >= SYMBOLS))
 
 
 @cython.cclass
-class Sums:
-    """Values by number, calculated with. ``questions`` answers what only types can."""
+class ValueArithmetic:
+    """Arithmetic on values by id. ``oracle`` answers what needs types."""
 
-    def __init__(self, values: Values, questions: Any) -> None:
+    def __init__(self, values: ValueInterner, oracle: Any) -> None:
         self.values = values
-        self.questions = questions
-        self.kernel = questions.program.kernel
-        self.fixed = questions.program.is_data is not None
+        self.oracle = oracle
+        self.kernel = oracle.program.kernel
+        self.fixed = oracle.program.is_data is not None
 
     @cython.cfunc
     @cython.inline
@@ -123,7 +123,7 @@ class Sums:
     @cython.inline
     @cython.exceptval(-1)
     def moved(self, value: cython.int, by: cython.longlong) -> cython.int:
-        """A value plus a number."""
+        """A value plus a constant."""
         if not value or not by:
             return value
         parts = self.values.parts
@@ -131,14 +131,14 @@ class Sums:
         if by >= LARGEST or by <= -LARGEST:
             return self.values.intern(parts[at], parts[at + 1], 1, 0, 0)
         if parts[at] == NUMBER and parts[at + 2] == 1 and parts[at + 4] + by < 0:
-            # Any number less some is any number: no index is below zero.
+            # Indices are not negative, so unknown minus a constant stays unknown from 0.
             return self.values.intern(NUMBER, 0, 1, parts[at + 3], 0)
         return self.values.intern(parts[at], parts[at + 1], parts[at + 2], parts[at + 3], parts[at + 4] + by)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def add(self, left: cython.int, right: cython.int) -> cython.int:
-        """The sum; nothing if neither part says anything."""
+        """The sum of two values; unknown if both are."""
         left = NOTHING if left == ANYWHERE else left
         right = NOTHING if right == ANYWHERE else right
         if not left and not right:
@@ -157,11 +157,11 @@ class Sums:
                     a = b
                     b = swapped
                 if self.kernel and self.base_of(a) == OBJECT and self.base_of(b) == PERCPU:
-                    # A pointer to a per-cpu object, and the base of a cpu's area: that cpu's copy.
+                    # A per-CPU pointer plus a CPU's base: that CPU's copy.
                     return NOWHERE if self.step_of(b) or self.offset_of(b) else a
                 if self.base_of(a) == OBJECT and self.base_of(b) == OBJECT:
                     return self._bytes_by_index(a, b)
-                # Per-cpu: the address of a per-cpu variable and the base of a cpu's area.
+                # The address of a per-CPU variable plus a CPU's base.
                 if self.base_of(a) != ADDRESS or self.base_of(b) != PERCPU:
                     return NOWHERE
                 return self.values.intern(PERCPU, 0, self.step_of(a), self.symbol_of(a), self.offset_of(a))
@@ -194,9 +194,9 @@ class Sums:
     @cython.cfunc
     @cython.exceptval(-1)
     def _bytes_by_index(self, left: cython.int, right: cython.int) -> cython.int:
-        """The sum of two pointers, of which one is no pointer: an index, as numbers and pointers share their places in
-        unions. Such a one that is not multiplied is of bytes, where the other one leads."""
-        graph: Any = self.questions.graph
+        """The sum of two pointers, one of which is an index in fact (a union of integer and pointer): an unscaled index
+        into bytes."""
+        graph: Any = self.oracle.graph
         for value, index in ((left, right), (right, left)):
             if self.step_of(index) or self.is_several(index) or not graph.is_aggregate(self.type_of(index)):
                 continue
@@ -207,19 +207,19 @@ class Sums:
     @cython.cfunc
     @cython.exceptval(-1)
     def _virtual_base(self, left: cython.int, right: cython.int) -> cython.int:
-        """An object and how far its virtual base is from it."""
+        """An object plus a virtual base offset."""
         value: cython.int = right if self.base_of(left) == VIRTUAL else left
         slot: cython.int = left if self.base_of(left) == VIRTUAL else right
         if self.base_of(value) != OBJECT:
             return NOTHING
         return cython.cast(
-            cython.int, self.values.number(self.questions.virtual_base(self.values.of(value), self.offset_of(slot)))
+            cython.int, self.values.number(self.oracle.virtual_base(self.values.of(value), self.offset_of(slot)))
         )
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _indexed_twice(self, value: cython.int, number: cython.int) -> cython.int:
-        """A pointer into an array that is moved by an index of its own: within an element, or from one to the next."""
+        """A pointer into an array plus another index: within an element, or to another one."""
         key: cython.ulonglong = cython.cast(cython.ulonglong, value) << 32 | cython.cast(cython.ulonglong, number)
         found: cython.int = self.values.indexed.find(key)
         if found < 0:
@@ -231,8 +231,8 @@ class Sums:
     @cython.exceptval(-1)
     def _index_again(self, value: cython.int, number: cython.int) -> cython.int:
         symbol: cython.longlong
-        element: cython.int = self.values.number(self.questions.element(self.values.of(value)))
-        size: cython.longlong = self.questions.apart(self.type_of(element)) if self.base_of(element) == OBJECT else 0
+        element: cython.int = self.values.number(self.oracle.element(self.values.of(value)))
+        size: cython.longlong = self.oracle.apart(self.type_of(element)) if self.base_of(element) == OBJECT else 0
         step: cython.longlong = _gcd(self.step_of(value), self.step_of(number))
         if not size or (self.step_of(element) % size and self.step_of(number) % size):
             return self.values.intern(
@@ -242,7 +242,7 @@ class Sums:
         if whole:
             return whole
         if self.step_of(number) % size:
-            # Within an element; the first index only said which.
+            # Within an element, which the first index selected.
             step, symbol = self.step_of(number), self.symbol_of(number)
         else:
             step, symbol = _gcd(self.step_of(element), self.step_of(number)), 0
@@ -261,28 +261,28 @@ class Sums:
         size: cython.longlong,
         step: cython.longlong,
     ) -> cython.int:
-        """A pointer into an array of numbers inside of something, moved from one of them to the next by a further
-        index: into the same array, which says more than that it leads to a number."""
+        """A pointer into an inner array of scalars plus another index: stays in that array, which is more precise than
+        the scalar."""
         inside: cython.bint = self.type_of(element) != self.type_of(value)
         if (
             not inside
             or step % size
             or self.offset_of(element)
-            or not self.questions.graph.is_scalar(self.type_of(element))
+            or not self.oracle.graph.is_scalar(self.type_of(element))
         ):
             return NOTHING
         offset: cython.longlong = self.offset_of(value) + self.offset_of(number)
         moved: cython.int = self.values.intern(self.base_of(value), self.type_of(value), step, 0, offset)
-        again: cython.int = self.values.number(self.questions.element(self.values.of(moved)))
+        again: cython.int = self.values.number(self.oracle.element(self.values.of(moved)))
         same: cython.bint = self.base_of(again) == OBJECT and self.type_of(again) == self.type_of(element)
         return moved if same and not self.offset_of(again) else NOTHING
 
     @cython.cfunc
     @cython.exceptval(-1)
     def scaled(self, value: cython.int, factor: cython.longlong) -> cython.int:
-        """A number times a constant; nothing is known of an address times something."""
+        """An integer times a constant; the product of a pointer is unknown."""
         if not value or (factor > 1 and self.base_of(value) == OBJECT):
-            # No pointer is multiplied: a variable stayed with a register that holds a number now.
+            # Pointers are not multiplied: a stale variable location on an integer.
             value = UNKNOWN
         if self.base_of(value) != NUMBER:
             return NOWHERE if factor != 1 else value
@@ -308,8 +308,8 @@ class Sums:
         if a == self.base_of(right) and (a == ADDRESS or self._is_alike(left, right)):
             step: cython.longlong = _gcd(self.step_of(left), self.step_of(right))
             if self.base_of(left) == OBJECT:
-                # Two pointers to a type: elements of one array, or it would mean nothing.
-                size: cython.longlong = self.questions.graph.size(self.type_of(left))
+                # Pointers to one type: elements of one array.
+                size: cython.longlong = self.oracle.graph.size(self.type_of(left))
                 step = _gcd(step, size)
                 if not step:
                     step = 1
@@ -319,18 +319,18 @@ class Sums:
     @cython.cfunc
     @cython.exceptval(-1)
     def _is_alike(self, left: cython.int, right: cython.int) -> cython.bint:
-        """Whether two values lead to one type, be it constant or declared elsewhere."""
+        """Whether two pointers have the same pointee type."""
         if self.type_of(left) == self.type_of(right):
             return True
         if self.base_of(left) != OBJECT:
             return False
-        return cython.cast(cython.bint, self.questions.graph.same(self.type_of(left), self.type_of(right)))
+        return cython.cast(cython.bint, self.oracle.graph.same(self.type_of(left), self.type_of(right)))
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(-1)
     def nameless(self, value: cython.int) -> cython.int:
-        """A pointer to one of several types without the symbol that says which pointer it is."""
+        """A pointer to a choice type without the symbol of its load."""
         if self.base_of(value) != OBJECT or not self.symbol_of(value) or self.step_of(value):
             return value
         return self.values.intern(OBJECT, self.type_of(value), 0, 0, self.offset_of(value))
@@ -338,7 +338,7 @@ class Sums:
     @cython.cfunc
     @cython.exceptval(-1)
     def join(self, left: cython.int, right: cython.int) -> cython.int:
-        """What holds on both of two ways; `left` is the one known longer, whose offset stays."""
+        """The join of two values; `left` is the value already stored, whose offset is kept (not commutative)."""
         if not left or not right or left == right:
             return right if left else NOTHING
         a: cython.longlong = self.base_of(left)
@@ -361,17 +361,17 @@ class Sums:
                 return left
             step: cython.longlong = _gcd(_gcd(self.step_of(left), self.step_of(right)), apart)
             if a == OBJECT and step != self.step_of(left) and (self.step_of(left) or self.step_of(right)):
-                # Steps from one element of an array to the next may not matter.
+                # Steps of whole array elements may be ignored.
                 return self._asked_join(left, right)
             if a == NUMBER and self.type_of(left) != self.type_of(right):
-                # A null pointer is never what is accessed.
+                # A null pointer is never dereferenced.
                 if left == NULL or right == NULL:
                     return right if left == NULL else left
                 return self.values.intern(a, 0, step, 0, self.offset_of(left))
             first: cython.longlong = self.offset_of(left)
             other: cython.longlong = self.offset_of(right)
             if a == NUMBER and LOW_WORD >> 1 <= first < LOW_WORD and not LOW_WORD >> 1 <= other < LOW_WORD:
-                # Less than none, as an index is of which it is asked first whether there is one.
+                # A negative index, such as one that is tested before use.
                 first = other
             return self.values.intern(a, self.type_of(left), step, 0, first)
         if NULL in (left, right) and FRAME in (a, b):
@@ -389,7 +389,7 @@ class Sums:
     @cython.cfunc
     @cython.exceptval(-1)
     def _is_no_address(self, value: cython.int) -> cython.bint:
-        """Whether a value is a number that surely leads nowhere: whoever goes there has come another way."""
+        """Whether a value is an integer that is no valid address, so that a dereference excludes this path."""
         if value == NULL:
             return True
         if self.base_of(value) != NUMBER or self.type_of(value) or self.step_of(value):
@@ -399,13 +399,13 @@ class Sums:
     @cython.cfunc
     @cython.exceptval(-1)
     def _is_typed_for(self, value: cython.int, other: cython.int) -> cython.bint:
-        """Whether the other value is a pointer to void, and what a variable that holds either is of the type of the one
-        that leads to an object. Those to bytes that nobody goes through may be kept for anything as well."""
+        """Whether the other value is a void pointer and the first one points to an object: then a variable that holds
+        either has the object's type. Byte pointers that are not advanced may be opaque, too, and do not count."""
         if self.base_of(other) != NUMBER or self.type_of(other) != TO_VOID:
             return False
-        if self.step_of(other) != 1 or self.offset_of(other) or not self.questions.has_variables:
+        if self.step_of(other) != 1 or self.offset_of(other) or not self.oracle.has_variables:
             return False
-        return bool(self.step_of(value) or self.questions.graph.size(self.type_of(value)) != 1)
+        return bool(self.step_of(value) or self.oracle.graph.size(self.type_of(value)) != 1)
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -414,12 +414,12 @@ class Sums:
         key: cython.ulonglong = cython.cast(cython.ulonglong, left) << 32 | cython.cast(cython.ulonglong, right)
         found: cython.int = self.values.joined.find(key)
         if found < 0:
-            found = self.values.number(self.questions.join(self.values.of(left), self.values.of(right)))
+            found = self.values.number(self.oracle.join(self.values.of(left), self.values.of(right)))
             self.values.joined.put(key, found)
         return found
 
     @cython.cfunc
     @cython.exceptval(-1)
     def is_several(self, value: cython.int) -> cython.bint:
-        """Whether a value leads to one of several types."""
-        return self.base_of(value) == OBJECT and bool(self.questions.is_one_of_several(self.type_of(value)))
+        """Whether a value points to a choice type."""
+        return self.base_of(value) == OBJECT and bool(self.oracle.is_choice_type(self.type_of(value)))

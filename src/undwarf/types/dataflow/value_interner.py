@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Values by number, and tables of what was answered of them.
+"""Interned abstract values (five integers each, see `undwarf.types.dataflow.abstract_values`) and caches keyed by their
+ids.
 
-A value is five numbers, which `undwarf.types.dataflow.abstract_values` explains; 0 is the number of what is not known.
+Id 0 is the unknown value.
 """
 
 from typing import Any
@@ -17,11 +18,11 @@ MOST_VALUES = cython.declare(cython.Py_ssize_t, 4 << 20)
 
 
 @cython.cclass
-class Answers:
-    """Numbers by keys that are not 0: what was answered once."""
+class IdMap:
+    """Hash map from non-zero 64-bit keys to ids."""
 
     def __init__(self, size: cython.Py_ssize_t) -> None:
-        """With room for so many, a power of two, at first."""
+        """Initial capacity ``size``, a power of two."""
         self.keys = zeros("Q", size)
         self.numbers = zeros("i", size)
         self.mask = size - 1
@@ -31,7 +32,7 @@ class Answers:
     @cython.inline
     @cython.exceptval(-2)
     def find(self, key: cython.ulonglong) -> cython.int:
-        """The number of a key; -1 for none."""
+        """The id of a key; -1 if there is none."""
         at: cython.ulonglong = (key * GOLDEN_RATIO) >> 32 & self.mask
         while self.keys[at]:
             if self.keys[at] == key:
@@ -42,7 +43,7 @@ class Answers:
     @cython.cfunc
     @cython.exceptval(-1)
     def put(self, key: cython.ulonglong, number: cython.int) -> cython.int:
-        """Keep the number of a key that has none."""
+        """Add a key that is not present."""
         at: cython.ulonglong = (key * GOLDEN_RATIO) >> 32 & self.mask
         while self.keys[at]:
             at = (at + 1) & self.mask
@@ -67,21 +68,21 @@ class Answers:
 
 
 @cython.cclass
-class Values:
-    """Values by number, each kept once: (base, type, step, symbol, offset)."""
+class ValueInterner:
+    """Values by id, each stored once: (base, type, step, symbol, offset)."""
 
     def __init__(self) -> None:
         self.parts = zeros("q", 5 * 1024)
         self.index = zeros("i", 4096)
         self.mask = 4095
         self.count = 1
-        self.joined = Answers(256)
-        self.loaded = Answers(256)
-        self.reconciled = Answers(256)
-        self.indexed = Answers(64)
-        self.data = Answers(64)
-        self.sizes = Answers(64)
-        self.held = Answers(256)
+        self.joined = IdMap(256)
+        self.loaded = IdMap(256)
+        self.reconciled = IdMap(256)
+        self.indexed = IdMap(64)
+        self.data = IdMap(64)
+        self.sizes = IdMap(64)
+        self.held = IdMap(256)
         self.called: dict[int, Any] = {}
         self.changed: dict[int, Any] = {}
         self.taken: dict[int, Any] = {}
@@ -95,13 +96,13 @@ class Values:
         self.intern(NUMBER, 1, 1, 0, 0)
 
     def lend_pool(self) -> Any:
-        """Memory for what is known at the begins of a function's blocks, until that is followed."""
+        """A reusable buffer for the states of a function's blocks."""
         lent = self.pool
         self.pool = None
         return zeros("i", 1 << 16) if lent is None else lent
 
     def take_pool(self, pool: Any) -> None:
-        """Take back what was lent, which may have been replaced by more."""
+        """Return the buffer, which may have been replaced by a larger one."""
         self.pool = pool
 
     @cython.cfunc
@@ -114,7 +115,7 @@ class Values:
         symbol: cython.longlong,
         offset: cython.longlong,
     ) -> cython.int:
-        """The number of a value; of one that says less where its numbers outgrew an address."""
+        """The id of a value; if its offset or step is out of range, of one with only the base."""
         if offset >= LARGEST or offset <= -LARGEST or step >= LARGEST or step <= -LARGEST:
             if base == POISON:
                 return NOWHERE
@@ -155,7 +156,7 @@ class Values:
         return number
 
     def _spread(self) -> None:
-        """A larger index."""
+        """Enlarge the index."""
         old = memoryview(self.parts)
         count = self.count
         size = 4 * len(self.index)
@@ -169,7 +170,7 @@ class Values:
             self.intern(column[5 * k], column[5 * k + 1], column[5 * k + 2], column[5 * k + 3], column[5 * k + 4])
 
     def number(self, value: Any) -> cython.int:
-        """The number of a value given as a tuple; 0 for None."""
+        """The id of a value given as a tuple; 0 for None."""
         if value is None:
             return NOTHING
         base, t, step, symbol, offset = value
@@ -178,7 +179,7 @@ class Values:
         return self.intern(base, t, step, symbol, offset)
 
     def of(self, number: cython.Py_ssize_t) -> "tuple[int, int, int, int, int] | None":
-        """The value of a number."""
+        """The value of an id as a tuple; None for 0."""
         if number <= 0 or number >= self.count:
             return None
         at: cython.Py_ssize_t = 5 * number
@@ -186,9 +187,9 @@ class Values:
 
 
 @cython.cclass
-class Own:
-    """What was answered for one function only, as in :class:`Values`."""
+class FunctionCaches:
+    """Caches that are valid for one function only, as in :class:`ValueInterner`."""
 
     def __init__(self) -> None:
-        self.loaded = Answers(32)
-        self.reconciled = Answers(32)
+        self.loaded = IdMap(32)
+        self.reconciled = IdMap(32)

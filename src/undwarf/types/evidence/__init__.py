@@ -1,2 +1,2 @@
-"""Rules for operands that the data flow alone leaves open: each takes its evidence from another use of the same
+"""Rules for operands whose address the data flow leaves ambiguous; each takes its evidence from another use of the same
 value."""

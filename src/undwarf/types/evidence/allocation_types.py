@@ -1,8 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""What allocators return in functions whose variables are named: told by its size, and what a pointer to it is kept as.
+"""Types of allocated objects in functions with declared variables: by the allocated size and the variable the result
+goes to.
 
-A variable often begins to be told some instructions behind the call. What constructors that are inlined store until
-then would be of nothing.
+A variable's location often starts some instructions after the call; stores of inlined constructors before it would have
+no type. The type of the variable, member or parameter that the result goes to counts if the allocated size is a
+multiple of its size.
 """
 
 import re
@@ -15,13 +17,13 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI, RSI
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Facts, Tracker
-from undwarf.types.evidence.pointer_use_scan import expected
-from undwarf.types.evidence.reaching_definitions import makers
+from undwarf.types.evidence.pointer_use_scan import callee_parameters
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import PlaceKind, Prototype
 
-__all__ = ["allocated", "with_allocated"]
+__all__ = ["allocation_types", "with_allocation_types"]
 
 _INDIRECT_CALL, _BRANCH, _JUMP, _INDIRECT_JUMP = Flow.INDIRECT_CALL, Flow.BRANCH, Flow.JUMP, Flow.INDIRECT_JUMP
 _RETURN, _STOP, _CALL = Flow.RETURN, Flow.STOP, Flow.CALL
@@ -34,47 +36,50 @@ _SIZES = {
     "_Znwm": (RDI,), "_Znam": (RDI,), "_ZnwmSt11align_val_t": (RDI,), "_ZnamSt11align_val_t": (RDI,),
     "_ZnwmRKSt9nothrow_t": (RDI,), "_ZnamRKSt9nothrow_t": (RDI,),
 }  # fmt: skip  # a table
-"""Allocators of C and C++, and the registers that say how much (C11 7.22.3; C++17 21.6.2)."""
+"""{allocator of C or C++: registers with the size} (C11 7.22.3; C++17 21.6.2)."""
 _RUST = re.compile(r"__rust_alloc(_zeroed)?$|exchange_malloc")
 _OF_RUST = (RDI,)
 _DIRECT_CALL = Flow.CALL | TARGETED
 _NUMBER = 4
-"""Bytes of the smallest numbers that say how much."""
+"""Smallest integer parameter that may be a size, in bytes."""
 _WORD = 8
-"""Bytes of a pointer."""
+"""Size of a pointer."""
 _GENERAL = 16
-"""Registers that hold addresses."""
+"""Number of general registers."""
 _IN_FRAME = 1 << 40
-"""Above the numbers of registers, and larger than any frame."""
+"""Zero of the keys of stack slots, above register numbers and frame offsets."""
 _HEADS = (8, 16)
-"""Bytes before what is meant: how many there are, of C++'s arrays; how many share it, of Rust's counted pointers."""
+"""Header sizes: the count before C++ arrays, the reference counts before Rust's Rc and Arc values."""
 _INSIDE = 4096
-"""How far inside of what is allocated an address of it may lead that is followed."""
+"""Largest offset of a followed pointer into the allocation."""
 _AHEAD = 256
-"""Instructions behind a call in which what it returns is looked for."""
+"""Number of instructions after a call in which its result is followed."""
 _FRAME = 1 << MACHINE.stack_pointer | 1 << MACHINE.frame_pointer
 _LOST = sum(1 << register for register in MACHINE.caller_saved if register < 64)
-"""The registers that the frame is counted from, and those that calls change, as bits."""
+"""Bit sets: stack and frame pointer; caller-saved registers."""
 
 
-def with_allocated(
+def with_allocation_types(
     tracker: Tracker, low: int, high: int, named: Tracker | None = None, entry: dict[int, int] | None = None
 ) -> Tracker:
-    """The data flow of a function with what allocators return, the program's own as well if ``named`` is given: the one
-    with what all programs' do. ``tracker`` is the one without that; ``entry`` what its parameters lead to."""
-    found = allocated(tracker, own=named is not None)
+    """The data flow of a function with the types of allocations.
+
+    ``tracker`` is the one without; ``named``, if given, the one with known allocators, to which the program's own are
+    added; ``entry`` are pointees of parameters.
+    """
+    found = allocation_types(tracker, own=named is not None)
     if not found and not entry:
         return named or tracker
     made = found if named is None else named.facts.made | found
     return Tracker(tracker.program, tracker.flow, low, high, Facts(entry or {}, made), tracker.wanted)
 
 
-def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
-    """By call, (register, type that what is there leads to, how far before that), where something is accessed before a
-    variable says so. Several aggregates one behind the other are an array of them: what lies behind the first one is
-    the next, and nothing that has one as its part.
+def allocation_types(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, int, int]]:
+    """{call: (result register, pointee, offset of the pointee)} of allocations that are accessed before a variable
+    types them.
 
-    ``own``: of functions of the program that return a pointer to anything, not of those that all programs have.
+    An allocation of several aggregates is an array, so that accesses past the first are of the next one, not of a
+    container. ``own``: of the program's own functions that return void pointers, instead of known allocators.
     """
     program = tracker.program
     known = program.own_allocators if own else program.allocators
@@ -92,8 +97,7 @@ def allocated(tracker: Tracker, *, own: bool = False) -> dict[int, tuple[int, in
 
 
 def _calls(tracker: Tracker, known: Mapping[int, tuple[int, ...]]) -> Iterator[tuple[int, int]]:
-    """Calls and what they lead to, those of a known function whose address is in a register among them; not all of
-    those that are known to be of no allocator."""
+    """(instruction, target) of calls, also through registers with a known function; without known non-allocators."""
     instructions = tracker.flow.instructions
     targets = instructions.targets
     for k in listing_search.with_flow(instructions.flows, _DIRECT_CALL):
@@ -110,7 +114,7 @@ def _calls(tracker: Tracker, known: Mapping[int, tuple[int, ...]]) -> Iterator[t
 
 
 def _sizes(tracker: Tracker, target: int, *, own: bool) -> tuple[int, ...]:
-    """The registers that may say how much is allocated by what is called; none for what is no allocator."""
+    """The registers that may have the allocated size; none for other functions."""
     prototype = tracker.program.callee(target & 0xFFFFFFFFFFFFFFFF)
     if prototype is None:
         return ()
@@ -122,7 +126,7 @@ def _sizes(tracker: Tracker, target: int, *, own: bool) -> tuple[int, ...]:
 
 
 def _of_program(graph: TypeGraph, prototype: Prototype) -> tuple[int, ...]:
-    """The same of a function that returns a pointer to anything, and is given numbers."""
+    """The same for a function that takes integers and returns a void pointer."""
     returns = prototype.returns
     if not prototype.trusted or not graph.is_void_pointer(returns):
         return ()
@@ -135,7 +139,7 @@ def _of_program(graph: TypeGraph, prototype: Prototype) -> tuple[int, ...]:
 
 
 class _Call:
-    """One call of an allocator, and what holds the address that it returned, as far as the code goes straight on."""
+    """One call of an allocator, and the registers and slots that hold its result in straight-line code."""
 
     def __init__(self, tracker: Tracker, k: int, sizes: tuple[int, ...]) -> None:
         self._tracker = tracker
@@ -144,16 +148,15 @@ class _Call:
         tracker.before(k)
         self._sizes = [tracker.register(register) for register in sizes]
         self._holding = {RAX: 0}
-        """How far behind it is what is held, by register, or place in the frame: its offset plus ``_IN_FRAME``."""
+        """{register, or stack slot (its offset plus ``_IN_FRAME``): offset from the result that it holds}."""
         self._used = False
         self._stored: set[int] = set()
-        """What pointers lead to that are stored there."""
+        """Pointees of the pointers stored in the allocation."""
         self._indexed = self._otherwise = False
-        """Whether words there are gone over by an index, from the first one on; whether else is there."""
+        """Whether words are accessed by an index from the first on; whether other accesses occur."""
 
     def leads(self) -> tuple[int, int]:
-        """What lies where the returned pointer leads, or so many bytes behind that; void where that is not told, or
-        known anyway."""
+        """(pointee, offset of it) of the result; void if unknown, or not needed."""
         if not self._may_be_used():
             return VOID, 0
         flow = self._tracker.flow
@@ -167,13 +170,13 @@ class _Call:
             to = made.target if made.flow in (_BRANCH, _JUMP) else None
             target = flow.index_of(to) if to is not None else None
             if target is not None and target > k:
-                # What is jumped over ends the program, as where nothing is left to allocate.
+                # A skipped block is the error path, which ends the program.
                 arriving.setdefault(target, {}).update(self._holding)
             for t, begin in self._told(k, made) if whole == VOID else ():
                 if begin and inside[0] == VOID and begin in _HEADS and self._fits(t, begin):
                     inside = t, begin
                 if not begin and whole == VOID and self._fits(t, 0):
-                    # A variable may say so of one register, and not of another that holds it as well.
+                    # A variable may be in one of the registers that hold the pointer.
                     whole = t
             self._go_on(k, made)
             if whole != VOID and self._used:
@@ -189,18 +192,17 @@ class _Call:
         return inside if self._used else (VOID, 0)
 
     def array_of(self, t: int) -> int:
-        """An array of aggregates where it is known that there is room for more than one; else the type itself."""
+        """An array of the aggregate if more than one was allocated; else the type itself."""
         whole, room = self._graph.size(t), self._room()
         several = room > whole and not room % whole and self._graph.is_aggregate(t)
         return self._graph.array_of(t, room // whole) if several else t
 
     def _room(self) -> int:
-        """How many bytes are allocated; 0 where that is not known."""
+        """The allocated size in bytes; 0 if unknown."""
         return prod(value[4] if value is not None and value[:3] == (NUMBER, 0, 0) else 0 for value in self._sizes)
 
     def _may_be_used(self) -> bool:
-        """Whether anything is accessed of which nothing is known, through what may be the returned pointer: mostly a
-        variable says what that leads to, and no more need be asked."""
+        """Whether anything unknown is accessed through the result; mostly its variable is known in time."""
         tracker = self._tracker
         for k, number in tracker.flow.instructions.accessed_through(self._call, _AHEAD, _FRAME, _LOST):
             tracker.before(k)
@@ -209,8 +211,8 @@ class _Call:
         return False
 
     def _made(self) -> int:
-        """What a function makes, and returns a pointer to, that is there to allocate just that, as Rust's boxes: void
-        where the innermost one that returns a pointer to something does not fit."""
+        """The pointee of the innermost inlined function that returns a pointer, if its size is allocated (Rust's
+        Box::new); else void."""
         graph, tracker = self._graph, self._tracker
         for t in tracker.program.source.returned_at(tracker.flow.instructions.address_of(self._call)):
             target = graph.target(t) if graph.is_pointer(t) else VOID
@@ -220,8 +222,8 @@ class _Call:
         return VOID
 
     def _pointers(self) -> int:
-        """A pointer, where all that is known to be there are pointers to one aggregate, gone over by an index: of a
-        structure that optimizers took apart no variable leads to its rows."""
+        """A pointer type, if all that is stored are pointers to one aggregate, by an index: scalar replacement leaves
+        arrays of a split structure without a variable."""
         graph = self._graph
         stored = {graph.canonical(t): t for t in self._stored}
         if len(stored) != 1 or not self._indexed or self._otherwise:
@@ -230,7 +232,7 @@ class _Call:
         return pointer if self._fits(pointer, 0) else VOID
 
     def _note_row(self, k: int, made: Instruction, operand: Memory, apart: int) -> None:
-        """Note what is done with a word of it, if it is one of a row of words."""
+        """Note an access, if it is of one in an array of words."""
         at = apart + operand.displacement
         word = operand.size == _WORD and not at % _WORD and not operand.floating
         if not word or (operand.index != NONE and operand.scale != _WORD):
@@ -238,21 +240,23 @@ class _Call:
             return
         self._indexed = self._indexed or (operand.index != NONE and not at)
         if made.action == _STORE and made.left != NONE:
-            # In a loop only what comes in its first turn may be known.
-            put = (one + 1 for one in makers(self._tracker, k, made.left) if one >= 0)
+            # In a loop only the first iteration's value may be known.
+            put = (one + 1 for one in reaching_definitions(self._tracker, k, made.left) if one >= 0)
             there = (t for at in (k, *put) for t in self._objects(at, made.left))
             self._stored.update(t for t in there if self._graph.is_aggregate(t))
 
     def _objects(self, k: int, register: int) -> Iterator[int]:
-        """What variables say that a register leads to before an instruction."""
+        """Pointees of variables in a register before an instruction."""
         instructions = self._tracker.flow.instructions
-        said = self._tracker.questions.said_of(register, instructions.address_of(k)) if k < len(instructions) else []
+        said = (
+            self._tracker.oracle.declared_values(register, instructions.address_of(k)) if k < len(instructions) else []
+        )
         return (value[1] for value in said if value[0] == OBJECT and not value[2] and not value[4])
 
     def _told(self, k: int, made: Instruction) -> list[tuple[int, int]]:
-        """What variables, members, callees and the caller take a pointer to it, or to some bytes behind it, for."""
+        """(pointee, offset) for which variables, members, callees or the caller take the pointer."""
         tracker, graph, holding = self._tracker, self._graph, self._holding
-        questions = tracker.questions
+        oracle = tracker.oracle
         found = [
             (t, apart) for register, apart in holding.items() if register < _GENERAL for t in self._objects(k, register)
         ]
@@ -266,16 +270,16 @@ class _Call:
                 place = tracker.stack_variable(k, where[4])
                 pointer = graph.value_at(place[0].type, place[1], 8) if place is not None else VOID
             elif where is not None:
-                located = questions.locate(where, 8)
+                located = oracle.locate(where, 8)
                 pointer = VOID if isinstance(located, str) else graph.value_at(located.type, located.offset, 8)
         elif made.flow in (_CALL, _JUMP) and made.target is not None and self._leaves(made.target):
-            given = expected(tracker, made.target)
+            given = callee_parameters(tracker, made.target)
             found += [(graph.target(t), holding[one]) for one, t, piece in given if one in holding and not piece]
             found += self._passed_inside(k, made.target, given)
         return [*found, (graph.target(pointer), apart)] if graph.is_pointer(pointer) else found
 
     def _kept(self, k: int) -> list[tuple[int, int]]:
-        """What variables whose places in the frame hold it, or pieces of such variables, lead to."""
+        """(pointee, offset) of variables in the slots that hold the pointer."""
         tracker, graph, found = self._tracker, self._graph, []
         kept = [(one - _IN_FRAME, apart) for one, apart in self._holding.items() if one >= _GENERAL]
         if kept:
@@ -288,19 +292,19 @@ class _Call:
         return found
 
     def _leaves(self, target: int) -> bool:
-        """Whether what is called, or jumped to as the last thing, is another function."""
+        """Whether a call or tail call goes to another function."""
         flow = self._tracker.flow
         return not flow.index_of(target)
 
     def _passed_inside(self, k: int, target: int, given: tuple[tuple[int, int, int], ...]) -> list[tuple[int, int]]:
-        """What pointers lead to that are members, where the address is held, of objects in the frame whose addresses
-        are passed."""
+        """(pointee, offset) of pointer members of stack objects whose address is passed, if the pointer
+        is held there."""
         tracker, graph = self._tracker, self._graph
         kept = [(one - _IN_FRAME, apart) for one, apart in self._holding.items() if one >= _GENERAL]
         if not kept:
             return []
         taken = [(register, graph.target(t)) for register, t, piece in given if not piece and graph.is_pointer(t)]
-        # Large objects are passed by their address.
+        # Large objects are passed by reference.
         places = [place for scope in tracker.program.source.places(target) for place in scope]
         by_address = [place for place in places if place.kind == _MEMORY and not place.offset]
         taken += [(place.register, place.type) for place in by_address if place.low <= target < place.high]
@@ -316,12 +320,12 @@ class _Call:
         return found
 
     def _fits(self, t: int, begin: int) -> bool:
-        """Whether so much is allocated as one of a type takes, or several do, behind so many bytes."""
+        """Whether the allocated size is that of one or several objects of a type after ``begin`` bytes."""
         graph = self._graph
         whole = graph.size(t)
         if whole <= 1 or not (graph.is_aggregate(t) or (graph.is_scalar(t) and not begin)):
             return False
-        # What has virtual functions may be meant for something that is derived from it.
+        # A class with virtual functions may be a base of the allocated one.
         single = any(one.name.startswith("_vptr") for one in graph.members(t))
         return any(_is_multiple(value, begin, whole, single=single) for value in self._sizes)
 
@@ -357,7 +361,7 @@ class _Call:
             holding[to] = goes
 
     def _frame_offset(self, k: int, made: Instruction, number: int) -> int:
-        """What stands for the place in the frame where an operand is; none for what is elsewhere."""
+        """The key of an operand's stack slot; NONE for other memory."""
         if made.memory[number].base not in (MACHINE.stack_pointer, MACHINE.frame_pointer):
             return NONE
         self._tracker.before(k)
@@ -365,7 +369,7 @@ class _Call:
         return where[4] + _IN_FRAME if where is not None and where[0] == FRAME and not where[2] else NONE
 
     def _is_unknown(self, where: Value | None) -> bool:
-        """Whether nothing is known to be at an address, or nothing but bytes, as variables inside of allocators say."""
+        """Whether nothing but bytes is known at an address; allocators declare bytes."""
         if where is None or where[0] == NUMBER:
             return True
         return where[0] == OBJECT and self._graph.is_scalar(where[1]) and self._graph.size(where[1]) == 1

@@ -1,32 +1,33 @@
 # cython: language_level=3, annotation_typing=False
-"""What lies before the elements of a row that has its header with it.
+"""Members of a header in front of an array's elements: accesses at negative offsets from a pointer to the elements.
 
-Strings that know how long they are, and arrays that grow, are handed around as pointers to their first element; behind
-the members of an aggregate, whose last one is a row of so many elements as there is room for, these begin. What is done
-before the first one is done with the header: numbers that no element is, or those beside them.
+Length-prefixed strings and growable arrays are passed as pointers to their first element (`struct { size_t len; char
+data[]; }`). An access before the elements is of the header if only one structure with a flexible array of that element
+type has a member there, and its size differs from the element's, or other members of the header are accessed, too.
 """
 
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import TypeGraph
 
-__all__ = ["in_header"]
+__all__ = ["header_member"]
 
 _FAR = 64
-"""Bytes before elements that a header has at most."""
+"""Largest header in bytes."""
 
 
-def in_header(tracker: Tracker, k: int, number: int, where: Value, size: int) -> Located | None:
-    """The member of the only header that has one just there, before the element that ``where`` leads to the begin of.
+def header_member(tracker: Tracker, k: int, number: int, where: Value, size: int) -> ResolvedMember | None:
+    """The member of the only header that has one at the negative offset of ``where``, a pointer to an element; else
+    None.
 
-    What is as large as an element may be one, unless the function accesses other members of a header by the same
-    register. The tracker stands before instruction ``k``.
+    An access with the element's size counts only if other header members are accessed through the same register. The
+    cursor of ``tracker`` is at instruction ``k``.
     """
     graph, t = tracker.graph, where[1]
     if where[2] or not -_FAR <= where[4] < 0 or not graph.is_scalar(t) or not tracker.has_variables:
         return None
-    known = tracker.questions.embedders.headers(t)
+    known = tracker.oracle.containers.headers(t)
     if not known:
         return None
     if size == graph.size(t) and not _is_used(tracker, known, t, k, number):
@@ -34,10 +35,11 @@ def in_header(tracker: Tracker, k: int, number: int, where: Value, size: int) ->
     return _member(graph, known, where[4], size)
 
 
-def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: int) -> Located | None:
-    """What lies at an offset before the elements, by one header only: a whole number, else the begin of one."""
-    whole: list[Located] = []
-    begun: list[Located] = []
+def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: int) -> ResolvedMember | None:
+    """The member at an offset before the elements in the only header that has one: a whole scalar, else a
+    part of one."""
+    whole: list[ResolvedMember] = []
+    begun: list[ResolvedMember] = []
     for header, length in known:
         at = length + offset
         field = graph.member_at(header, at, size) if at >= 0 else None
@@ -45,13 +47,13 @@ def _member(graph: TypeGraph, known: list[tuple[int, int]], offset: int, size: i
             continue
         larger = graph.size(field.type)
         if larger >= size:
-            (whole if larger == size else begun).append(Located(header, at, field, "container"))
+            (whole if larger == size else begun).append(ResolvedMember(header, at, field, "container"))
     found = whole or begun
     return found[0] if len(found) == 1 else None
 
 
 def _is_used(tracker: Tracker, known: list[tuple[int, int]], t: int, k: int, number: int) -> bool:
-    """Whether another member of a header, which no element is, is accessed through the register of an operand."""
+    """Whether a header member, which is no element, is accessed through an operand's base register."""
     flow, graph = tracker.flow, tracker.graph
     base, whole = flow.instructions[k].memory[number].base, graph.size(t)
     return any(

@@ -1,30 +1,30 @@
 # cython: language_level=3, annotation_typing=False
-"""What an operand touches, told by a variable that is said only further on to be in its base register.
+"""Uses a variable's location that starts after the instruction.
 
-Compilers lose what a variable holds where two ways meet, and say it again on the ways from there. As long as nothing is
-put into the register, or into a copy of it, it holds the same before. A pointer to numbers, as to characters of text,
-may be some further on by then.
+Compilers drop a location at a join and emit it again on the successors. If nothing redefines the register, or the copy
+of it, in between on any path, the variable's type also holds here. Pointers to scalars, such as into text, may have
+been advanced by then.
 """
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located, begins
+from undwarf.types.layouts.resolved_member import ResolvedMember, begins
 
-__all__ = ["said_later"]
+__all__ = ["member_of_later_variable"]
 
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _AHEAD = 64
-"""Instructions in which a variable is looked for."""
+"""Limit of instructions searched."""
 
 
-def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located | None:
-    """The member of the only thing that variables say the base register of instruction ``k``'s operand leads to, on all
-    ways from there on which nothing else comes in."""
+def member_of_later_variable(tracker: Tracker, k: int, operand: Memory, size: int) -> ResolvedMember | None:
+    """The member at an operand by the only type that variables declare for its base register later, on all paths; else
+    None."""
     if operand.base == NONE or operand.index != NONE or operand.segment:
         return None
     graph = tracker.graph
-    found: dict[tuple[int, int], Located] = {}
+    found: dict[tuple[int, int], ResolvedMember] = {}
     said = _said(tracker, k, operand.base)
     tracker.before(k)
     for t, offset in said:
@@ -32,12 +32,12 @@ def said_later(tracker: Tracker, k: int, operand: Memory, size: int) -> Located 
         field = graph.member_at(t, place, size) if 0 <= place <= graph.size(t) - size else None
         if field is None or not begins(graph, t, place, size):
             return None
-        found[graph.canonical(t), place] = Located(t, place, field)
+        found[graph.canonical(t), place] = ResolvedMember(t, place, field)
     return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
-    """(type, offset) of what variables say that a register leads to, from behind an instruction on."""
+    """(type, offset) that variables declare for a register's value after an instruction."""
     instructions, blocks = tracker.flow.instructions, tracker.flow.blocks
     found: set[tuple[int, int]] = set()
     left = _AHEAD
@@ -55,9 +55,9 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
             at, left = at + 1, left - 1
             if at < end:
                 pc, follow = instructions.address_of(at), instructions[at]
-                # What is said from where a register is filled on is said of what comes into it.
+                # A location that starts where a register is written is of the new value.
                 kept = held.keys() - (set(follow.writes) - set(follow.reads))
-                told = [(value, held[one]) for one in kept for value in tracker.questions.said_of(one, pc)]
+                told = [(value, held[one]) for one in kept for value in tracker.oracle.declared_values(one, pc)]
                 if told:
                     found.update((value[1], value[4]) for value, apart in told if _is_said(tracker, value, apart))
                     break
@@ -66,15 +66,15 @@ def _said(tracker: Tracker, k: int, register: int) -> set[tuple[int, int]]:
                 come = met.setdefault(one, {})
                 come[number] = held
                 if not blocks.roots[one] and come.keys() == set(blocks.predecessors(one)):
-                    # What all ways to it are come from here holds the same on each of them.
+                    # If all predecessors were reached from here, keep what they agree on.
                     same = set.intersection(*(set(each.items()) for each in come.values()))
                     ways.append((one, blocks.first(one), dict(same)))
     return found
 
 
 def _kept(tracker: Tracker, k: int, held: dict[int, int]) -> tuple[int, int] | None:
-    """(type, offset) of what a variable leads to that an instruction puts the pointer into: one on the stack that has
-    its place from there on."""
+    """(type, offset) of a stack variable's pointee, if an instruction stores the pointer there and the location starts
+    after it."""
     made = tracker.flow.instructions[k]
     if made.action != Action.STORE or held.get(made.left) != 0 or k + 1 >= len(tracker.flow.instructions):
         return None
@@ -90,7 +90,7 @@ def _kept(tracker: Tracker, k: int, held: dict[int, int]) -> tuple[int, int] | N
 
 
 def _behind(tracker: Tracker, made: Instruction, held: dict[int, int]) -> dict[int, int]:
-    """The registers that hold the pointer, or so many bytes more, behind an instruction."""
+    """{register: offset added} of the registers that hold the pointer after an instruction."""
     kept = {one: apart for one, apart in held.items() if one not in made.writes}
     if made.action == Action.COPY and made.width == 8 and made.left in held:
         kept[made.destination] = held[made.left]
@@ -100,12 +100,12 @@ def _behind(tracker: Tracker, made: Instruction, held: dict[int, int]) -> dict[i
     elif made.action in (Action.ADD, Action.SUBTRACT) and made.width == 8 and made.left in held and made.right == NONE:
         more = made.immediate if made.action == Action.ADD else -made.immediate
         kept[made.destination] = held[made.left] + more
-    lost = tracker.questions.calls.lost if made.flow in _CALLS else ()
+    lost = tracker.oracle.calls.lost if made.flow in _CALLS else ()
     return {one: apart for one, apart in kept.items() if one not in lost}
 
 
 def _is_said(tracker: Tracker, value: Value, apart: int) -> bool:
-    """Whether what a variable leads to is what lies so many bytes before as well: numbers lie in a row."""
+    """Whether a declared pointee also holds ``apart`` bytes before: elements of scalars."""
     graph = tracker.graph
     size = graph.size(value[1]) if apart and graph.is_scalar(value[1]) else 0
     return value[0] == OBJECT and not value[2] and (not apart or (size > 0 and not apart % size))

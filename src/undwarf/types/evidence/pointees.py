@@ -1,42 +1,50 @@
 # cython: language_level=3, annotation_typing=False
-"""What pointers lead to, and what is at places they lead to, as far as the data flow knows."""
+"""Pointees of values and types of memory operands, as known from the data flow."""
 
 from collections.abc import Iterable
 
 from undwarf.types.dataflow.abstract_values import ADDRESS, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field, Kind, TypeGraph
 
-__all__ = ["begins_with", "common_whole", "exactly", "is_either", "merged", "pointed", "scalar_at"]
+__all__ = [
+    "begins_with",
+    "common_whole",
+    "exact_pointee",
+    "is_pointer_or_integer",
+    "known_pointees",
+    "merged",
+    "scalar_at",
+]
 
 
-def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
-    """Types of which one begins where a pointer leads to, the largest whole first; empty where it is not known."""
+def known_pointees(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
+    """Types of the objects that start where a pointer points to, largest first; empty if unknown."""
     if value is None or value[0] not in (OBJECT, ADDRESS):
         return ()
     graph = tracker.graph
     t, offset = value[1], value[4]
     if value[0] == ADDRESS:
-        found = tracker.questions.variable_of(value)
+        found = tracker.oracle.variable_of(value)
         if found is None:
             return ()
         t, offset = found[0], found[1]
     if graph.choices(t):
         return ()
     if value[0] == OBJECT and value[2] == 1 and graph.size(t) > 1:
-        # A sum with any number: what seemed an address, as in a union, is none.
+        # A pointer plus any integer: no pointer in fact, as in a union.
         return ()
     if value[0] == OBJECT and not value[2] and graph.is_aggregate(t) and offset == graph.size(t):
-        # Behind an object may be another one, or what it is the header of.
+        # Past an object there may be another one, or its trailing data.
         return ()
-    located = tracker.questions.locate(value, 0) if value[2] or offset else None
+    located = tracker.oracle.locate(value, 0) if value[2] or offset else None
     if isinstance(located, str):
         return ()
     if located is not None and located.how == "container":
         return (located.type,) if not located.offset else ()
     if located is not None and located.how == "array" and not value[2] and offset > graph.size(t) > graph.pointer_size:
-        # Far behind an object may be anything.
+        # Far past an object may be anything.
         return ()
     row = located is not None and not located.offset and (located.how == "array" or graph.is_scalar(located.type))
     if located is None or row:
@@ -45,30 +53,30 @@ def pointed(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
         wholes = [begin, *(one for one, left in inner.containers[1:] if not left)] if inner is not None else [begin]
     else:
         inside = located.field.containers
-        # Elements of an array that steps lead through are not what the array is a part of.
+        # A pointer that steps through an array points to elements, not to the array's container.
         rows = [n for n, (one, _left) in enumerate(inside) if _is_row(graph, one, value[2])] if value[2] > 1 else []
         inside = _before_choice(graph, located.field)[max(rows[0], 1) if rows else 1 :]
         wholes = [one for one, left in inside if not left or (graph.is_array(one) and _is_row(graph, one, left))]
-    # The address of a whole is that of its first part as well.
+    # An object's address is also that of its first part.
     return tuple(dict.fromkeys(_element(tracker.graph, one) for one in wholes))
 
 
 def _before_choice(graph: TypeGraph, found: Field) -> tuple[tuple[int, int], ...]:
-    """What a place is in, down to a union of which it may be in several members."""
+    """The objects around an offset, down to an ambiguous union."""
     inside = found.containers
     unions = [n for n, (one, _left) in enumerate(inside) if graph.kind(graph.strip(one)) == Kind.UNION]
     return inside[: unions[0] + 1] if unions and len(found.candidates) > 1 else inside
 
 
-def exactly(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
-    """The one type that a pointer leads to, where it is no place within something."""
+def exact_pointee(tracker: Tracker, value: Value | None) -> tuple[int, ...]:
+    """The only pointee of a pointer to an object's start; empty for others."""
     exact = value is not None and value[0] == OBJECT and not value[2] and not value[4]
     exact = exact and value is not None and not tracker.graph.choices(value[1])
     return (_element(tracker.graph, value[1]),) if exact and value is not None else ()
 
 
 def _is_row(graph: TypeGraph, t: int, step: int) -> bool:
-    """Whether steps lead from one element of an array to others."""
+    """Whether a stride leads to other elements of an array."""
     stride = graph.stride(t) if graph.is_array(t) else 0
     return stride > 0 and not step % stride
 
@@ -82,39 +90,39 @@ def _element(graph: TypeGraph, t: int) -> int:
 
 
 def scalar_at(tracker: Tracker, k: int, number: int, size: int) -> int:
-    """The type of a number or pointer at an operand that is not in the frame; void where it may be either."""
+    """The scalar type at an operand outside of the frame; void if it may be pointer or integer."""
     where = tracker.address_of(k, number)
     if where is None or where[0] not in (OBJECT, ADDRESS) or size not in (1, 2, 4, 8):
         return VOID
-    located = tracker.questions.locate(where, size)
+    located = tracker.oracle.locate(where, size)
     if isinstance(located, str):
         return VOID
     return VOID if _is_mixed(tracker, located, size) else tracker.graph.value_at(located.type, located.offset, size)
 
 
-def is_either(tracker: Tracker, k: int) -> bool:
-    """Whether the first operand is a member of a union where that may be a pointer or a number."""
+def is_pointer_or_integer(tracker: Tracker, k: int) -> bool:
+    """Whether the first operand is a union member that may be pointer or integer."""
     where = tracker.address_of(k, 0)
     if where is None or where[0] not in (OBJECT, ADDRESS):
         return False
     size = tracker.graph.pointer_size
-    located = tracker.questions.locate(where, size)
+    located = tracker.oracle.locate(where, size)
     return not isinstance(located, str) and _is_mixed(tracker, located, size)
 
 
-def _is_mixed(tracker: Tracker, located: Located, size: int) -> bool:
+def _is_mixed(tracker: Tracker, located: ResolvedMember, size: int) -> bool:
     graph = tracker.graph
     return len(located.field.candidates) > 1 and graph.is_mixed(located.type, located.offset, size)
 
 
 def merged(graph: TypeGraph, types: Iterable[int]) -> int:
-    """What all types can be: the one of which the others are the first part, or their common first part."""
+    """The type that includes all others as first part, or their common first part; void if there is none."""
     kept: dict[int, int] = {}
     for t in types:
         kept.setdefault(graph.canonical(t), t)
     if len(kept) > 1:
         for canonical, t in list(kept.items()):
-            # Bytes may be anybody's.
+            # Bytes are compatible with all.
             if graph.size(t) <= 1 and len(kept) > 1:
                 del kept[canonical]
     if len(kept) == 1:
@@ -129,7 +137,7 @@ def merged(graph: TypeGraph, types: Iterable[int]) -> int:
 
 
 def begins_with(graph: TypeGraph, whole: int, t: int) -> bool:
-    """Whether the address of an aggregate is that of an object, or a number or pointer, of a type as well."""
+    """Whether an aggregate starts with an object, or scalar, of a type."""
     if graph.object_at(whole, 0, t):
         return True
     first = graph.value_at(whole, 0, graph.size(t)) if graph.is_aggregate(whole) and graph.is_scalar(t) else VOID
@@ -137,6 +145,6 @@ def begins_with(graph: TypeGraph, whole: int, t: int) -> bool:
 
 
 def common_whole(graph: TypeGraph, known: list[tuple[int, ...]]) -> int:
-    """The largest whole that all that is stored somewhere leads to."""
+    """The largest type that all pointers have in common."""
     common = set.intersection(*({graph.canonical(t) for t in each} for each in known))
     return next((t for t in known[0] if graph.canonical(t) in common), VOID)

@@ -1,47 +1,61 @@
 # cython: language_level=3, annotation_typing=False
-"""What is done with a value around an instruction: on the only way to it, and behind it up to where other ways join."""
+"""Scans the uses of a pointer value around an instruction: backwards along single predecessors, forwards until paths
+join.
+
+Output is a :class:`PointerUses` record: accesses, loads, strides, parameters it is passed as, union members it is
+stored to.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Action, Flow, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import NUMBER, OBJECT, Value
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.evidence.pointees import scalar_at
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["Loaded", "Touched", "Uses", "expected", "is_copied", "one_way_before", "uses_after", "uses_around"]
+__all__ = [
+    "PointerAccess",
+    "PointerLoad",
+    "PointerUses",
+    "callee_parameters",
+    "is_copied",
+    "single_predecessors",
+    "uses_after",
+    "uses_around",
+]
 
 _ADD_MEMORY, _LOAD, _COPY, _STORE = Action.ADD_MEMORY, Action.LOAD, Action.COPY, Action.STORE
 _ADDRESS = Action.ADDRESS
 _REGISTER = PlaceKind.REGISTER
 
 _NEAR = 48
-"""Instructions before one, and behind it, that are looked at."""
+"""How many instructions before and after are scanned."""
 _NEXT = 12
-"""The same of what is done with what is loaded."""
+"""The same after a value was loaded through the pointer."""
 _CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 _INDIRECT = (Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP)
 _POINTER = 8
-"""Bytes of a pointer."""
+"""Size of a pointer."""
 
 _Holder = int | tuple[int, int]
-"""A register, or a place on the stack: its base register and displacement."""
+"""A register, or a stack slot (base register, displacement)."""
 
 
-class Touched(NamedTuple):
-    """An access behind a pointer; ``copied``: what is there may only go from or to a register."""
+class PointerAccess(NamedTuple):
+    """An access through a pointer; ``copied``: a plain load or store."""
 
     offset: int
     size: int
     copied: bool
 
 
-class Loaded(NamedTuple):
-    """A pointer's size of bytes loaded into a register; ``indexed``: with a number added."""
+class PointerLoad(NamedTuple):
+    """A pointer-sized load into a register; ``indexed``: a value is added to it."""
 
     k: int
     offset: int
@@ -49,37 +63,38 @@ class Loaded(NamedTuple):
     indexed: bool
 
 
-class Uses:
-    """What is done with one value. ``leads`` are types it is said to lead to; ``passed``: it goes where a pointer is
-    expected; ``indexed``: offsets and sizes of elements behind it that are read or written by an index; ``several``:
-    types of which it leads to one, as a member of a union says that it is kept in; ``rows``: what is loaded of elements
-    of a pointer's size; ``strides``: how far apart elements are that are counted from it; ``called``: whether a call or
-    a jump goes there."""
+class PointerUses:
+    """The uses of one value.
+
+    ``leads``: declared pointees; ``passed``: passed as a pointer argument; ``indexed``: (offset, size) of indexed
+    element accesses; ``several``: alternative pointees of a union member it is stored to; ``rows``: loads of
+    pointer-sized elements; ``strides``: element sizes; ``called``: it is called or jumped to.
+    """
 
     def __init__(self) -> None:
-        self.touched: set[Touched] = set()
+        self.touched: set[PointerAccess] = set()
         self.indexed: set[tuple[int, int]] = set()
-        self.loaded: list[Loaded] = []
-        self.rows: list[Loaded] = []
+        self.loaded: list[PointerLoad] = []
+        self.rows: list[PointerLoad] = []
         self.strides: set[int] = set()
         self.leads: list[int] = []
         self.several: tuple[int, ...] = ()
         self.passed = False
         self.called = False
 
-    def up_to(self, offset: int) -> "Uses":
-        """What is done before an offset."""
-        made = Uses()
+    def up_to(self, offset: int) -> "PointerUses":
+        """The uses before an offset."""
+        made = PointerUses()
         made.touched = {one for one in self.touched if one.offset < offset}
         made.loaded = [one for one in self.loaded if one.offset < offset]
         made.rows = [one for one in self.rows if one.offset < offset]
         return made
 
 
-def uses_around(tracker: Tracker, k: int, register: int) -> Uses:
-    """What is done with what a register holds before an instruction, on the only way to it and behind it."""
+def uses_around(tracker: Tracker, k: int, register: int) -> PointerUses:
+    """The uses of a register's value around an instruction."""
     path, origin = _origin(tracker, k, register)
-    uses = Uses()
+    uses = PointerUses()
     held: set[_Holder] = {origin}
     for at in reversed(path):
         _done(tracker, at, held, uses, told=True)
@@ -87,26 +102,26 @@ def uses_around(tracker: Tracker, k: int, register: int) -> Uses:
     return _behind(tracker, k, held, uses, _NEAR, told=True)
 
 
-def uses_after(tracker: Tracker, loaded: Loaded) -> Uses:
-    """What is done with what is loaded, and what variables say of that; not what follows from where it is loaded."""
-    uses = Uses()
+def uses_after(tracker: Tracker, loaded: PointerLoad) -> PointerUses:
+    """The uses of a loaded value, and variables that declare it."""
+    uses = PointerUses()
     k = loaded.k + 1
     if k < len(tracker.flow.instructions):
         pc = tracker.flow.instructions.address_of(k)
-        for value in tracker.questions.said_of(loaded.register, pc):
+        for value in tracker.oracle.declared_values(loaded.register, pc):
             _lead(tracker.graph, value, uses)
     return _behind(tracker, k, {loaded.register}, uses, _NEXT, told=False)
 
 
 def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder]:
-    """The instructions before one, backwards, up to where what a register holds is made, and what holds it there."""
+    """(instructions from ``k`` back to the definition of a register's value, its holder there)."""
     held: _Holder = register
     path: list[int] = []
-    for at in one_way_before(tracker, k):
+    for at in single_predecessors(tracker, k):
         made = tracker.flow.instructions[at]
         if isinstance(held, int):
             if made.flow in _CALLS:
-                if held in tracker.questions.calls.lost:
+                if held in tracker.oracle.calls.lost:
                     break
             elif held in made.writes:
                 place = _place(tracker, made) if made.action == _LOAD and made.width == _POINTER else None
@@ -126,8 +141,8 @@ def _origin(tracker: Tracker, k: int, register: int) -> tuple[list[int], _Holder
     return path, held
 
 
-def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
-    """Instructions before one, backwards, as long as there is only one way they were come from."""
+def single_predecessors(tracker: Tracker, k: int) -> Iterator[int]:
+    """Instructions before one, backwards along single predecessors."""
     blocks = tracker.flow.blocks
     number = blocks.of(k)
     at = k
@@ -142,8 +157,8 @@ def one_way_before(tracker: Tracker, k: int) -> Iterator[int]:
         yield at
 
 
-def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int, *, told: bool) -> Uses:
-    """Add what is done from an instruction on, up to where other ways join."""
+def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: PointerUses, most: int, *, told: bool) -> PointerUses:
+    """Add the uses from an instruction on, until paths join."""
     blocks = tracker.flow.blocks
     if k >= len(tracker.flow.instructions):
         return uses
@@ -163,13 +178,13 @@ def _behind(tracker: Tracker, k: int, held: set[_Holder], uses: Uses, most: int,
     return uses
 
 
-def _comes_first(blocks: Blocks, number: int, behind: int) -> bool:
-    """Whether a block is come to from another one only, but for the turns of the loop that it begins."""
+def _comes_first(blocks: BlockTable, number: int, behind: int) -> bool:
+    """Whether a block's only predecessor, apart from its own back edges, is another one."""
     return number < behind and all(one == number or one >= behind for one in blocks.predecessors(behind))
 
 
-def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bool) -> None:
-    """Note what an instruction does with what some registers hold, and which hold it behind that."""
+def _done(tracker: Tracker, at: int, held: set[_Holder], uses: PointerUses, *, told: bool) -> None:
+    """Add an instruction's uses of the value, and update its holders."""
     graph = tracker.graph
     made = tracker.flow.instructions[at]
     tracker.before(at)
@@ -181,27 +196,27 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
         if not operand.access or operand.implicit:
             continue
         if operand.index != NONE:
-            # Of characters either register may be the index.
+            # With bytes either register may be the index.
             leads = operand.base in held or (operand.scale == 1 and operand.index in held)
             rows = operand.size == _POINTER and _is_multiple(tracker.register(operand.index))
             if leads and operand.size == operand.scale and not rows:
                 uses.indexed.add((operand.displacement, operand.size))
                 if made.action == _LOAD and made.width == operand.size == _POINTER and made.destination != NONE:
-                    uses.rows.append(Loaded(at, operand.displacement, made.destination, False))
+                    uses.rows.append(PointerLoad(at, operand.displacement, made.destination, False))
             continue
         if operand.base not in held:
             continue
         adds = made.action == _ADD_MEMORY
         size = operand.size or operand.element
-        uses.touched.add(Touched(operand.displacement, size, is_copied(made, operand)))
+        uses.touched.add(PointerAccess(operand.displacement, size, is_copied(made, operand)))
         if (made.action == _LOAD or adds) and made.width == size == _POINTER and made.destination != NONE:
-            uses.loaded.append(Loaded(at, operand.displacement, made.destination, adds))
+            uses.loaded.append(PointerLoad(at, operand.displacement, made.destination, adds))
     if made.flow in _INDIRECT and all(operand.implicit for operand in made.memory):
         uses.called = uses.called or any(register in held for register in made.reads)
     if made.flow in _CALLS:
         _passed(tracker, made, held, uses)
-        # What was put on the stack stays there.
-        held.difference_update(tracker.questions.calls.lost)
+        # Stack slots keep their values.
+        held.difference_update(tracker.oracle.calls.lost)
         return
     goes: _Holder | None = None
     if made.action == _ADDRESS and made.memory[0].base in held and made.memory[0].index != NONE:
@@ -230,37 +245,37 @@ def _done(tracker: Tracker, at: int, held: set[_Holder], uses: Uses, *, told: bo
 
 
 def _is_multiple(value: Value | None) -> bool:
-    """Whether a number is so many times another one, as where elements of that size are counted."""
+    """Whether an integer is a multiple of a stride."""
     return value is not None and value[0] == NUMBER and abs(value[2]) > 1
 
 
 def _of_union(tracker: Tracker, k: int) -> tuple[int, ...]:
-    """The types that pointers lead to of which an instruction stores one in a union."""
+    """The alternative pointees of the union member that an instruction stores to."""
     where = tracker.address_of(k, 0)
-    located = tracker.questions.locate(where, _POINTER) if where is not None else ""
+    located = tracker.oracle.locate(where, _POINTER) if where is not None else ""
     if isinstance(located, str):
         return ()
     return tracker.graph.choices(tracker.graph.pointers_at(located.type, located.offset, _POINTER))
 
 
-def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: Uses) -> None:
-    """What a function that is called expects what some registers hold to lead to."""
+def _passed(tracker: Tracker, made: Instruction, held: set[_Holder], uses: PointerUses) -> None:
+    """Add the types of parameters that the value is passed as."""
     graph = tracker.graph
-    for register, t, piece in expected(tracker, made.target) if made.target is not None else ():
+    for register, t, piece in callee_parameters(tracker, made.target) if made.target is not None else ():
         if register in held and not piece and graph.is_pointer(t):
             uses.passed = True
-            # Anything may be given as bytes.
+            # Anything may be passed as bytes.
             if graph.size(graph.target(t)) > 1:
                 _add(graph, graph.target(t), uses)
 
 
-def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
-    """(register, type, which part of it) of what a function that is called expects in registers."""
+def callee_parameters(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
+    """(register, type, piece) of a callee's register parameters."""
     program = tracker.program
     prototype = program.callee(target & 0xFFFFFFFFFFFFFFFF)
     if prototype is None or not tracker.has_variables:
         return prototype.arguments if prototype is not None and prototype.trusted else ()
-    # Compilers may leave parameters out: where they are is what the callee's variables say at its begin.
+    # Optimizers drop parameters, so the callee's variable locations at entry are preferred to its prototype.
     places = [place for scope in program.source.places(target) for place in scope]
     found = tuple(
         (place.register, place.type, place.piece_offset or place.piece_size)
@@ -272,18 +287,18 @@ def expected(tracker: Tracker, target: int) -> tuple[tuple[int, int, int], ...]:
     return argument_registers(program.graph, prototype.parameters, prototype.returns)
 
 
-def _lead(graph: TypeGraph, value: Value | None, uses: Uses) -> None:
+def _lead(graph: TypeGraph, value: Value | None, uses: PointerUses) -> None:
     if value is not None and value[0] == OBJECT and not value[2] and not value[4] and not graph.choices(value[1]):
         _add(graph, value[1], uses)
 
 
-def _add(graph: TypeGraph, t: int, uses: Uses) -> None:
+def _add(graph: TypeGraph, t: int, uses: PointerUses) -> None:
     if graph.size(t) and t not in uses.leads:
         uses.leads.append(t)
 
 
 def _place(tracker: Tracker, made: Instruction) -> tuple[int, int] | None:
-    """The place on the stack that an instruction loads or stores a pointer's size of bytes from or to."""
+    """The stack slot of a pointer-sized load or store; None for other instructions."""
     operand = made.memory[0] if made.memory else None
     if operand is None or operand.index != NONE or operand.size != _POINTER or not operand.access:
         return None
@@ -300,6 +315,6 @@ def _writes_over(made: Instruction, place: tuple[int, int]) -> bool:
 
 
 def is_copied(made: Instruction, operand: Memory) -> bool:
-    """Whether what is in memory only goes from or to a register."""
+    """Whether an operand is only loaded or stored."""
     read = operand.access == "r" and bool(made.writes) and made.action != _ADD_MEMORY
     return operand.access == "w" or read

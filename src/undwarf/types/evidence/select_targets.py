@@ -1,7 +1,7 @@
 # cython: language_level=3, annotation_typing=False
-"""Places of which a pointer leads to one, each of them made on a way of its own, as by ``*(c ? &p->a : &p->b) = 1``.
+"""Conditionally selected addresses: the members between which a condition selects, as in ``*(c ? &p->a : &p->b) = 1``.
 
-What is known behind these ways is only by which steps the places are apart.
+After the join only the distance of the addresses is known; the reaching definitions give the exact offsets.
 """
 
 from math import gcd
@@ -11,26 +11,26 @@ from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolved_member import begins
 
-__all__ = ["one_of_members", "one_of_places"]
+__all__ = ["select_members", "select_offsets"]
 
 _MOST = 12
-"""Instructions in which such an address is looked for."""
+"""Limit of instructions searched."""
 
 
-def one_of_members(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[str, ...]:
-    """The members of which an operand touches one, that of the first way before others; empty where it may be anything
-    else. The tracker stands before instruction ``k``, and does so afterwards."""
+def select_members(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> tuple[str, ...]:
+    """Paths of the members that an operand may access, that of the first predecessor first; empty if it may be anything
+    else. Restores the cursor, at instruction ``k``."""
     graph = tracker.graph
-    offsets = one_of_places(tracker, k, operand, where) if graph.is_aggregate(where[1]) else ()
+    offsets = select_offsets(tracker, k, operand, where) if graph.is_aggregate(where[1]) else ()
     if not offsets or not all(begins(graph, where[1], at, size) for at in offsets):
         return ()
     fields = [graph.member_at(where[1], at, size) for at in offsets]
     return tuple(one.path for one in fields if one is not None)
 
 
-def one_of_places(tracker: Tracker, k: int, operand: Memory, where: Value) -> tuple[int, ...]:
-    """The offsets of which an operand without an index is at one, that of the first way before others; empty where it
-    may be anywhere else. The tracker stands before instruction ``k``, and does so afterwards."""
+def select_offsets(tracker: Tracker, k: int, operand: Memory, where: Value) -> tuple[int, ...]:
+    """Offsets that an operand without an index may be at, that of the first predecessor first; empty if it may be
+    elsewhere. Restores the cursor, at instruction ``k``."""
     if operand.base == NONE or operand.index != NONE or where[0] not in (OBJECT, FRAME) or not where[2]:
         return ()
     made: list[Value] = []
@@ -40,12 +40,12 @@ def one_of_places(tracker: Tracker, k: int, operand: Memory, where: Value) -> tu
         return ()
     offsets = dict.fromkeys((where[4], *(one[4] + operand.displacement for one in made)))
     there = where[4] in {one[4] + operand.displacement for one in made} and all(one[0] == where[0] for one in made)
-    # Nothing else comes in: not what the function is given, nor what a call returns.
+    # No other definition reaches: no argument, no result of a call.
     return tuple(offsets) if there and gcd(*(at - where[4] for at in offsets)) == abs(where[2]) else ()
 
 
 def _made(tracker: Tracker, k: int, register: int, made: list[Value], seen: set[tuple[int, int]]) -> bool:
-    """Add to ``made`` what is put into a register on the ways to an instruction; whether all of that is known."""
+    """Add the definitions of a register that reach an instruction to ``made``; True if all are known."""
     for at in tracker.flow.instructions.writers(k, register):
         one = tracker.flow.instructions[at]
         if one.width != 8 or len(seen) >= _MOST:

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What is kept in a place on the stack that is no variable's: the compiler puts registers aside there."""
+"""Types of spilled registers: values in stack slots that are no variable's."""
 
 from undwarf.disasm import Action, Instruction, Memory
 from undwarf.types.dataflow.abstract_values import OBJECT
@@ -7,14 +7,12 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.resolve_offset import locate
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["put_aside"]
+__all__ = ["spilled_type"]
 
 
-def put_aside(tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int) -> str:
-    """The type of the register's value that an instruction stores to the stack or loads from there; "" if not known.
-
-    `tracker` stands before instruction `k`. A load has it in its register when it is over.
-    """
+def spilled_type(tracker: Tracker, k: int, made: Instruction, operand: Memory, size: int) -> str:
+    """The type of the register that an instruction spills or reloads, as text; "" if unknown. The cursor is at
+    instruction ``k``, and for a reload the register's value is that after it."""
     if made.action == Action.STORE and operand.access == "w":
         return _held(tracker, made.left, made.address, size)
     if made.action != Action.LOAD or operand.access != "r":
@@ -29,12 +27,12 @@ def put_aside(tracker: Tracker, k: int, made: Instruction, operand: Memory, size
 
 
 def _held(tracker: Tracker, register: int, pc: int, size: int) -> str:
-    """What a register holds: by the variable that is there, else by where the pointer in it leads."""
+    """The type of a register's value: of the variable there, else a pointer to its pointee."""
     if register < 0:
         return ""
     found = _variable(tracker, register, pc, size)
     value = tracker.register(register)
-    graph = tracker.questions.graph
+    graph = tracker.oracle.graph
     if found or value is None or value[0] != OBJECT or size != graph.pointer_size:
         return found
     located = locate(graph, value[1], value[2], value[4], 0)
@@ -44,9 +42,9 @@ def _held(tracker: Tracker, register: int, pc: int, size: int) -> str:
 
 
 def _variable(tracker: Tracker, register: int, pc: int, size: int) -> str:
-    """The type of the innermost variable of so many bytes whose value is in a register."""
-    graph = tracker.questions.graph
-    for place in reversed(tracker.questions.places_at(pc)):
+    """The type of the innermost variable of ``size`` bytes in a register; "" if there is none."""
+    graph = tracker.oracle.graph
+    for place in reversed(tracker.oracle.places_at(pc)):
         whole = place.register == register and place.kind == PlaceKind.REGISTER and not place.piece_size
         if whole and graph.size(place.type) == size:
             return graph.canonical_name(place.type)

@@ -1,8 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""What lies where a variable was said to lead, though it is reached otherwise.
+"""Types memory by variables with the same address, even if the operand does not use the variable's register.
 
-Memory that is handed out, or a packet of several parts, is bytes until a variable says what is in it. Compilers let
-that variable go and count what is accessed from what its address was made of: from the begin of the bytes.
+Memory from a pool, or a packet, is bytes until some variable's declared type points to it. Compilers drop that variable
+and address its members relative to the value its address was computed from. Two addresses with equal origins (reaching
+definitions plus constants, or the same sum of registers) are equal.
 """
 
 from bisect import bisect_left
@@ -13,32 +14,34 @@ from undwarf.disasm import NONE, Action, Memory
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.constants import REGISTERS
 from undwarf.types.dataflow.function_dataflow import Named, Tracker
-from undwarf.types.evidence.pointer_use_scan import expected
-from undwarf.types.evidence.reaching_definitions import makers
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.evidence.pointer_use_scan import callee_parameters
+from undwarf.types.evidence.reaching_definitions import reaching_definitions
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["named_there"]
+__all__ = ["member_by_variable_address"]
 
 _ADD, _ADDRESS, _COPY = Action.ADD, Action.ADDRESS, Action.COPY
 
 _MOST, _WHOLE, _NEAR = 1 << 13, 1024, 256
-"""Instructions of a function in which it is looked for; in which all of them are, and else how far away."""
+"""Limit of instructions of a function; up to which all are searched; else the distance searched."""
 _at = attrgetter("at")
 _VECTOR = 16
-"""Bytes of a vector register."""
+"""Size of a vector register."""
 _STEPS = 8
-"""Instructions that make an address of another one."""
+"""Limit of additions followed back to an origin."""
 
 Origin = tuple[int, frozenset[int]]
-"""A register, and the instructions that may have put there what it holds."""
+"""(register, reaching definitions)."""
 Sum = frozenset[Origin]
-"""The two registers of a sum."""
+"""The origins of a sum's two registers."""
 
 
-def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: int) -> Located | None:
-    """The member that an operand touches of what a variable was the address of: one and the same address, and no other
-    variable says otherwise. The tracker stands before instruction ``k``, and does so afterwards."""
+def member_by_variable_address(
+    tracker: Tracker, k: int, operand: Memory, where: Value, size: int
+) -> ResolvedMember | None:
+    """The member at an operand, in the object that a variable points to at the same address, if no other variable
+    contradicts; else None. Restores the cursor, at instruction ``k``."""
     if where[0] not in (OBJECT, ADDRESS) or operand.base == NONE or operand.segment:
         return None
     if where[2] and where[3]:
@@ -53,7 +56,7 @@ def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
     else:
         named = list(_counted(tracker, k, operand))
     graph = tracker.graph
-    # What is handed out may be larger, and be cleared as a whole.
+    # The allocation may be larger, and be cleared as a whole.
     found = [one for one in named if 0 <= one[2] <= graph.size(one[1]) - (1 if size >= _VECTOR else size)]
     first = [one for one in found if _leads_over(tracker, one[0], k) or _leads_to(tracker, k, one[0])]
     tracker.before(k)
@@ -62,8 +65,8 @@ def named_there(tracker: Tracker, k: int, operand: Memory, where: Value, size: i
 
 
 def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, int, int]]:
-    """What variables say of addresses that are made of the same value as an operand's: from which instruction on, the
-    type, and how far behind its begin the operand is."""
+    """(instruction, pointee, offset of the operand in it) of variables whose address has the same origin as the
+    operand's base."""
     mine = dict(_origins(tracker, k, operand.base))
     for one in _near(tracker, k) if mine else ():
         for origin, offset in _origins_of(tracker, one):
@@ -73,7 +76,7 @@ def _counted(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, i
 
 
 def _counted_by_sum(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple[int, int, int]]:
-    """The same where both are made of one sum of two registers, as by who hands out what lies behind an index."""
+    """The same for addresses computed from one sum of two registers."""
     mine = _sum(tracker, k, operand)
     for one in _near(tracker, k) if mine is not None else ():
         made = _sum_of(tracker, one)
@@ -82,7 +85,7 @@ def _counted_by_sum(tracker: Tracker, k: int, operand: Memory) -> Iterator[tuple
 
 
 def _sum_of(tracker: Tracker, named: Named) -> "tuple[Sum, int] | None":
-    """The sum of two registers that a variable's register was made of, and how far it is behind that."""
+    """(the sum that a variable's address was computed from, offset added)."""
     origins = _origins_of(tracker, named)
     if not origins:
         return None
@@ -98,27 +101,26 @@ def _sum_of(tracker: Tracker, named: Named) -> "tuple[Sum, int] | None":
 
 
 def _sum(tracker: Tracker, k: int, operand: Memory) -> "Sum | None":
-    """The sum of an operand's base and index."""
+    """The sum of an operand's base and index; None if it has no index."""
     if operand.base == NONE or operand.index == NONE or operand.segment or operand.scale != 1:
         return None
-    parts = [(register, makers(tracker, k, register)) for register in (operand.base, operand.index)]
+    parts = [(register, reaching_definitions(tracker, k, register)) for register in (operand.base, operand.index)]
     return frozenset(parts) if all(made for _register, made in parts) else None
 
 
-def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> Located | None:
-    """The member of the only object, or of the one that all others are parts of."""
+def _member(tracker: Tracker, found: dict[tuple[int, int], int], size: int) -> ResolvedMember | None:
+    """The member of the only object, or of the one that contains the others."""
     graph = tracker.graph
     for (_canonical, offset), t in found.items():
         others = ((o, offset - one) for (_c, one), o in found.items())
         if all((not at and graph.same(t, o)) or graph.object_at(t, at, o) for o, at in others):
             field = graph.member_at(t, offset, size)
-            return Located(t, offset, field) if field is not None else None
+            return ResolvedMember(t, offset, field) if field is not None else None
     return None
 
 
 def _near(tracker: Tracker, k: int) -> list[Named]:
-    """Where variables that lead to objects come to be in registers, or to be counted from them; in a large function
-    those near an instruction."""
+    """Pointer variables that start to be in registers; in a large function those near an instruction."""
     count = len(tracker.flow.instructions)
     if tracker.named is None:
         tracker.named = sorted(_all_named(tracker)) if count <= _MOST else []
@@ -129,14 +131,14 @@ def _near(tracker: Tracker, k: int) -> list[Named]:
 
 
 def _said(tracker: Tracker, one: Named) -> Value | None:
-    """What was tracked of a variable's register before it came to be there."""
+    """The tracked value of a variable's register before its location starts."""
     if one not in tracker.said:
         tracker.said[one] = _before_it_is_said(tracker, one.at, one.register)
     return tracker.said[one]
 
 
 def _origins_of(tracker: Tracker, one: Named) -> "list[tuple[Origin, int]]":
-    """What a variable's register was made of."""
+    """The origins of a variable's register."""
     if one not in tracker.origins:
         tracker.origins[one] = list(_origins(tracker, one.at, one.register))
     return tracker.origins[one]
@@ -144,7 +146,7 @@ def _origins_of(tracker: Tracker, one: Named) -> "list[tuple[Origin, int]]":
 
 def _all_named(tracker: Tracker) -> Iterator[Named]:
     led: dict[int, int] = {}
-    for address, register, offset, whole, pointer in tracker.questions.in_single_registers():
+    for address, register, offset, whole, pointer in tracker.oracle.in_single_registers():
         t = led.get(pointer)
         if t is None:
             t = led[pointer] = _object(tracker.graph, pointer)
@@ -154,13 +156,13 @@ def _all_named(tracker: Tracker) -> Iterator[Named]:
 
 
 def _object(graph: TypeGraph, pointer: int) -> int:
-    """The aggregate that a pointer leads to; void for none, or for one of no size."""
+    """The aggregate that a pointer type points to; void for none."""
     t = graph.strip(graph.target(pointer)) if graph.is_pointer(pointer) else VOID
     return t if graph.is_aggregate(t) and graph.size(t) else VOID
 
 
 def _given(tracker: Tracker) -> list[tuple[int, Value]]:
-    """What addresses of which only an index is known are given as: to functions, and to pointers that are stored."""
+    """(type, address) of indexed addresses that are passed to functions, or stored to pointers."""
     if tracker.given is None:
         tracker.given = list(_all_given(tracker)) if len(tracker.flow.instructions) <= _WHOLE else []
     return tracker.given
@@ -169,7 +171,7 @@ def _given(tracker: Tracker) -> list[tuple[int, Value]]:
 def _all_given(tracker: Tracker) -> Iterator[tuple[int, Value]]:
     instructions = tracker.flow.instructions
     taken: dict[int, dict[int, int]] = {}
-    # Few of them give an address with an index: what a pointer that is stored leads to is asked for last.
+    # Few of them have an indexed address, so a stored pointer's type is looked up last.
     for k in instructions.calls_and_stores(tracker.graph.pointer_size):
         made = instructions[k]
         target = made.target
@@ -188,23 +190,24 @@ def _all_given(tracker: Tracker) -> Iterator[tuple[int, Value]]:
 
 
 def _taken(tracker: Tracker, target: int) -> dict[int, int]:
-    """By register, the aggregates that a function takes pointers to."""
+    """{register: aggregate} of a function's pointer parameters."""
     graph = tracker.graph
-    taken = {register: t for register, t, part in expected(tracker, target) if not part and graph.is_pointer(t)}
+    taken = {
+        register: t for register, t, part in callee_parameters(tracker, target) if not part and graph.is_pointer(t)
+    }
     objects = {register: _object(graph, t) for register, t in taken.items()}
     return {register: t for register, t in objects.items() if t != VOID}
 
 
 def _stored(tracker: Tracker, k: int, size: int) -> int:
-    """The aggregate that a pointer leads to which is stored by an instruction; void for none."""
+    """The aggregate pointee of a pointer member that an instruction stores to; void for none."""
     where = tracker.address_of(k, 0)
-    found = tracker.questions.locate(where, size) if where is not None else ""
+    found = tracker.oracle.locate(where, size) if where is not None else ""
     return _object(tracker.graph, found.field.type) if not isinstance(found, str) and not found.field.offset else VOID
 
 
 def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None:
-    """What was tracked of a register before the instruction from which on a variable says more; None where it was not
-    come to in one way, or nothing was known."""
+    """The tracked value of a register before a variable's location starts; None if there are several predecessors."""
     flow = tracker.flow
     number = flow.blocks.of(at)
     if at == flow.blocks.first(number):
@@ -221,7 +224,7 @@ def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None
     if made.action == _ADDRESS:
         parts = (made.memory[0].base, made.memory[0].index)
         if flow.blocks.of(at - 1) == number and register not in parts:
-            # Behind it, what it is made of is known to be the same as later.
+            # After it, the operands' values are those of later uses.
             tracker.before(at)
         return tracker.address_of(at - 1, 0)
     if made.action == _COPY:
@@ -233,11 +236,11 @@ def _before_it_is_said(tracker: Tracker, at: int, register: int) -> Value | None
 
 
 def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, int]]:
-    """What a register's value was made of by adding numbers, and how far it is behind that: the same set of makers of
-    a register makes the same value."""
+    """(origin, offset added) of a register's value, followed back over additions of constants: equal definitions give
+    equal values."""
     instructions, offset = tracker.flow.instructions, 0
     for _step in range(_STEPS):
-        made = makers(tracker, k, register)
+        made = reaching_definitions(tracker, k, register)
         if not made:
             return
         yield (register, made), offset
@@ -260,7 +263,7 @@ def _origins(tracker: Tracker, k: int, register: int) -> Iterator[tuple[Origin, 
 
 
 def _leads_over(tracker: Tracker, at: int, k: int) -> bool:
-    """Whether every way to an instruction goes over another one, or both are on one way."""
+    """Whether an instruction dominates another one, or both are in one block."""
     blocks = tracker.flow.blocks
     over, number = blocks.of(at), blocks.of(k)
     if over == number:
@@ -275,8 +278,8 @@ def _leads_over(tracker: Tracker, at: int, k: int) -> bool:
 
 
 def _leads_to(tracker: Tracker, k: int, at: int) -> bool:
-    """Whether the only way on from an instruction leads to the block of another one, as from where memory is cleared to
-    the loop that fills it."""
+    """Whether a chain of single successors leads to the block of another instruction, as from clearing memory to the
+    loop that fills it."""
     blocks = tracker.flow.blocks
     number, to = blocks.of(k), blocks.of(at)
     for _step in range(_STEPS):

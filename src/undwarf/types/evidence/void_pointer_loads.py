@@ -1,7 +1,7 @@
-"""What is read through a pointer to nothing in particular: told by the variable that it is put into.
+"""Types of values loaded through void pointers, by the variable that they are assigned to.
 
-A comparison for `qsort` has parameters of type `const void *`; ``*(struct node *const *)a`` goes into a variable, and
-what is read is of that one's type.
+A comparison function for `qsort` has parameters of type `const void *`; the value of ``*(struct node *const *)a`` goes
+into a variable with its type.
 """
 
 from undwarf.disasm import NONE, Action, Flow, Memory
@@ -10,19 +10,19 @@ from undwarf.types.dataflow.function_dataflow import Tracker
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["read_as"]
+__all__ = ["type_of_void_pointer_load"]
 
 _CALL, _INDIRECT_CALL = Flow.CALL, Flow.INDIRECT_CALL
 _LOAD, _STORE = Action.LOAD, Action.STORE
 _REGISTER = PlaceKind.REGISTER
 
 _BEFORE, _BEHIND = 6, 3
-"""Instructions in which a pointer is looked for that was loaded from the frame, and in which what is read is stored."""
+"""How many instructions back a load of the pointer from the frame is searched; how many ahead the value's store is."""
 
 
-def read_as(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
-    """The type of what instruction ``k`` reads where a pointer to void leads to; void where no variable tells it. The
-    tracker stands before the instruction, and does so afterwards."""
+def type_of_void_pointer_load(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
+    """The type of the value that instruction ``k`` loads through a void pointer; void if no variable types it. Restores
+    the cursor."""
     made = tracker.flow.instructions[k]
     plain = operand.index == NONE and operand.base != NONE and not operand.displacement and not operand.segment
     if not plain or operand.access != "r" or made.action != _LOAD or made.width != size:
@@ -35,7 +35,7 @@ def read_as(tracker: Tracker, k: int, operand: Memory, size: int) -> int:
 
 
 def _is_void(tracker: Tracker, k: int, register: int) -> bool:
-    """Whether a variable of type `void *` is in a register, or what was loaded into that just before."""
+    """Whether a void pointer variable is in a register, or was just loaded into it."""
     instructions = tracker.flow.instructions
     if tracker.graph.is_void_pointer(_in_register(tracker, k, register)):
         return True
@@ -49,7 +49,7 @@ def _is_void(tracker: Tracker, k: int, register: int) -> bool:
 
 
 def _goes_to(tracker: Tracker, k: int, register: int, size: int) -> int:
-    """The type of the variable that a register is, or is stored as, behind an instruction."""
+    """The type of the variable that a register becomes, or is stored to, after an instruction."""
     instructions = tracker.flow.instructions
     end = tracker.flow.blocks.end(tracker.flow.blocks.of(k))
     for at in range(k + 1, min(k + 1 + _BEHIND, end)):
@@ -66,8 +66,8 @@ def _goes_to(tracker: Tracker, k: int, register: int, size: int) -> int:
 
 
 def _in_register(tracker: Tracker, k: int, register: int) -> int:
-    """The type of the only variable that is in a register before an instruction, as a whole; void if there is none."""
-    places = tracker.questions.places_at(tracker.flow.instructions.address_of(k))
+    """The type of the only variable entirely in a register; void if there is none."""
+    places = tracker.oracle.places_at(tracker.flow.instructions.address_of(k))
     found = {
         tracker.graph.canonical(place.type): place.type
         for place in places
@@ -77,7 +77,7 @@ def _in_register(tracker: Tracker, k: int, register: int) -> int:
 
 
 def _in_frame(tracker: Tracker, k: int, size: int) -> int:
-    """The type of the variable that an instruction loads or stores as a whole, if that is in the frame."""
+    """The type of the stack variable that an instruction loads or stores whole; void if there is none."""
     tracker.before(k)
     where = tracker.address_of(k, 0)
     found = tracker.stack_variable(k, where[4]) if where is not None and where[0] == FRAME and not where[2] else None

@@ -1,38 +1,38 @@
-"""What the first word is of an object whose class is only declared: told by calls of its virtual functions.
+"""The vtable pointer of an object whose class is only declared, by calls through it.
 
-Compilers describe a class with virtual functions only where these are defined (GCC's and Clang's ``-g`` without more),
-and elsewhere say its name. The Itanium C++ ABI (2.4) puts the address of its table at the object's begin.
+GCC and Clang (``-g`` without more) describe a class with virtual functions only where these are defined, elsewhere its
+name. The Itanium C++ ABI (2.4) puts the vtable pointer at offset 0; if an entry of what is loaded from there is called,
+it is that pointer.
 """
 
 from undwarf.disasm import NONE, Action, Flow
 from undwarf.types.dataflow.abstract_values import OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field
 
-__all__ = ["table_at"]
+__all__ = ["vtable_pointer"]
 
 _COPY, _LOAD, _ADD, _ADDRESS = Action.COPY, Action.LOAD, Action.ADD, Action.ADDRESS
 _CALL, _INDIRECT_CALL, _INDIRECT_JUMP, _NEXT = Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP, Flow.NEXT
 _AHEAD = 16
-"""Instructions behind the load in which the call is looked for."""
+"""How many instructions after the load the call is searched."""
 _LARGEST = 1 << 12
-"""Bytes from a table's begin to what is called, at most."""
+"""Largest offset in a vtable."""
 
 
-def table_at(tracker: Tracker, k: int, where: Value, size: int) -> Located | None:
-    """The address of the table of virtual functions, if that is what instruction ``k`` loads: an entry of what it leads
-    to is called. The tracker stands before the instruction."""
+def vtable_pointer(tracker: Tracker, k: int, where: Value, size: int) -> ResolvedMember | None:
+    """The vtable pointer, if instruction ``k`` loads it; else None. The cursor is at the instruction."""
     graph = tracker.graph
     if where[0] != OBJECT or where[2] or where[4] or size != graph.pointer_size:
         return None
     if not graph.record(graph.strip(where[1])).dynamic or not _calls(tracker, k):
         return None
-    return Located(where[1], 0, Field("_vptr", graph.pointer_to(VOID), 0, 0, size))
+    return ResolvedMember(where[1], 0, Field("_vptr", graph.pointer_to(VOID), 0, 0, size))
 
 
 def _calls(tracker: Tracker, k: int) -> bool:
-    """Whether what is loaded leads to a table, and an entry of that is called, on the way straight on."""
+    """Whether an entry of the loaded table is called in straight-line code."""
     instructions = tracker.flow.instructions
     loaded = instructions[k]
     if loaded.action != _LOAD or loaded.width != tracker.graph.pointer_size:

@@ -1,1 +1,2 @@
-"""Types of values that no debugging information names, from what is done with them and what callers pass."""
+"""Type inference for values without declarations, from their uses, calls and callers; mainly for programs with BTF
+only."""

@@ -1,5 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""Where a program's code and data speak of its functions, and code of the variables that have their addresses."""
+"""References to functions in code and data, and to variables that contain function addresses in code.
+
+Input: the executable sections and pointer tables of an ELF file; output: callers of a function, places that store its
+address, and functions that mention such a table.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
@@ -11,29 +15,32 @@ import cython
 from undwarf.column import zeros
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import SHF_EXECINSTR
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 
 if TYPE_CHECKING:
     from undwarf.disasm.x86_references import References
 
-__all__ = ["MOST_SITES", "Mentions"]
+__all__ = ["MOST_SITES", "AddressReferences"]
 
 MOST_SITES = 16
-"""Functions that speak of one, which are looked into."""
+"""Limit of functions that reference one; with more, its callers are not examined."""
 _EXECUTABLE = 2
 
 
-class Mentions:
-    """``functions`` are names by address, ``moved`` addresses in data by place."""
+class AddressReferences:
+    """The references of one file. ``functions``: {address: name}; ``moved``: {place: address} of relocated data."""
 
-    def __init__(self, elf: ElfFile, program: Program, functions: Mapping[int, str], moved: Mapping[int, int]) -> None:
+    def __init__(
+        self, elf: ElfFile, program: ProgramContext, functions: Mapping[int, str], moved: Mapping[int, int]
+    ) -> None:
         self._elf = elf
         self._source = program.source
         self._functions = functions
         self._moved = moved
 
     def callers_of(self, low: int) -> list[int]:
-        """The functions that call one, then those that take its address; of very many only some."""
+        """Start addresses of the functions that call one, then of those that take its address; stops after
+        ``MOST_SITES``."""
         found: dict[int, None] = {}
         for _kind, site in self.sites_of(low):
             bounds = self._source.function_range(site)
@@ -44,14 +51,16 @@ class Mentions:
         return list(found)
 
     def sites_of(self, low: int) -> list[tuple[int, int]]:
-        """(CALLED or TAKEN, of `x86_encoding`; address) of what may call a function or take its address."""
+        """Sorted (kind as in :mod:`undwarf.disasm.x86_references`, address) of possible calls and address uses of a
+        function."""
         number = bisect_left(self._starts, low)
         if number == len(self._starts) or self._starts[number] != low:
             return []
         return sorted(one for section in self._references for one in section.of(number))
 
-    def speaking_of(self, variable: int) -> list[int]:
-        """The functions that speak of a variable that has addresses of functions, by where it begins."""
+    def mentioning(self, variable: int) -> list[int]:
+        """Start addresses of the functions that reference a variable with function addresses, by the variable's
+        address."""
         number = bisect_left(self._tables, variable)
         found: dict[int, None] = {}
         for section in self._table_references:
@@ -63,7 +72,7 @@ class Mentions:
 
     @cached_property
     def stored(self) -> dict[int, list[int]]:
-        """By function, the places in data that hold its address."""
+        """{function: places in data that store its address}."""
         found: dict[int, list[int]] = {}
         if self._elf.kind == _EXECUTABLE:
             for words, address in self._data():
@@ -79,7 +88,7 @@ class Mentions:
         lowest=cython.ulonglong, highest=cython.ulonglong, value=cython.ulonglong, k=cython.Py_ssize_t,
     )  # fmt: skip  # rows of C types
     def _find_stored(self, words: "memoryview[int]", address: int, found: dict[int, list[int]]) -> None:
-        """Adds where functions' addresses are among the words of data at an address."""
+        """Add the words at an address that are function addresses."""
         starts = self._starts
         if not len(starts):
             return
@@ -90,7 +99,7 @@ class Mentions:
                 found.setdefault(value, []).append(address + 8 * k)
 
     def placed(self, low: int, high: int) -> list[tuple[int, int]]:
-        """The places in a range of data that hold functions' addresses, and these functions."""
+        """(place, function) of stored function addresses in a range of data, ascending."""
         places = self._placed
         return places[bisect_left(places, (low, 0)) : bisect_left(places, (high, 0))]
 
@@ -100,7 +109,7 @@ class Mentions:
 
     @cached_property
     def _starts(self) -> "memoryview[int]":
-        """Where functions begin, in rising order."""
+        """Start addresses of functions, ascending."""
         column = zeros("Q", len(self._functions))
         for number, start in enumerate(sorted(self._functions)):
             column[number] = start
@@ -108,12 +117,12 @@ class Mentions:
 
     @cached_property
     def _references(self) -> "list[References]":
-        """By section, what its code says of functions."""
+        """References to functions, by section of code."""
         return self._scanned(self._starts)
 
     @cached_property
     def _tables(self) -> "memoryview[int]":
-        """Where variables begin that have addresses of functions, in rising order."""
+        """Addresses of variables that contain function addresses, ascending."""
         starts = set()
         for places in self.stored.values():
             for place in places:
@@ -127,7 +136,7 @@ class Mentions:
 
     @cached_property
     def _table_references(self) -> "list[References]":
-        """By section, what its code says of such variables."""
+        """References to these variables, by section of code."""
         return self._scanned(self._tables)
 
     def _scanned(self, starts: "memoryview[int]") -> "list[References]":
@@ -147,7 +156,7 @@ class Mentions:
         return found
 
     def _data(self) -> "Iterator[tuple[memoryview[int], int]]":
-        """The words of data that are addresses as they are, and where they begin."""
+        """(words, address) of the data sections that hold absolute addresses."""
         left = self._elf.limits.call_scan_bytes
         for section in self._elf.sections:
             if section.name not in (".data", ".rodata", ".data.rel.ro"):

@@ -1,6 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""What is passed to functions, and returned: by the prototypes of a function and of those it calls, and by what is
-known of the C library."""
+"""Evidence from calls and returns: parameter and return types of prototypes, and known functions of the C library.
+
+An argument has its parameter's type, a result its function's return type. Allocators give sizes, printf formats
+signedness, qsort and the like element sizes.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,8 +14,8 @@ from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RDI, RSI, XMM0
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import pointed, scalar_at
-from undwarf.types.inference.instruction_evidence import InstructionUses
+from undwarf.types.evidence.pointees import known_pointees, scalar_at
+from undwarf.types.inference.instruction_evidence import InstructionEvidence
 from undwarf.types.inference.stack_slot_uses import GONE, Claim, Piece
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID, Kind
@@ -28,52 +31,52 @@ from undwarf.types.sources.parameter_registers import (
 from undwarf.types.sources.printf_formats import FORMATS, general_arguments, unsigned_size
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["CallUses"]
+__all__ = ["CallEvidence"]
 
 _INDIRECT_CALL = Flow.INDIRECT_CALL
 _INT, _FUNCTION, _FLOAT, _VOID = Kind.INT, Kind.FUNCTION, Kind.FLOAT, Kind.VOID
 
 _RETURNED = {"integer": (0, 1), "sse": (XMM0, XMM0 + 1)}
-"""Registers of the parts of what is returned, by their class."""
+"""Result registers by class (x86-64 psABI)."""
 _GIVEN_BACK = {**dict.fromkeys(GIVEN_BACK, RDI), "realloc": RDI, "reallocarray": RDI, "bsearch": RSI}
-"""Functions of the C library that return a pointer to what one of their parameters leads to (C11 7.22, 7.24)."""
+"""C library functions that return a pointer into one argument's object (C11 7.22, 7.24)."""
 _WITHIN_TEXT = frozenset(("memchr", "memrchr"))
-"""Functions of the C library that return a pointer to a byte behind their first parameter, which text consists of."""
+"""C library functions that return a pointer to a byte of their first argument."""
 _ONLY_BYTES = frozenset(("memset", "memcpy", "memmove", "memcmp", "bzero", "free", "realloc", "__memset_chk"))
 _ALLOCATORS = {"malloc": 1, "calloc": 2}
-"""By name, how many parameters say how much."""
+"""{name: number of size parameters}."""
 _LONGEST_TEXT = 1024
-"""Bytes of a format that are read."""
+"""Longest format that is read."""
 _NUMBERS = (4, 8)
-"""Bytes of numbers with a point."""
+"""Sizes of floating-point types."""
 _SMALL = _WORD = 8
-"""Bytes that numbers and pointers take at most."""
+"""Largest size of integers and pointers."""
 _SMALLEST = 2
-"""Bytes that a structure with members of several sizes has more than."""
+"""Structures with members of different sizes are larger than this."""
 _LONGEST = 64
-"""Pointers of an array in the frame that are looked at."""
+"""Limit of pointers of an array in the frame."""
 
 
-class CallUses(InstructionUses):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` that is about calls and returns."""
+class CallEvidence(InstructionEvidence):
+    """The part of :class:`undwarf.types.inference.value_graph.ValueGraph` on calls and returns."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)
         self.calls: list[tuple[int, int, dict[int, Value | None], dict[int, Held]]] = []
-        """Calls: by which instruction, of what, and what registers of parameters hold."""
+        """Direct calls: instruction, callee, values and nodes of the argument registers."""
         self.through: list[tuple[Node, dict[int, Value | None], dict[int, Held]]] = []
-        """Calls of what a node is: it, and what registers of parameters hold."""
+        """Calls through a node: the node, values and nodes of the argument registers."""
         self.called: list[tuple[int, dict[int, Value | None], dict[int, Held]]] = []
-        """Calls of what members and variables lead to: the function's type, and what registers of parameters hold."""
+        """Calls through members and variables: the function's type, values and nodes of the argument registers."""
         self._through_members: list[tuple[int, tuple[Node, int] | Node, dict[int, Node]]] = []
-        """Calls of what a member may lead to: the type of the function, where the member is or what was loaded there,
-        and by register what is given."""
+        """Calls through a member: the function's type, the member (base node and offset, or the loaded node),
+        {register: node passed}."""
         self.returned: list[tuple[Held | None, Value | None]] = []
         self.ends_in: list[int] = []
-        """Functions that it ends in, of which no prototype says what they return a pointer to."""
+        """Functions that it tail calls, without a prototype that gives the returned pointee."""
 
     def _parameters(self, held: dict[int, Held | None]) -> None:
-        """What registers hold when the function begins, where its prototype says so."""
+        """Set the nodes of parameter registers at entry from the prototype."""
         prototype = self.prototype
         if prototype is None or not prototype.trusted:
             return
@@ -103,7 +106,7 @@ class CallUses(InstructionUses):
         if prototype is not None and not prototype.arguments and not returns:
             text, returns = self._library_call(name, held)
         self._printed(name, held)
-        # Where only the address counts, or a function of this program takes what others do.
+        # Functions that use the address only are no evidence.
         if name not in _ONLY_BYTES and (at or self.unoptimised):
             told = {register for register, _t, _piece in arguments}
             self.frame.given.update(self._offsets_in(one for one in MACHINE.parameters if one not in told))
@@ -127,15 +130,15 @@ class CallUses(InstructionUses):
         self._note_call(k, made, held)
         node = self._call_result(k, held, name)
         if text:
-            node.confirmed = True
-            node.lead(0, text)
+            node.use_confirmed = True
+            node.add_pointee(0, text)
         self._allocated(k, name)
         given = held.get(RDI) if name == "free" else None
         if given is not None and not given[1]:
             given[0].freed = True
-        changed = tracker.questions.calls.changed(made.target) if made.target is not None else MACHINE.caller_saved
+        changed = tracker.oracle.calls.changed(made.target) if made.target is not None else MACHINE.caller_saved
         self._lose(changed, held)
-        # Who knows the code of what returns nothing goes on with what is in the register.
+        # A void callee known to preserve the result register (-fipa-ra) keeps its value.
         if prototype is None or not prototype.trusted or returns or MACHINE.result in changed:
             held[MACHINE.result] = (node, 0, graph.size(returns) if returns and graph.is_scalar(returns) else 8)
         if returns:
@@ -144,7 +147,7 @@ class CallUses(InstructionUses):
     def _signature(
         self, k: int, made: Instruction, prototype: Prototype | None
     ) -> tuple[tuple[tuple[int, int, int], ...], int]:
-        """What a function takes, as far as that is trusted, and what it returns."""
+        """(trusted arguments, return type) of a callee."""
         if prototype is not None:
             return prototype.arguments if prototype.trusted else (), prototype.returns
         t = self._function_called(k, made) if made.flow == _INDIRECT_CALL else VOID
@@ -154,8 +157,7 @@ class CallUses(InstructionUses):
         return argument_registers(self.graph, self.graph.parameters(t), returns), returns
 
     def _library_call(self, name: str, held: dict[int, Held | None]) -> tuple[int, int]:
-        """What a function of the C library is given is used as what it takes; what it returns a pointer to, and what it
-        returns else."""
+        """Apply a C library function's text parameters; returns (pointee of the result, type of a scalar result)."""
         library = library_function(self.graph, name)
         if library is None:
             return VOID, VOID
@@ -167,7 +169,7 @@ class CallUses(InstructionUses):
         return (self.graph.target(library[0]), VOID) if pointer else (VOID, library[0])
 
     def _printed(self, name: str, held: dict[int, Held | None]) -> None:
-        """What is printed as a number without sign is one."""
+        """Integers printed with an unsigned conversion are unsigned."""
         at = FORMATS.get(name, -1)
         text = self._text(self.tracker.register(MACHINE.parameters[at])) if at >= 0 else b""
         registers = MACHINE.parameters[at + 1 :]
@@ -178,7 +180,7 @@ class CallUses(InstructionUses):
                 self._used_as(register, self.read(held, register), t)
 
     def _text(self, value: Value | None) -> bytes:
-        """The text at an address that nobody writes to; empty for unknown."""
+        """The text at a read-only address; empty if unknown."""
         if value is None or value[0] != ADDRESS or value[2]:
             return b""
         found = b""
@@ -190,14 +192,14 @@ class CallUses(InstructionUses):
         return found.partition(b"\0")[0]
 
     def _offsets_in(self, registers: Iterable[int]) -> list[int]:
-        """The offsets in the frame that some registers lead to."""
+        """Frame offsets that some registers point to."""
         values = map(self.tracker.register, registers)
         return [value[4] for value in values if value is not None and value[0] == FRAME]
 
     def _by_value(
         self, k: int, prototype: Prototype, arguments: tuple[tuple[int, int, int], ...], returns: int
     ) -> None:
-        """Note what aggregates are in the frame that are passed by value."""
+        """Note the aggregates in the frame that are passed by value."""
         graph, top = self.graph, self.tracker.register(MACHINE.stack_pointer)
         if top is not None and top[0] == FRAME and not top[2]:
             for offset, t in stack_arguments(graph, prototype.parameters, returns):
@@ -206,7 +208,7 @@ class CallUses(InstructionUses):
                     self.frame.arguments.append(Claim(k, top[4] + offset, t, fills=False))
         if self.unoptimised:
             vectors = [(XMM0 + n, t, at) for n, t, at in vector_registers(graph, prototype.parameters)]
-            # What is passed by value is loaded from where it is; several of one type come one after the other.
+            # Aggregates passed by value are loaded from their location, several of one type in sequence.
             parts: dict[tuple[int, int], list[tuple[int, int]]] = {}
             seen: Counter[tuple[int, int]] = Counter()
             for register, t, piece in (*arguments, *vectors):
@@ -217,7 +219,7 @@ class CallUses(InstructionUses):
                 self._note_loaded(t, several)
 
     def _note_loaded(self, t: int, parts: list[tuple[int, int]]) -> None:
-        """Note an aggregate of which the parts in registers were loaded from one place; one word alone may be its only
+        """Note an aggregate whose parts were loaded into registers from one location; a single word may be its only
         member."""
         graph = self.graph
         whole = graph.size(t)
@@ -229,13 +231,13 @@ class CallUses(InstructionUses):
             return
         slots = [self.nodes.get(("slot", place + piece, size)) for place, size, piece in loaded]
         if any(slot is not None and slot.declared for slot in slots):
-            # Those are parameters.
+            # Parameters.
             return
         alone = whole == _WORD and graph.scalars_at(t, 0, whole)
         (self.frame.note_alone if alone else self.frame.note)(loaded[0][0], t)
 
     def _note_call(self, k: int, made: Instruction, held: dict[int, Held | None]) -> None:
-        """Note what is called, and what registers of parameters hold."""
+        """Record a call's target and the values of argument registers."""
         tracker = self.tracker
         if made.target is not None:
             known = {register: tracker.register(register) for register in (*MACHINE.parameters, 0)}
@@ -255,7 +257,7 @@ class CallUses(InstructionUses):
         return {register: each for register in MACHINE.parameters if (each := self.read(held, register))}
 
     def _call_result(self, k: int, held: dict[int, Held | None], name: str) -> Node:
-        """The node of what a call returns, with what functions of the C library give back of what they are given."""
+        """The node of a call's result; C library functions may return (part of) an argument."""
         tracker, graph = self.tracker, self.graph
         element = self._element(name)
         if element:
@@ -266,22 +268,22 @@ class CallUses(InstructionUses):
         back = _GIVEN_BACK.get(name)
         returning = self.read(held, back) if back is not None else None
         given = tracker.register(back) if back is not None else None
-        bytes_of = pointed(tracker, tracker.register(RDI)) if name in _WITHIN_TEXT else ()
+        bytes_of = known_pointees(tracker, tracker.register(RDI)) if name in _WITHIN_TEXT else ()
         node = self.node("made", k, MACHINE.result)
         if back is not None:
             if element:
-                sized = tuple(t for t in pointed(tracker, given) if graph.size(t) == element)
+                sized = tuple(t for t in known_pointees(tracker, given) if graph.size(t) == element)
                 node.known = added(node.known, sized)
             else:
                 self._flows(node, returning, given)
         if bytes_of and graph.size(bytes_of[0]) == 1:
-            # Whether it is kept as text is told by who keeps it.
+            # Whether it is text is decided by where it is stored.
             node.known = added(node.known, bytes_of)
             node.reckoned = True
         return node
 
     def _lose(self, changed: Iterable[int], held: dict[int, Held | None]) -> None:
-        """Registers hold something else behind a call, and the frame may."""
+        """Drop clobbered registers after a call, and frame slots that may have changed."""
         for register in changed:
             held[register] = None
         if self.tracker.has_escaped:
@@ -291,7 +293,7 @@ class CallUses(InstructionUses):
         self.frame.lose_all()
 
     def _returned_by(self, node: Node, held: dict[int, Held | None], returns: int) -> None:
-        """A call returns something of a type, in the registers of its parts."""
+        """A call's result has a type, in its result registers."""
         graph = self.graph
         if graph.is_scalar(returns) and not graph.is_pointer(returns):
             node.copied = added(node.copied, returns)
@@ -303,8 +305,8 @@ class CallUses(InstructionUses):
             held.setdefault(register, None)
 
     def _sized(self, name: str, arguments: tuple[tuple[int, int, int], ...]) -> None:
-        """Note of how many bytes objects in the frame are that are given away as pointers to anything, where the number
-        comes along, right behind the pointer or as functions of the C library have it."""
+        """Note sizes of frame objects passed as void pointers with a constant size: the next parameter, or known C
+        library functions."""
         graph, known = self.graph, self.tracker.register
         pairs = [(MACHINE.parameters[one], MACHINE.parameters[size]) for one, size in SIZED.get(name, ())]
         for (register, t, piece), (behind, number, _piece) in pairwise(arguments):
@@ -318,7 +320,7 @@ class CallUses(InstructionUses):
                 self.frame.note_sized(where[4], size[4])
 
     def _element(self, name: str) -> int:
-        """Bytes of an element where a call says so; 0 elsewhere."""
+        """The element size that a call passes in bytes; 0 for others."""
         value = self.tracker.register(MACHINE.parameters[ELEMENT_SIZES[name]]) if name in ELEMENT_SIZES else None
         return value[4] if value is not None and value[0] == NUMBER and not value[2] else 0
 
@@ -333,7 +335,7 @@ class CallUses(InstructionUses):
             self.frame.rows.append((array[4], count[4]))
 
     def _allocated(self, k: int, name: str) -> None:
-        """Note the size of what an allocator of the C library returns (C11 7.22.3), where it is a constant."""
+        """Note the constant size passed to an allocator of the C library (C11 7.22.3)."""
         sizes: list[int] = []
         rowed = number = 0
         if name in _ALLOCATORS:
@@ -346,7 +348,7 @@ class CallUses(InstructionUses):
                 rowed = value[2]
             elif value is not None and value[0] == NUMBER and value[2] in _NUMBERS and not value[4] % value[2]:
                 number = value[2]
-        # Of several at once, the size of one is the second number; of one some give it as the first.
+        # calloc's element size is the second argument; for one element some pass it as the first.
         size = sizes[1] if len(sizes) > 1 and sizes[1] > 1 else sizes[0] if sizes else 0
         if len(sizes) > 1:
             number = sizes[1] if sizes[1] in _NUMBERS and sizes[0] != 1 else 0
@@ -359,7 +361,7 @@ class CallUses(InstructionUses):
             node.number_size = number
 
     def _callee_node(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Node | None:
-        """The node of the function that an indirect call calls."""
+        """The node of an indirect call's target."""
         for number, operand in enumerate(made.memory):
             if not operand.implicit:
                 where = self.frame.place(k, number, operand)
@@ -374,7 +376,7 @@ class CallUses(InstructionUses):
         return self.graph.target(t) if self.graph.is_pointer(t) else t
 
     def _given_members(self, t: int, made: Instruction, held: dict[int, Held | None]) -> None:
-        """Note which members are given to what a member, a function of a type, leads to."""
+        """Note the members that are passed to a function called through a member."""
         member: tuple[Node, int] | Node | None = None
         for operand in made.memory:
             base = self.read(held, operand.base) if not operand.implicit and operand.base != NONE else None
@@ -390,7 +392,7 @@ class CallUses(InstructionUses):
             self._through_members.append((self._pointed_function(t), member, given))
 
     def _function_called(self, k: int, made: Instruction) -> int:
-        """The type of the function that a member or a variable leads to; void where that is not known."""
+        """The function type of an indirect call's target, from a member or variable; void if unknown."""
         for number, operand in enumerate(made.memory):
             if not operand.implicit:
                 return scalar_at(self.tracker, k, number, 8)
@@ -429,12 +431,12 @@ class CallUses(InstructionUses):
             counts[kind] += 1
         found = [(self.frame.came.get(register), at) for register, at in parts]
         if parts and self.unoptimised and all(came is not None for came, _at in found):
-            # Else it is put together in registers, of variables that are no parts of it.
+            # Otherwise it is assembled in registers from unrelated variables.
             self._note_loaded(returns, parts)
         places = {came[0] - at if came is not None and came[1] == _WORD else None for came, at in found}
         place = places.pop() if len(parts) > 1 and len(places) == 1 and self.graph.is_aggregate(returns) else None
         if place is not None and not self.unoptimised:
-            # Both parts are loaded from where it is, in what was the frame.
+            # Both parts are loaded from its location, in the frame being torn down.
             self.frame.note(place, returns, GONE)
             self.frame.copied.update((place + at, _WORD) for _register, at in parts)
         if not returns:
@@ -448,7 +450,7 @@ class CallUses(InstructionUses):
             self._used_as(MACHINE.result, result, returns)
 
     def _returned_on(self, target: int) -> None:
-        """What a function returns is what another one returns, which it ends in."""
+        """The result of a tail call is the function's own."""
         graph = self.graph
         prototype = self.tracker.program.callee(target)
         returns = prototype.returns if prototype is not None else VOID
@@ -462,14 +464,14 @@ class CallUses(InstructionUses):
         return self.graph.kind(self.graph.strip(t)) == _FLOAT
 
     def _returned_numbers(self) -> None:
-        """Note of variables that are returned on one of several ways that they are what the function returns."""
+        """Variables that are returned on some path have the return type."""
         t = self.prototype.returns if self.prototype is not None else VOID
         if not t or not self.graph.is_scalar(t) or self.graph.is_pointer(t) or self._is_floating(t):
             return
         queue = [result[0] for result, _value in self.returned if result is not None and not result[1]]
         seen = set(queue)
         for node in queue:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             if node.key[0] == "slot" and node.key[2] == self.graph.size(t):
                 node.copied = added(node.copied, t)
             for source, more in node.sources if node.key[0] == "in" else ():

@@ -1,9 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""Contexts of callbacks: what pointers to functions are kept together with, and are given when they are called, as
-`void *`.
+"""Contexts of callbacks: which void pointer is passed to which function pointer when it is called.
 
-A function that takes another one's address and a pointer to anything, or an aggregate with a member for each, is told
-what to call and what to give it. Which of several goes with which is told by how they are called.
+A function that takes another one's address and a void pointer, or an aggregate with a member for each, will call the
+one with the other. If there are several, the calls through these pointers show which belong together.
 """
 
 from collections.abc import Callable
@@ -15,29 +14,29 @@ from undwarf.types.layouts.type_graph import Kind, TypeGraph
 from undwarf.types.sources.parameter_registers import argument_registers
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["CallbackContexts"]
+__all__ = ["CallbackArgumentTypes"]
 
 
-class CallbackContexts:
-    """Pairs functions and what they are given. ``looked_into`` infers the function at an address, if it may be looked
-    into; ``calls_through`` gives the calls of an aggregate's members: (type of the function, by register how far behind
-    that member the one lies that is given)."""
+class CallbackArgumentTypes:
+    """Pairs callbacks with their contexts. ``inferred_at`` infers the function at an address, or gives None.
+    ``calls_through`` gives the calls through an aggregate's members: (function type, {register: distance from that
+    member to the one passed})."""
 
     def __init__(
         self,
         graph: TypeGraph,
         prototype_at: Callable[[int], Prototype | None],
-        looked_into: Callable[[int], Inference | None],
+        inferred_at: Callable[[int], Inference | None],
         calls_through: Callable[[int], list[tuple[int, dict[int, int]]]],
     ) -> None:
         self._graph = graph
         self._prototype_at = prototype_at
-        self._looked_into = looked_into
+        self._inferred_at = inferred_at
         self._calls_through = calls_through
 
     def kept_by(self, target: int) -> dict[int, list[tuple[int, int]]]:
-        """By register in which a function is given the address of another one: registers of parameters of that which
-        may be anything, and those whose value it will be, as the first one is given it as well."""
+        """{register with a callback's address: [(callback's void pointer argument, register with its context)]} of a
+        function."""
         prototype = self._prototype_at(target)
         if prototype is None or not prototype.trusted:
             return {}
@@ -55,7 +54,7 @@ class CallbackContexts:
                 found[function] = self._stored_beside(target, function, kept) if taken else []
                 continue
             after = order[order.index(function) + 1 :][:1]
-            # Of several functions it may go with any, unless it comes right behind one.
+            # With several callbacks a context is ambiguous, unless it directly follows one.
             alone = len(kept) == len(functions) == 1
             register = kept[0] if alone else next((one for one in after if one in kept), -1)
             if register >= 0:
@@ -63,8 +62,9 @@ class CallbackContexts:
         return found
 
     def _stored_beside(self, target: int, function: int, kept: list[int]) -> list[tuple[int, int]]:
-        """The same where that takes several: by where both are stored, and what it is called with there."""
-        made = self._looked_into(target)
+        """The same for callbacks with several void pointer parameters: by where both are stored, and how they are
+        called from there."""
+        made = self._inferred_at(target)
         found: list[tuple[int, int]] = []
         if made is None:
             return found
@@ -76,21 +76,24 @@ class CallbackContexts:
         for where, sources in stored.items():
             if not any(entry_of(source) == function for source in sources):
                 continue
-            located = made.tracker.questions.locate(where, 8)
+            located = made.tracker.oracle.locate(where, 8)
             for to, apart in () if isinstance(located, str) else self.members_beside(located.type, located.offset):
                 registers = map(entry_of, stored.get((*where[:4], where[4] + apart), ()))
                 found += [(to, register) for register in registers if register in kept]
         return found
 
     def _anything(self, parameters: "tuple[tuple[str, int], ...]", returns: int) -> list[int]:
-        """The registers of those of some parameters that are pointers to anything."""
+        """Registers of the void pointer parameters."""
         arguments = argument_registers(self._graph, parameters, returns)
         return [register for register, t, piece in arguments if not piece and self._graph.is_void_pointer(t)]
 
     def members_beside(self, t: int, offset: int) -> list[tuple[int, int]]:
-        """Of a pointer to a function in an aggregate (register of the parameter that takes anything, bytes to the
-        member that may be anything and lies in the innermost aggregate with it), where that are one each; else as it is
-        called with members of the object that it is in."""
+        """[(callback's void pointer argument, distance to its context member)] for the function pointer at an offset of
+        an aggregate.
+
+        The context is the only void pointer of the innermost aggregate, or the one after it; else what calls through it
+        pass.
+        """
         graph = self._graph
         found = graph.member_at(t, offset, 8)
         pointer = graph.value_at(t, offset, 8)
@@ -108,8 +111,8 @@ class CallbackContexts:
         return [(taken[0], (after or kept)[0] - begin)]
 
     def _called_with(self, t: int, offset: int, pointer: int, taken: list[int]) -> list[tuple[int, int]]:
-        """Which of the parameters of a member's function that may be anything are members of the object that it is
-        called through, in all functions that are given such an object: (register, bytes from member to member)."""
+        """(register, distance from member to member) that all calls through a member agree on, for its void pointer
+        parameters."""
         graph = self._graph
         function = graph.target(pointer)
         calls = [given for one, given in self._calls_through(t) if graph.same(one, function)]

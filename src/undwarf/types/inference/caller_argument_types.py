@@ -1,9 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""What a function that only its own program calls is given by all who call it.
+"""Arguments of local functions, from all calls in the program's own code.
 
-Compilers change what such functions take: they pass a member in place of what it is loaded from, and leave out what is
-always the same. Debugging information then says nothing of the register, but all calls are in the program's code. It
-says nothing either of what a `void *` leads to, which a function of the C library passes to what it is given to call.
+Optimizers change the parameters of local functions (-fipa-sra, -fipa-cp): a member is passed instead of its object,
+constants are dropped. DWARF then has no location for the register, but all calls are known. Nor does it have the
+pointee of a `void *` that a C library function passes to a callback.
 """
 
 from collections.abc import Callable
@@ -12,28 +12,29 @@ from undwarf.disasm.x86_encoding import CALLED
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.inference.address_references import MOST_SITES, Mentions
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.inference.address_references import MOST_SITES, AddressReferences
 from undwarf.types.layouts.array_offsets import element_at
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.c_library import CALLED_BACK, ELEMENT_SIZES, ONE_ELEMENT
 
-__all__ = ["GivenByCallers"]
+__all__ = ["CallerArgumentTypes"]
 
 FlowOf = Callable[[int], "tuple[FunctionFlow, int, int] | None"]
 
 
-class GivenByCallers:
-    """``flow_of`` gives the control flow and bounds of the function that holds an address."""
+class CallerArgumentTypes:
+    """Argument types by calls. ``flow_of`` gives the control flow and bounds of the function that
+    contains an address."""
 
-    def __init__(self, program: Program, mentions: Mentions, flow_of: FlowOf) -> None:
+    def __init__(self, program: ProgramContext, mentions: AddressReferences, flow_of: FlowOf) -> None:
         self._program = program
         self._mentions = mentions
         self._flow_of = flow_of
 
     def of(self, low: int, tracker: Tracker) -> dict[int, int]:
-        """By register, what the parameters of a function lead to of which nothing else says what they are; ``tracker``
-        is its data flow without that."""
+        """{register: pointee} of a function's parameters that are not known otherwise; ``tracker`` is its data flow
+        without these."""
         prototype = self._program.source.prototype_at(low)
         registers = self._unknown(tracker) if prototype is not None else []
         sites = self._mentions.sites_of(low) if registers else []
@@ -49,7 +50,7 @@ class GivenByCallers:
         return {register: t for register, told in given.items() if (t := self._of_all(told))}
 
     def _unknown(self, tracker: Tracker) -> list[int]:
-        """The registers of parameters that are used, and of which nothing is known when the function begins."""
+        """Parameter registers that are used, and unknown at entry."""
         tracker.before(0)
         parameters = tracker.program.machine.parameters
         unknown = [one for one in parameters if (held := tracker.register(one)) is None or held[0] == NUMBER]
@@ -61,14 +62,14 @@ class GivenByCallers:
         return [one for one in unknown if one in read]
 
     def _add(self, low: int, site: int, given: dict[int, list[int | None]]) -> bool:
-        """Adds what one call gives; whether what seems to be one is."""
+        """Add the arguments of one call; False if the site cannot be analysed."""
         found = self._flow_of(site)
         if found is None:
             return False
         flow, begin, end = found
         k = flow.index_of(site)
         if k is None:
-            # In the middle of an instruction.
+            # Not an instruction's start.
             return True
         if (
             flow.instructions[k].target != low
@@ -80,13 +81,13 @@ class GivenByCallers:
         for register, told in given.items():
             value = tracker.register(register)
             if begin == low and (value is None or value[0] == NUMBER):
-                # It hands on what it was given, or goes on to the next.
+                # Recursion: passes its argument on, or its successor.
                 continue
             told.append(self._leads(tracker, k, value))
         return True
 
     def _add_called_back(self, low: int, site: int, given: dict[int, list[int | None]]) -> bool:
-        """Adds what the C library gives a function whose address is taken to be passed to it; whether that is so."""
+        """Add what a C library function passes to a callback; False if the address is taken for anything else."""
         found = self._flow_of(site)
         if found is None:
             return False
@@ -124,7 +125,7 @@ class GivenByCallers:
         return True
 
     def _element(self, tracker: Tracker, k: int, value: Value | None, size: Value | None) -> int:
-        """What the elements of an array are of which a value leads to the first one, or to another one."""
+        """The element type of an array that a value points to."""
         if value is None or size is None or size[:3] != (NUMBER, 0, 0) or value[2] not in (0, size[4]):
             return VOID
         t, offset = value[1], value[4]
@@ -133,7 +134,7 @@ class GivenByCallers:
         return element_at(self._program.graph, t, offset, size[4])
 
     def _leads(self, tracker: Tracker, k: int, value: Value | None) -> int | None:
-        """What a value leads to the begin of; None for a null pointer."""
+        """The pointee of a value that points to an object's start; None for null."""
         if value is None:
             return VOID
         if value[:3] == (NUMBER, 0, 0) and not value[4]:
@@ -144,15 +145,15 @@ class GivenByCallers:
         return t if not offset else VOID
 
     def _variable(self, tracker: Tracker, k: int, value: Value) -> tuple[int, int]:
-        """(type, offset in it) of the variable that an address is in; void for none."""
+        """(type, offset in it) of the variable at an address; void if there is none."""
         if value[0] == FRAME:
             place = tracker.stack_variable(k, value[4])
             return (place[0].type, place[1]) if place is not None else (VOID, 0)
-        found = tracker.questions.variable_of(value) if value[0] == ADDRESS else None
+        found = tracker.oracle.variable_of(value) if value[0] == ADDRESS else None
         return found if found is not None else (VOID, 0)
 
     def _of_all(self, told: list[int | None]) -> int:
-        """What all of them lead to; void where they do not agree, or it is bytes."""
+        """The type that all calls agree on; void if they do not, or for bytes."""
         graph = self._program.graph
         types = [t for t in told if t is not None]
         if not types or any(t == VOID or not graph.same(t, types[0]) for t in types):

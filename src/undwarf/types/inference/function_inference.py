@@ -1,11 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""What the variables of a function are, where nothing names them: decided from what its values are used as.
+"""Infers the types of one function's values that no declaration names, from their uses.
 
-Without DWARF the data flow knows parameters, globals, members and what callees return. A pointer that comes from
-elsewhere - from an allocator, from a function without a prototype - is known where it goes: to a parameter, a member, a
-caller (`pointer_types.py`). Objects in the frame (`stack_object_types.py`) and numbers (`stack_scalar_types.py`) are
-told by how they are used. What is so found goes back into the data flow, which then knows more, until nothing new is
-found. Values of which two things are told stay unknown.
+Without DWARF the data flow knows parameters, globals, members and results. A pointer from elsewhere (an allocator, a
+function without prototype) is typed by its uses: passed to a parameter, stored to a member (`pointer_types.py`).
+Objects in the frame (`stack_object_types.py`) and scalars (`stack_scalar_types.py`) are typed by accesses. The results
+are facts for the next run of the data flow, until nothing new is found. Contradicting evidence leaves a value unknown.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,38 +14,38 @@ from undwarf.disasm.x86_operands import RAX
 from undwarf.types.dataflow.abstract_values import FRAME, OBJECT, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Facts, Tracker
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.pointer_types import PointerTypes
 from undwarf.types.inference.stack_slot_uses import Claim
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, Node
-from undwarf.types.inference.value_uses import ValueFlow
-from undwarf.types.layouts.access_pattern_fit import Done, nothing_done
+from undwarf.types.inference.value_uses import ValueUses
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.type_source import GlobalVariable, Prototype
 
 __all__ = ["Callees", "FromOutside", "FunctionBody", "Inference"]
 
 _RETURNED = -1
-"""Stands for what a function returns, where registers say what it takes."""
+"""Stands for a function's result in place of a register."""
 _ROUNDS = 8
-"""Times a function is followed with what the last time told."""
+"""Limit of data flow runs for one function."""
 
 
 class Callees(Protocol):
-    """Who tells of functions that are called what no prototype says."""
+    """Interprocedural queries on functions without a prototype."""
 
     def returned(self, target: int) -> int:
-        """What a function returns a pointer to; void where that is not known."""
+        """The pointee of a function's result; void if unknown."""
 
     def taken(self, target: int, register: int, values: Mapping[int, Value | None]) -> int:
-        """What a function takes one of its parameters for; void where that is not known. ``values``: what registers
-        hold when it is called."""
+        """The pointee that a function assumes for an argument register; void if unknown. ``values``: registers at the
+        call."""
 
 
 class FunctionBody(NamedTuple):
-    """A function: its code, where that begins and ends, what is said of its parameters; by address, variables that
-    nothing describes, by what is done with them where they lie."""
+    """A function: control flow, range [low, high), prototype, and undescribed variables by address, typed by accesses
+    at their definition."""
 
     flow: FunctionFlow
     low: int
@@ -56,11 +55,11 @@ class FunctionBody(NamedTuple):
 
 
 class FromOutside(NamedTuple):
-    """What is known of a function from others.
+    """What other functions contribute to a function's inference.
 
-    ``arguments``: what its callers pass in registers, by what these lead to. ``wholes``: what begins with what its
-    parameters lead to, by register, and is meant; ``bases`` as in `Facts`. ``loaded``: by instruction, (register, type,
-    0) of what is known of what it loads. ``begun`` as in `Facts`.
+    ``arguments``: {register: pointee that callers pass}. ``wholes``: {register: larger pointee that starts with the
+    parameter's}; ``bases`` and ``begun`` as in `Facts`. ``loaded``: {instruction: (register, type, 0)} of values it
+    loads.
     """
 
     arguments: Mapping[int, int] = {}
@@ -74,15 +73,15 @@ FROM_NOBODY = FromOutside()
 
 
 class Inference:
-    """Follows a function until nothing new is found; its ``tracker`` is the data flow that knows it all.
+    """The fixed point of data flow and inference for one function; ``tracker`` is the final data flow.
 
-    ``callees`` is asked of functions that are called, if given. ``tracker``: the data flow that knows no more than what
-    is known from outside, where there is one.
+    ``callees`` answers queries on called functions, if given. ``tracker``: an existing data flow with no more than the
+    facts from outside.
     """
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         body: FunctionBody,
         known: FromOutside = FROM_NOBODY,
         callees: Callees | None = None,
@@ -92,7 +91,7 @@ class Inference:
         self.known = known
         self.callees = callees
         self._told: list[tuple[int, int, Mapping[int, Value | None], int]] = []
-        """What functions that are called told: which, of which register or of what they return, what registers hold."""
+        """Answers of ``callees``: (function, register or _RETURNED, registers at the call, type)."""
         self._program = program
         self._graph: TypeGraph = program.graph
         self._low, self._high = low, high
@@ -107,14 +106,14 @@ class Inference:
             begun=known.begun,
         )
         self.tracker = tracker if tracker is not None else Tracker(program, flow, low, high, facts)
-        self.webs = Webs(self.tracker, prototype)
-        self._flow = ValueFlow(self.webs)
+        self.webs = ValueGraph(self.tracker, prototype)
+        self._flow = ValueUses(self.webs)
         self.entered = {
             register
             for register, _t, _piece in (prototype.arguments if prototype is not None and prototype.trusted else ())
             if self.tracker.known_at_entry(register)
         }
-        """Registers of parameters of which the prototype says what they lead to."""
+        """Registers of parameters whose pointee the prototype gives."""
         settled = False
         for _round in range(_ROUNDS):
             decided = self._decided()
@@ -126,16 +125,17 @@ class Inference:
             self.facts = facts
             self.release()
             self.tracker = Tracker(program, flow, low, high, facts)
-            self.webs = Webs(self.tracker, prototype)
-            self._flow = ValueFlow(self.webs)
-        # Of arrays in the frame more is known by now.
+            self.webs = ValueGraph(self.tracker, prototype)
+            self._flow = ValueUses(self.webs)
+        # Arrays in the frame are known better by now.
         self.decided = decided if settled else self._decided()
         self.tracker.others, self.tracker.passed_as = self._around()
 
     def _around(
         self,
     ) -> tuple[Callable[[int, int], tuple[tuple[int, int], ...]], Callable[[int, int], list[tuple[int, int]]]]:
-        """Tells of operands what else is accessed through the same pointer, and as what it is passed."""
+        """Functions that give, for an operand, the other accesses through its pointer, and what the pointer is passed
+        as."""
         near = self.webs.others
         accessed: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         passed: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -152,8 +152,7 @@ class Inference:
         return PointerTypes(self._program, self.webs, self._flow).decided()
 
     def _undescribed(self) -> dict[int, GlobalVariable]:
-        """By address, variables that nothing describes, by what their addresses are passed as first; else by what is
-        done with them."""
+        """{address: undescribed variable}, by the parameters its address is passed as, else by accesses."""
         found: dict[int, GlobalVariable] = {}
         for address, t in self.webs.addresses:
             target = self._graph.target(t)
@@ -163,24 +162,24 @@ class Inference:
         return {**self.body.variables, **found}
 
     def rest(self) -> None:
-        """Let go of what is found again where more is asked."""
+        """Drop caches that can be recomputed."""
         self._flow.release()
 
     def release(self) -> None:
-        """Let go of what is only needed to ask more; `tracker` stays as it is."""
+        """Drop all that only further queries need; `tracker` stays."""
         self._flow.release()
         self.webs.release()
 
     def entry_fits(self, register: int, t: int) -> bool:
-        """Whether all that is accessed behind what a register holds at the function's begin is within a type."""
+        """Whether all accesses through an argument register are within a type."""
         for offset, width in self.done_at_entry(register).touched:
-            located = self.tracker.questions.locate((OBJECT, t, 0, 0, offset), width)
+            located = self.tracker.oracle.locate((OBJECT, t, 0, 0, offset), width)
             if isinstance(located, str) or located.how == "container" or (located.how and offset < 0):
                 return False
         return True
 
-    def beyond(self) -> "Iterator[tuple[int, int, Done]]":
-        """(register, aggregate, all that is done) of parameters that are used beyond the aggregate they lead to."""
+    def beyond(self) -> "Iterator[tuple[int, int, PointerAccesses]]":
+        """(register, aggregate, accesses) of parameters that are accessed past the end of their pointee."""
         graph = self._graph
         prototype = self.webs.prototype
         known = dict(self.given)
@@ -194,17 +193,17 @@ class Inference:
             if any(offset >= graph.size(t) for offset, _size in done.touched):
                 yield register, t, done
 
-    def done(self, node: Node) -> Done:
-        """All that is done behind a value."""
+    def done(self, node: Node) -> PointerAccesses:
+        """All accesses through a value."""
         return self._flow.done(node)
 
-    def done_at_entry(self, register: int) -> Done:
-        """All that is done behind what a register holds at the function's begin."""
+    def done_at_entry(self, register: int) -> PointerAccesses:
+        """All accesses through an argument register."""
         node = self.webs.nodes.get(("entry", register, 0))
-        return self._flow.done(node) if node is not None else nothing_done()
+        return self._flow.done(node) if node is not None else no_accesses()
 
     def place_at(self, offset: int) -> tuple[int, int]:
-        """The type of what holds an offset of the frame all the time, and the offset in it; void for unknown."""
+        """(type, offset in it) of the object at a frame offset, if it is valid throughout; void if unknown."""
         for place in reversed(self.facts.places):
             if 0 <= offset - place.offset < self._graph.size(place.type):
                 always = place.low == self._low and place.high == self._high
@@ -244,9 +243,9 @@ class Inference:
                 facts.begin.setdefault((at, more), t)
         self._lend()
         if self._lent or webs.unoptimised or webs.cells or webs.frame.is_used:
-            from undwarf.types.inference.stack_object_types import FrameObjects
+            from undwarf.types.inference.stack_object_types import StackObjectTypes
 
-            objects = FrameObjects(
+            objects = StackObjectTypes(
                 self._program,
                 self._low,
                 self._high,
@@ -260,11 +259,11 @@ class Inference:
         return facts
 
     def _goes_beyond(self, node: Node, size: int) -> bool:
-        """Whether more than so many bytes behind a value are accessed, at fixed places."""
+        """Whether there are accesses at constant offsets past ``size`` bytes."""
         return any(offset + width > size for offset, width in self._flow.done(node).touched)
 
     def _open_calls(self, decided: Decided, facts: Facts) -> "Iterator[tuple[int, int]]":
-        """(instruction, target) of calls of which is not known what they return, where that goes somewhere."""
+        """(instruction, target) of calls whose unknown result is used as a pointer."""
         webs = self.webs
         for k, target, _values, _sources in webs.calls:
             node = webs.nodes.get(("made", k, RAX))
@@ -274,8 +273,8 @@ class Inference:
                 yield k, target
 
     def _lent_by_calls(self) -> "Iterator[tuple[int, int, int, Mapping[int, Value | None], int]]":
-        """(instruction, target, register, what registers hold, offset) of objects in the frame that functions are given
-        of which no prototype says what they take these for."""
+        """(instruction, target, register, registers, offset) of frame objects passed to functions without a prototype
+        for them."""
         webs, frame = self.webs, self.webs.frame
         here = {(claim.k, claim.offset) for claim in frame.claims}
         for k, target, values, _sources in webs.calls:
@@ -289,7 +288,7 @@ class Inference:
                     yield k, target, register, values, value[4]
 
     def _lend(self) -> None:
-        """Note what functions that are called take objects in the frame for, where no prototype says so."""
+        """Note what such functions take frame objects for."""
         for k, target, register, values, offset in self._lent_by_calls() if self.callees is not None else ():
             t = self._asked(self.callees, target, register, values) if self.callees is not None else VOID
             if t:
@@ -298,21 +297,21 @@ class Inference:
     # What others tell --------------------------------------------------------------------------------------
 
     def _asked(self, callees: Callees, target: int, register: int, values: Mapping[int, Value | None]) -> int:
-        """What a function tells of what it returns, or takes for what."""
+        """Query a callee, and remember the answer."""
         t = _tells(callees, target, register, values)
         self._told.append((target, register, values, t))
         return t
 
-    def learns_from(self, callees: Callees) -> bool:
-        """Whether functions that are called tell what is not known here."""
+    def can_learn_from(self, callees: Callees) -> bool:
+        """Whether callees now know anything that is unknown here."""
         calls = (
             (target, _RETURNED, dict[int, Value | None]()) for _k, target in self._open_calls(self.decided, self.facts)
         )
         lent = ((target, register, values) for _k, target, register, values, _offset in self._lent_by_calls())
         return any(_tells(callees, *one) for one in (*calls, *lent))
 
-    def was_told_same(self) -> bool:
-        """Whether functions that are called tell what they told when this was made."""
+    def has_same_answers(self) -> bool:
+        """Whether callees still give the answers that this inference was based on."""
         callees = self.callees
         return callees is not None and all(
             _tells(callees, target, register, values) == t for target, register, values, t in self._told

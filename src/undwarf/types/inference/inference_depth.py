@@ -1,10 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""Functions as they are inferred by what is known of others: from their own code, and ever deeper from that of others.
+"""Interprocedural inference in bounded depths, independent of the order of queries.
 
-What a function is given rests on its callers, and what these know of it on theirs and on what others return, which may
-be in circles. So a function is inferred at depths: at none from its own code alone, at each further one from others as
-they are at lesser depths. What it is at a depth rests on the program only, not on who asks or what was asked before: it
-is made once. It is made from a bounded number of functions, and looks no deeper into them than it must.
+A function's arguments depend on its callers, theirs on others, possibly in cycles. At depth 0 a function is inferred
+from its own code only, at each further depth from others at lesser depths. The result at a depth depends on the program
+only, not on earlier queries, and is computed once, from a bounded number of functions.
 """
 
 from collections import OrderedDict
@@ -13,43 +12,44 @@ from typing import NamedTuple
 
 from undwarf.types.inference.function_inference import Inference
 
-__all__ = ["DEEPEST", "Depths"]
+__all__ = ["DEEPEST", "InferenceDepths"]
 
 DEEPEST = 4
-"""The depth of what is asked for."""
+"""Depth of final results."""
 _KEPT = 256
 
 
 class _Made(NamedTuple):
-    """What a function is at a depth, and the functions that it was made from."""
+    """The inference of a function at a depth, and the functions it depends on."""
 
     inference: Inference | None
     rests_on: frozenset[int]
 
 
-class Depths:
-    """``make`` makes the inference of the function at an address at a depth; ``most`` are the other functions beyond
-    which none is looked into for one."""
+class InferenceDepths:
+    """Inferences by function and depth. ``make`` computes one; ``most`` limits the other functions that one may depend
+    on."""
 
     def __init__(self, make: Callable[[int, int], Inference | None], most: int) -> None:
         self._make = make
         self._most = most
         self.depth = DEEPEST + 1
-        """The depth of what is made."""
+        """Depth of the inference being computed."""
         self._rests_on: set[int] = set()
         self._kept: OrderedDict[int, dict[int, _Made]] = OrderedDict()
         self._all: dict[int, list[Inference]] = {}
 
     def at(self, low: int, depth: int) -> Inference | None:
-        """What a function is at a depth."""
+        """The inference of a function at a depth; None if there is none."""
         return self._at(low, depth).inference
 
     def others(self, low: int) -> list[Inference]:
-        """All inferences of a function that are at hand; what is made is added."""
+        """Cached inferences of a function, to be extended by the caller."""
         return self._all.setdefault(low, [])
 
-    def looked_into(self, low: int, depth: int) -> Inference | None:
-        """What a function is at a depth, for the one that is made; None if that looked into too many already."""
+    def inferred_at(self, low: int, depth: int) -> Inference | None:
+        """The inference of another function at a depth, for the one being computed; None if that depends on too many
+        functions already."""
         if low not in self._rests_on and len(self._rests_on) > self._most:
             return None
         found = self._at(low, depth)
@@ -57,18 +57,18 @@ class Depths:
         return found.inference
 
     def deepest(self, low: int) -> Inference | None:
-        """The same, as deep as it may be for the one that is made."""
-        return self.looked_into(low, self.depth - 1) if self.depth else None
+        """The same at the greatest depth allowed."""
+        return self.inferred_at(low, self.depth - 1) if self.depth else None
 
     def apart(self, ask: Callable[[], None]) -> frozenset[int]:
-        """Ask for something that does not rest on who is made; the functions it rests on."""
+        """Run a query that is independent of the current computation; returns the functions it depends on."""
         outer, self._rests_on = self._rests_on, set()
         ask()
         found, self._rests_on = frozenset(self._rests_on), outer
         return found
 
     def rests_on(self, functions: frozenset[int]) -> None:
-        """What is made rests on some functions as well."""
+        """Add dependencies of the current computation."""
         self._rests_on |= functions
 
     def _at(self, low: int, depth: int) -> _Made:

@@ -1,5 +1,6 @@
 # cython: language_level=3, annotation_typing=False
-"""What one instruction does with values: those that its operands are counted from, and those that it makes."""
+"""Evidence from single instructions: what operands show about their base values, and which values results
+derive from."""
 
 from undwarf.disasm import NONE, Action, Instruction, Memory
 from undwarf.disasm.x86_operands import VECTORS
@@ -17,35 +18,34 @@ from undwarf.disasm.x86_properties import (
 )
 from undwarf.types.dataflow.abstract_values import FRAME, NUMBER, OBJECT, Value
 from undwarf.types.evidence.pointees import scalar_at
-from undwarf.types.inference.memory_evidence import MemoryUses
+from undwarf.types.inference.memory_evidence import MemoryEvidence
 from undwarf.types.inference.scalar_evidence import OPERANDS
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import Kind
 from undwarf.types.sources.named_types import integer
 
-__all__ = ["InstructionUses"]
+__all__ = ["InstructionEvidence"]
 
 _MULTIPLY, _SHIFT_LEFT, _STORE, _UPDATE = Action.MULTIPLY, Action.SHIFT_LEFT, Action.STORE, Action.UPDATE
 _COPY, _LOAD, _ADDRESS, _ADD, _SUBTRACT = Action.COPY, Action.LOAD, Action.ADDRESS, Action.ADD, Action.SUBTRACT
 _ADD_MEMORY, _SELECT, _EXTEND = Action.ADD_MEMORY, Action.SELECT, Action.EXTEND
 _MOVES = (Action.OTHER, Action.LOAD_PAIR, Action.STORE_PAIR, Action.COPY_PAIR)
-"""What vector registers are moved by; of some instructions it is not said."""
+"""Moves of vector registers; some are not modelled as actions."""
 _INT = Kind.INT
 
 _FEW = 2
-"""Bytes of which less than there is may be read, but hardly written."""
+"""Values of at most this size may be read in part, but are hardly written in part."""
 _TRUTH = ("_Bool", "bool")
 _SMALLEST = 4
-"""Bytes that vector registers are loaded with at least."""
+"""Smallest load of a vector register."""
 _WHOLE = (Action.ADD, Action.SUBTRACT, Action.MULTIPLY, Action.SHIFT_LEFT)
 
 MadeOf = tuple[Node | int, ...]
-"""Nodes and types of numbers that a number is calculated from."""
+"""Nodes and types of the operands of an integer."""
 
 
-class InstructionUses(MemoryUses):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` that is about instructions but calls and
-    returns."""
+class InstructionEvidence(MemoryEvidence):
+    """The part of :class:`~undwarf.types.inference.value_graph.ValueGraph` on instructions but calls and returns."""
 
     def _step(self, k: int, made: Instruction, after: Instruction | None, held: dict[int, Held | None]) -> None:
         action = made.action
@@ -60,7 +60,7 @@ class InstructionUses(MemoryUses):
                     each[0].numeric = True
         sign, width = signedness(made, after, plain=self.unoptimised)
         if sign and slot is not None and width == 8 and compares(made) and immediate_of(made):
-            # No address is compared with such.
+            # Pointers are not compared with constants.
             slot.numeric = True
         if sign:
             self._signs(made, sign, width, held, slot)
@@ -81,8 +81,8 @@ class InstructionUses(MemoryUses):
             held[destination] = part
 
     def _operands(self, k: int, made: Instruction, held: dict[int, Held | None]) -> tuple[Node | None, Value | None]:
-        """What operands in memory tell of what they are counted from; of the last one that is accessed the node of its
-        place in the frame, and that place."""
+        """Apply memory operands to their base values; returns the node and frame address of the last access to the
+        frame."""
         slot: Node | None = None
         frame: Value | None = None
         for number, operand in enumerate(made.memory):
@@ -102,15 +102,15 @@ class InstructionUses(MemoryUses):
         return slot, frame
 
     def _in_frame(self, made: Instruction, operand: Memory, frame: Value, held: dict[int, Held | None]) -> Node | None:
-        """Something in the frame is accessed; its node."""
+        """Apply an access to the frame; returns the slot's node."""
         zero = made.action == _STORE and made.left == NONE and not made.immediate
         if not zero or operand.size != 8:
             self.frame.note_floating(frame, operand)
-        # A vector register may be loaded with several numbers.
+        # A vector load may cover several scalars.
         several = made.destination in VECTORS or (made.action in _MOVES and moves_vector(made) != NONE)
         slot = self._slot(frame, operand, single=not several)
         if zero:
-            # What is set to nothing is so without regard to what it is.
+            # Zeroing is no evidence for a type.
             self.frame.zeroed.add((frame[4], operand.size))
         elif operand.floating and not frame[2]:
             self.frame.pointed.add((frame[4], operand.size))
@@ -124,7 +124,7 @@ class InstructionUses(MemoryUses):
         return slot
 
     def _behind(self, k: int, number: int, made: Instruction, operand: Memory, held: dict[int, Held | None]) -> None:
-        """Something is accessed behind what a register leads to."""
+        """Apply an access through a pointer in a register."""
         base = self.read(held, operand.base)
         if operand.index != NONE:
             self.read(held, operand.index)
@@ -151,7 +151,7 @@ class InstructionUses(MemoryUses):
             base[0].grows(offset, operand.size, made.immediate)
 
     def _calculated_with(self, made: Instruction) -> None:
-        """Numbers with a point that were loaded are calculated with, or others are in their registers from now on."""
+        """Loaded values are used in floating-point arithmetic, or their registers are overwritten."""
         points = float_operand_size(made) if made.action == Action.OTHER else 0
         for register in made.reads if points else ():
             base = self._moved_from.get(register)
@@ -169,7 +169,7 @@ class InstructionUses(MemoryUses):
         frame: Value | None,
         width: int,
     ) -> tuple[Held | None, MadeOf]:
-        """What an instruction's destination holds, and what that is calculated from."""
+        """(value of the destination, nodes it is computed from)."""
         action = made.action
         if action == _COPY:
             return self._copied(made, held), self._made_of.get(made.left, ())
@@ -218,7 +218,7 @@ class InstructionUses(MemoryUses):
         return result
 
     def _address(self, k: int, made: Instruction, held: dict[int, Held | None]) -> tuple[Held | None, MadeOf]:
-        """An address, or a sum, is calculated as those of operands are."""
+        """Apply an address computation or sum (lea)."""
         operand = made.memory[0]
         base = self.read(held, operand.base) if operand.base != NONE else None
         self._summed(held, operand, made.width)
@@ -246,7 +246,7 @@ class InstructionUses(MemoryUses):
     def _part(
         self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, frame: Value | None
     ) -> tuple[int, Held | None]:
-        """A register, and what its lowest byte or two are set to."""
+        """(register, value of its lowest one or two bytes)."""
         destination, source, size = writes_low_bytes(made)
         if destination == NONE:
             return self._still(made, held)
@@ -258,7 +258,7 @@ class InstructionUses(MemoryUses):
         return destination, self._made_there(k, destination, size) if frame is None else None
 
     def _still(self, made: Instruction, held: dict[int, Held | None]) -> tuple[int, Held | None]:
-        """A register, and the truth value that it holds still, of which only the lowest bit is kept."""
+        """(register, its truth value) if only the lowest bit of a bool is kept."""
         register = masks_low_bit(made)
         each = held.get(register)
         if each is None or each[1] or each[2] != 1 or not each[0].declared:
@@ -266,7 +266,7 @@ class InstructionUses(MemoryUses):
         return (register, each) if all(self.graph.name(t) in _TRUTH for t in each[0].declared) else (NONE, None)
 
     def _selected(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Held:
-        """One of two values by a condition."""
+        """Apply a conditional move."""
         node = self.node("made", k, made.destination)
         one = self.read(held, made.left)
         other = self.read(held, made.right) if made.right != NONE else None
@@ -286,7 +286,7 @@ class InstructionUses(MemoryUses):
         result: Held | None,
         made_of: MadeOf,
     ) -> None:
-        """Registers are written: what the destination holds is known, and where in the frame it comes from."""
+        """Set the destination's value, its origin in the frame, and drop those of other written registers."""
         action, destination = made.action, made.destination
         copied, original = (destination, made.left) if action == _COPY else (NONE, NONE)
         if action in _MOVES and not made.memory and self.frame.holds_parts:
@@ -331,8 +331,7 @@ class InstructionUses(MemoryUses):
     def _somewhere(
         self, k: int, destination: int, held: dict[int, Held | None], one: int, other: int, more: int
     ) -> Held | None:
-        """The address of something at any place in an object, and so much behind that: what it is, who it is given to
-        knows."""
+        """The address at an unknown offset in an object: only its uses give a type."""
         if not self._is_somewhere(one, other) and not self._is_somewhere(other, one):
             return None
         node = self.node("made", k, destination)
@@ -343,19 +342,19 @@ class InstructionUses(MemoryUses):
         return node, 0, 8
 
     def _is_somewhere(self, one: int, other: int) -> bool:
-        """Whether a register leads to an object, and another one may hold any number."""
+        """Whether one register points to an object and the other may hold any integer."""
         leads, count = self.tracker.register(one), self.tracker.register(other)
         any_number = count is None or (count[0] == NUMBER and count[2] == 1)
         return leads is not None and leads[0] == OBJECT and not leads[2] and any_number
 
     def _sum_at(self, held: dict[int, Held | None], operand: Memory) -> Held | None:
-        """Of what two registers are added that an operand is counted from, if that was an address before."""
+        """The value of base plus index of an operand, if that sum was computed before."""
         parts = self._summands(held, operand.base, operand.index) if operand.scale == 1 else None
         found = self._sums.get(parts) if parts is not None else None
         return (found[0], -found[1], 8) if found is not None else None
 
     def _summands(self, held: dict[int, Held | None], one: int, other: int) -> frozenset[tuple[Node, int]] | None:
-        """The values that two registers hold, whichever is which."""
+        """The values of two registers, unordered."""
         first, second = self.read(held, one), self.read(held, other)
         if first is None or second is None or first[2] != 8 or second[2] != 8:
             return None
@@ -369,7 +368,7 @@ class InstructionUses(MemoryUses):
             self.beyond.append((k, number))
 
     def _summed(self, held: dict[int, Held | None], operand: Memory, width: int) -> None:
-        """An address is calculated that may be a sum: of two registers, or of a small number."""
+        """Note the operands of a sum or of an addition of a constant."""
         if width == 8 and (operand.index == NONE or operand.scale != 1):
             return
         for register in (operand.base, operand.index):

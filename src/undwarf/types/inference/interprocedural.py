@@ -1,11 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""Who calls the functions of a program, and what these are given: for functions of which nothing says what they take.
+"""Interprocedural inference: argument types from callers, result types from callees.
 
-BTF leaves functions out whose parameters are not where their prototype says - one number with a point among them is
-enough for pahole - and says nothing of what is behind a `void *`. All calls of a function are in its program's code,
-where its address is taken tells who else calls it: a member or parameter that leads to functions says what these take,
-and some functions of the C library call what they are given with what they are given (`call_site_arguments.py`). How
-deep others are looked into: `inference_depth.py`.
+BTF has no functions whose parameters are not where the prototype says (pahole drops those with a floating-point
+parameter), and nothing on pointees of `void *`. All calls of a function are in its program's code. Where its address is
+taken, the member or parameter it goes to gives a function type, and some C library functions call it with arguments
+they were given (`call_site_arguments.py`). Depth of the recursion: `inference_depth.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,39 +15,39 @@ from undwarf.elf import ElfFile
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, Value
 from undwarf.types.dataflow.control_flow import FunctionFlow
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.dataflow.program_context import Program
-from undwarf.types.inference.address_references import MOST_SITES, Mentions
-from undwarf.types.inference.argument_types import given_types, in_common
-from undwarf.types.inference.call_site_arguments import PassedArguments
-from undwarf.types.inference.callback_argument_types import CallbackContexts
+from undwarf.types.dataflow.program_context import ProgramContext
+from undwarf.types.inference.address_references import MOST_SITES, AddressReferences
+from undwarf.types.inference.argument_types import argument_pointees, common_pointee
+from undwarf.types.inference.call_site_arguments import CallSiteArguments
+from undwarf.types.inference.callback_argument_types import CallbackArgumentTypes
 from undwarf.types.inference.function_inference import FROM_NOBODY, FromOutside, FunctionBody, Inference
-from undwarf.types.inference.inference_depth import DEEPEST, Depths
-from undwarf.types.inference.ops_table_types import DispatchTables
-from undwarf.types.inference.static_local_types import static_objects
-from undwarf.types.inference.struct_prefix_matching import DerivedStructures
-from undwarf.types.inference.void_member_types import PrivateMembers
+from undwarf.types.inference.inference_depth import DEEPEST, InferenceDepths
+from undwarf.types.inference.ops_table_types import OpsTableTypes
+from undwarf.types.inference.static_local_types import static_locals
+from undwarf.types.inference.struct_prefix_matching import StructPrefixMatching
+from undwarf.types.inference.void_member_types import VoidMemberTypes
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["Callers"]
+__all__ = ["Interprocedural"]
 
 _FEW_FUNCTIONS = 4096
-"""Functions of a program beyond which those that take a pointer to something are not looked for."""
+"""With more functions, those that take a pointer to a type are not searched."""
 _WORD = 8
-"""Bytes of a pointer."""
+"""Size of a pointer."""
 
 
-class Callers:
-    """Infers the functions of one program; each with what its callers tell, as far as their code is looked into.
+class Interprocedural:
+    """Infers the functions of one program with what their callers and callees contribute.
 
-    ``functions`` are names by address; ``moved`` addresses in data by place; ``flow_of`` gives a function's control
-    flow and bounds.
+    ``functions``: {address: name}; ``moved``: {place: address} of relocated data; ``flow_of`` gives a function's
+    control flow and bounds.
     """
 
     def __init__(
         self,
         elf: ElfFile,
-        program: Program,
+        program: ProgramContext,
         functions: Mapping[int, str],
         moved: Mapping[int, int],
         flow_of: Callable[[int], tuple[FunctionFlow, int, int] | None],
@@ -57,20 +56,21 @@ class Callers:
         self._graph = program.graph
         self._functions = functions
         self._flow_of = flow_of
-        self._mentions = Mentions(elf, program, functions, moved)
-        self._depths = Depths(self._made, elf.limits.callers_followed)
+        self._mentions = AddressReferences(elf, program, functions, moved)
+        self._depths = InferenceDepths(self._made, elf.limits.callers_followed)
         self._asked_for: tuple[FunctionBody, Tracker | None] | None = None
         self._through: dict[tuple[int, int], tuple[list[tuple[int, dict[int, int]]], frozenset[int]]] = {}
-        """By aggregate and depth, calls of members in functions that take a pointer to it, and what that rests on."""
+        """{(aggregate, depth): (calls through its members by functions that take a pointer to it, functions that
+        depends on)}."""
         deepest, source = self._depths.deepest, program.source
-        self._contexts = CallbackContexts(self._graph, source.prototype_at, deepest, self._calls_through)
-        self._passed = PassedArguments(program, functions, moved, self._mentions, self._contexts, self._depths)
-        self._tables = DispatchTables(source, self._mentions, deepest)
-        self._private = PrivateMembers(self._graph, self._tables.beside, deepest)
-        self._derived = DerivedStructures(self._graph, source.global_at, self._mentions, self._inferred)
+        self._contexts = CallbackArgumentTypes(self._graph, source.prototype_at, deepest, self._calls_through)
+        self._passed = CallSiteArguments(program, functions, moved, self._mentions, self._contexts, self._depths)
+        self._tables = OpsTableTypes(source, self._mentions, deepest)
+        self._private = VoidMemberTypes(self._graph, self._tables.beside, deepest)
+        self._derived = StructPrefixMatching(self._graph, source.global_at, self._mentions, self._inferred)
 
     def infer(self, flow: FunctionFlow, low: int, high: int, tracker: Tracker | None = None) -> Inference:
-        """What a function's values are; ``tracker`` is its data flow without any facts, where that is at hand."""
+        """The inference of a function; ``tracker`` is its data flow without facts, if available."""
         self._asked_for = self._body(flow, low, high), tracker
         found = self._depths.at(low, DEEPEST)
         self._asked_for = None
@@ -78,13 +78,13 @@ class Callers:
         return found
 
     def _made(self, low: int, depth: int) -> Inference | None:
-        """What a function is at a depth; None where it is too large to look into it for others."""
+        """The inference of a function at a depth; None if it is too large to be analysed for others."""
         if not depth:
             return self._alone(low)
         own = self._depths.at(low, 0)
         if own is None:
             return None
-        made = self._with(own, FROM_NOBODY) if own.learns_from(self) else own
+        made = self._with(own, FROM_NOBODY) if own.can_learn_from(self) else own
         prototype = own.body.prototype
         wanted = self._wanted(made, prototype)
         if wanted:
@@ -103,7 +103,7 @@ class Callers:
         return made
 
     def _alone(self, low: int) -> Inference | None:
-        """A function as its own code tells it."""
+        """The inference of a function from its own code."""
         body, tracker = self._asked_for or (None, None)
         if body is None or body.low != low:
             tracker = None
@@ -116,11 +116,11 @@ class Callers:
         return made
 
     def _body(self, flow: FunctionFlow, low: int, high: int) -> FunctionBody:
-        variables = static_objects(self._program, flow.instructions, lambda: self._code_of_callers(low))
+        variables = static_locals(self._program, flow.instructions, lambda: self._code_of_callers(low))
         return FunctionBody(flow, low, high, self._program.source.prototype_at(low), variables)
 
     def _code_of_callers(self, low: int) -> Iterator[Listing]:
-        """The code of functions that call one, none where these are many."""
+        """Instructions of a function's callers; none if they are too many."""
         sites = self._mentions.callers_of(low)
         for site in sites if len(sites) <= MOST_SITES else ():
             found = self._flow_of(site) if site != low else None
@@ -128,24 +128,24 @@ class Callers:
                 yield found[0].instructions
 
     def _with(self, own: Inference, known: FromOutside) -> Inference:
-        """A function with what is known from outside: what was made of it with the same before, if there is that."""
+        """The inference of a function with facts from outside; reuses one with equal facts."""
         several = self._depths.others(own.body.low)
         for one in several:
-            if one.callees is not None and one.known == known and one.was_told_same():
+            if one.callees is not None and one.known == known and one.has_same_answers():
                 return one
         made = Inference(self._program, own.body, known, self)
         several.append(made)
         return made
 
     def _inferred(self, low: int, sites: list[int]) -> Iterator[Inference]:
-        """What is inferred of functions, for one that asks; of each only until the next is taken."""
+        """Inferences of functions, for another one; none if they are too many."""
         for site in sites if len(sites) <= MOST_SITES else ():
             made = self._depths.deepest(site) if site != low else None
             if made is not None:
                 yield made
 
     def _wanted(self, made: Inference, prototype: Prototype | None) -> list[int]:
-        """Registers of parameters that are used, and of which is not known what they lead to."""
+        """Argument registers that are used but whose pointee is unknown."""
         read = [at for kind, at, _more in made.webs.nodes if kind == "entry" and at in MACHINE.parameters]
         if prototype is not None and prototype.trusted:
             graph = self._graph
@@ -154,7 +154,7 @@ class Callers:
         return [one for one in MACHINE.parameters if one in read and one not in made.entered]
 
     def _calls_through(self, t: int) -> list[tuple[int, dict[int, int]]]:
-        """All calls of members in functions that take a pointer to an aggregate; none where these are many."""
+        """All calls through members by functions that take a pointer to an aggregate; none if these are too many."""
         key = t, self._depths.depth
         if key not in self._through:
             found: list[tuple[int, dict[int, int]]] = []
@@ -181,15 +181,15 @@ class Callers:
         return found
 
     def returned(self, target: int) -> int:
-        """What a function without a prototype returns a pointer to; void where that is not known."""
+        """The pointee of the result of a function without a prototype; void if unknown."""
         before: Inference | None = None
         for depth in range(self._depths.depth) if target in self._functions else ():
-            made = self._depths.looked_into(target, depth)
+            made = self._depths.inferred_at(target, depth)
             if made is None:
                 break
             t = self._told_by_returns(target, made, depth) if made is not before else None
             if t is not None:
-                # Bytes that are returned as a pointer to anything are room for that.
+                # Bytes returned as void pointer are untyped memory.
                 return VOID if t and self._graph.size(t) == 1 and self._gives_anything(target) else t
             before = made
         return VOID
@@ -199,12 +199,12 @@ class Callers:
         return prototype is not None and bool(prototype.returns) and self._graph.is_void_pointer(prototype.returns)
 
     def _told_by_returns(self, target: int, made: Inference, depth: int) -> int | None:
-        """The same as one inference tells it, and those of the functions that it ends in; None where deeper ones may
-        tell more."""
+        """The same from one inference and those of the functions it tail calls; None if a greater depth
+        may give more."""
         told: list[tuple[int, ...]] = []
         several, seen = [made], {target}
         for one in several:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             for source, value in one.webs.returned:
                 if value is not None and value[0] == NUMBER and not value[2] and not value[4]:
                     continue
@@ -212,25 +212,25 @@ class Callers:
                     return VOID
                 if source is not None and source[2] < _WORD:
                     return VOID
-                told.append(given_types(one, value, source))
+                told.append(argument_pointees(one, value, source))
             for further in one.webs.ends_in:
                 if further in seen:
                     continue
                 seen.add(further)
-                other = self._depths.looked_into(further, depth) if further in self._functions else None
+                other = self._depths.inferred_at(further, depth) if further in self._functions else None
                 if other is None:
                     return None
                 several.append(other)
         if not all(told):
             return None
-        return in_common(self._graph, told) if told else VOID
+        return common_pointee(self._graph, told) if told else VOID
 
     def taken(self, target: int, register: int, values: "Mapping[int, Value | None]") -> int:
-        """What a function takes one of its parameters for, itself or one that it is given and calls with it; void where
-        that is not known."""
+        """The pointee that a function assumes for an argument, itself or a callback that it is given;
+        void if unknown."""
         if target not in self._functions:
             return VOID
-        # It is asked for the frame of what is asked for only.
+        # Only needed for the frame of the queried function.
         made = self._depths.deepest(target) if self._depths.depth == DEEPEST else None
         if made is None:
             return VOID
@@ -261,11 +261,10 @@ class Callers:
         return any(register == one for one, _t, _piece in known)
 
 
-def follow(callers: Callers, flow: FunctionFlow, low: int, high: int, tracker: Tracker) -> Tracker:
-    """The data flow of a function with what can be inferred where nothing names its variables; ``tracker`` is the one
-    without that."""
+def with_inferred_types(callers: Interprocedural, flow: FunctionFlow, low: int, high: int, tracker: Tracker) -> Tracker:
+    """The data flow of a function with inferred facts; ``tracker`` is the one without."""
     if len(flow.instructions) > tracker.graph.limits.inferred_instructions:
         return tracker
     made = callers.infer(flow, low, high, tracker).tracker
-    # Where functions overlap, it may have been looked into as the caller of another with an end of its own.
+    # Overlapping functions: it may have been analysed as a caller with another end.
     return made if len(made.flow.instructions) == len(flow.instructions) else tracker

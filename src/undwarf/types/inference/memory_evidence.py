@@ -1,33 +1,36 @@
 # cython: language_level=3, annotation_typing=False
-"""What is loaded and stored: which values come from memory, and where they are put."""
+"""Evidence from loads and stores: members that values are loaded from and stored to.
+
+A value stored to a declared member, or loaded from one, has the member's type.
+"""
 
 from typing import NamedTuple
 
 from undwarf.disasm import NONE, Instruction
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import exactly, is_either, pointed, scalar_at
+from undwarf.types.evidence.pointees import exact_pointee, is_pointer_or_integer, known_pointees, scalar_at
 from undwarf.types.inference.node_state import PLACES, REACH
-from undwarf.types.inference.scalar_evidence import NumberUses
+from undwarf.types.inference.scalar_evidence import ScalarEvidence
 from undwarf.types.inference.stack_slot_uses import Home
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID, Kind
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["MemoryUses", "Store"]
+__all__ = ["MemoryEvidence", "Store"]
 
 _FUNCTION, _VOID = Kind.FUNCTION, Kind.VOID
 
 _WORD = 8
-"""Bytes that numbers and pointers take at most."""
+"""Largest size of integers and pointers."""
 _INT = 4
-"""Bytes of numbers that smaller ones are made when something is done with them."""
+"""Size that narrower integers are promoted to."""
 _PARAMETER_LIST = "__va_list_tag"
-"""The structure that a `va_list` is made of."""
+"""The structure of a `va_list`."""
 
 
 class Store(NamedTuple):
-    """A word that is stored: by which node, so much further, and in what; what it is."""
+    """A stored word: base node and offset, address, value, and source node."""
 
     base: Node | None
     offset: int
@@ -36,28 +39,26 @@ class Store(NamedTuple):
     source: "Held | None"
 
 
-class MemoryUses(NumberUses):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` that is about loads and stores."""
+class MemoryEvidence(ScalarEvidence):
+    """The part of :class:`undwarf.types.inference.value_graph.ValueGraph` on loads and stores."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)
         self.unions: list[tuple[Node, int]] = []
-        """Pointers that are members of unions, and what they lead to one of."""
+        """(node, choice type) of pointers loaded from unions."""
         self.stores: list[Store] = []
-        """Words that are stored elsewhere than in the frame."""
+        """Words stored outside of the frame."""
         self.placed: dict[int, list[tuple[tuple[int, ...], Node | None]]] = {}
-        """By offset, what pointers that are stored in the frame of optimised code lead to: types, and nodes."""
+        """{frame offset: [(pointees, node)]} of pointers stored in the frame of optimised code."""
         self.moved: dict[tuple[Node, tuple[int, int, int, int], int], set[tuple[int, int]]] = {}
-        """(offset, size) of what is copied behind a node as it is, by the node, where it comes from without the offset,
-        and how much less the node's offset is."""
+        """{(node, source base, distance of the offsets): {(offset, size)}} of members copied through a node."""
         self.members: dict[Node, tuple[Node, int]] = {}
-        """Of pointers to functions and to anything that are loaded: behind which node, and how far."""
+        """{node of a loaded function or void pointer: (base node, offset)}."""
         variadic = prototype is not None and prototype.variadic
         self._list_of_parameters = tracker.program.source.type_named(_PARAMETER_LIST) if variadic else VOID
 
     def _further(self, k: int, made: Instruction, held: dict[int, Held | None]) -> Held | None:
-        """Something is added to a pointer to anything: who knows how large the objects are that it leads to, finds one
-        of them so."""
+        """A scaled index is added to a void pointer: uses with a known element size give an element's type."""
         t = scalar_at(self.tracker, k, 0, 8) if made.memory else VOID
         for register in (made.left, made.right) if not t else ():
             source = self.read(held, register) if register != NONE else None
@@ -92,14 +93,14 @@ class MemoryUses(NumberUses):
             node.copied = added(node.copied, t)
             if base is not None and size == _WORD and self._is_any(t):
                 self.members[node] = base
-        node.either = size == _WORD and not t and is_either(self.tracker, k)
+        node.either = size == _WORD and not t and is_pointer_or_integer(self.tracker, k)
         several = self._one_of(k) if size == 8 and not t else VOID
         if several:
             self.unions.append((node, several))
         return None if made.signed else (node, 0, size)
 
     def _made_there(self, k: int, register: int, size: int) -> Held:
-        """What the lowest byte or two of a register are loaded with: of bit fields it may be several."""
+        """The value loaded into the lowest one or two bytes of a register; may be several bit fields."""
         node = self.node("made", k, register)
         t = scalar_at(self.tracker, k, 0, size)
         if t:
@@ -107,21 +108,21 @@ class MemoryUses(NumberUses):
         return node, 0, size
 
     def _is_any(self, t: int) -> bool:
-        """Whether a type is a pointer to a function or to anything."""
+        """Whether a type is a pointer to a function or to void."""
         graph = self.graph
         return graph.is_pointer(t) and graph.kind(graph.strip(graph.target(t))) in (_FUNCTION, _VOID)
 
     def _moves(self, k: int, register: int, size: int) -> None:
-        """What was loaded elsewhere is stored as it is, not in the frame."""
+        """A value loaded from elsewhere is stored outside of the frame unchanged."""
         base, came = self._bases.get((k, 0)), self.frame.elsewhere.get(register)
         if base is not None and came is not None and came[1] == size:
             where = came[0]
             self.moved.setdefault((base[0], where[:4], where[4] - base[1]), set()).add((base[1], size))
 
     def _one_of(self, k: int) -> int:
-        """The type that says which ones a pointer leads to one of that is loaded; void where that is not several."""
+        """The choice type of a pointer loaded from a union; void for others."""
         where = self.tracker.address_of(k, 0)
-        located = self.tracker.questions.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
+        located = self.tracker.oracle.locate(where, 8) if where is not None and where[0] in (OBJECT, ADDRESS) else ""
         return VOID if isinstance(located, str) else self.graph.pointers_at(located.type, located.offset, 8)
 
     def _stored(
@@ -138,7 +139,7 @@ class MemoryUses(NumberUses):
         if size >= _INT and source is not None and source[2] < _INT:
             self._whole(source)
         if frame is not None and not frame[2] and not self.unoptimised:
-            leads = exactly(self.tracker, self.tracker.register(register)) if size == _WORD else ()
+            leads = exact_pointee(self.tracker, self.tracker.register(register)) if size == _WORD else ()
             node = source[0] if source is not None and not source[1] else None
             self.frame.homes.setdefault((frame[4], size), []).append(Home(k, node, leads[0] if leads else VOID))
         if size == _WORD and self.unoptimised:
@@ -160,7 +161,7 @@ class MemoryUses(NumberUses):
             if slot is None:
                 if size == 8 and not frame[2] and abs(frame[4]) < REACH:
                     held[PLACES + frame[4]] = source
-                    known = pointed(self.tracker, self.tracker.register(register))
+                    known = known_pointees(self.tracker, self.tracker.register(register))
                     node = source[0] if source is not None and not source[1] else None
                     self.placed.setdefault(frame[4], []).append((known, node))
                 return
@@ -188,7 +189,7 @@ class MemoryUses(NumberUses):
             base = self._bases.get((k, 0))
             node, further = base if base is not None else (None, 0)
             self.stores.append(Store(node, further, self.tracker.address_of(k, 0), value, source))
-            known = pointed(self.tracker, value)
+            known = known_pointees(self.tracker, value)
             if base is not None and known:
                 base[0].puts(base[1], known)
         t = scalar_at(self.tracker, k, 0, size)

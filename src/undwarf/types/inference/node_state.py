@@ -1,6 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What registers, and places of the frame, hold while the blocks of a function are walked: values of nodes; and what is
-told of a node by where its value goes."""
+"""Nodes held by registers and stack slots during the walk over a function's blocks, and flows between nodes."""
 
 import cython
 from cython.cimports.undwarf.types.inference.value_node import Node
@@ -9,31 +8,31 @@ from undwarf.disasm import Memory
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, FRAME, NUMBER, OBJECT, Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import pointed
-from undwarf.types.inference.stack_slot_uses import FrameUses
+from undwarf.types.evidence.pointees import known_pointees
+from undwarf.types.inference.stack_slot_uses import StackSlotUses
 from undwarf.types.inference.unoptimised_code import is_unoptimised
 from undwarf.types.inference.value_node import Held, Key, added
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["GENERAL", "PLACES", "REACH", "HeldValues"]
+__all__ = ["GENERAL", "PLACES", "REACH", "NodeState"]
 
 _INT, _VOID = Kind.INT, Kind.VOID
 
 GENERAL = range(16)
 PLACES = 1 << 20
-"""Where numbers of places in the frame, which hold values as registers do, have their zero."""
+"""Zero of the keys of stack slots, which hold values like registers."""
 REACH = 1 << 19
 _REGISTERS = 33
-"""Registers of which is known what they hold."""
+"""Registers whose values are tracked."""
 _FRAME_POINTER = -16
-"""Where the frame pointer of unoptimised code leads to, counted from the call frame address."""
+"""Offset of the frame pointer from the call frame address in unoptimised code."""
 _ALL = 1 << 21
-"""Stands for all places: what they held is not known any more."""
+"""Stands for all slots: their values are no longer known."""
 
 
-class HeldValues:
-    """The nodes of one function, and which of them the registers hold in the block that is walked."""
+class NodeState:
+    """The nodes of one function, and those that registers hold in the current block."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         self.tracker = tracker
@@ -41,30 +40,30 @@ class HeldValues:
         self.prototype = prototype
         self.nodes: dict[Key, Node] = {}
         self.cells: dict[int, tuple[int, Node]] = {}
-        """Arrays in the frame: their stride, and the node of their elements."""
+        """{frame offset of an array: (stride, node of its elements)}."""
         self.addresses: list[tuple[int, int]] = []
-        """Addresses of the program, and what they are stored or passed as."""
+        """(address in the program, type as which it is stored or passed)."""
         self._bases: dict[tuple[int, int], tuple[Node, int]] = {}
-        """By instruction and operand, the node of the operand's base, and what is added to that."""
+        """{(instruction, operand): (node of the base, displacement)}."""
         self.beyond: list[tuple[int, int]] = []
-        """(instruction, operand) of what is accessed behind the end of what a pointer leads to, or somewhere in it."""
+        """(instruction, operand) of accesses past the pointee's end, or at an unknown offset of it."""
         self._ins: list[tuple[int, int, Node]] = []
-        """(block, register, node) of what is held when a block begins."""
+        """(block, register, node) at the start of blocks."""
         self._block = 0
         self._moved_from: dict[int, tuple[Node, int]] = {}
-        """By vector register, what it was loaded from in the block that is walked: behind which node, and how far."""
+        """{vector register: (node, offset) it was loaded from} in the current block."""
         self.somewhere: set[Node] = set()
-        """Addresses of anything in an object, made by adding any number."""
+        """Addresses at an unknown offset in an object."""
         self._sums: dict[frozenset[tuple[Node, int]], tuple[Node, int]] = {}
-        """By the values that are added, the node of an address, and what else was added for it."""
+        """{summands: (node of the sum, constant added)}."""
         self._known_leads: dict[Value, tuple[int, ...]] = {}
         flow = tracker.flow
         self.unoptimised = bool(flow.blocks) and is_unoptimised(flow.instructions)
-        self.frame = FrameUses(tracker, unoptimised=self.unoptimised)
+        self.frame = StackSlotUses(tracker, unoptimised=self.unoptimised)
 
     @cython.locals(found=Node)
     def node(self, kind: str, at: int, more: int) -> Node:
-        """The node of a key."""
+        """The node of a key, created on demand."""
         key = (kind, at, more)
         found = self.nodes.get(key)
         if found is None:
@@ -72,7 +71,7 @@ class HeldValues:
         return found
 
     def read(self, held: dict[int, "Held | None"], register: int) -> Held | None:
-        """What a register holds."""
+        """The value of a register; None if unknown."""
         if register in held:
             return held[register]
         if not 0 <= register < _REGISTERS and (register < REACH or _ALL in held):
@@ -86,14 +85,14 @@ class HeldValues:
         return found
 
     def _passes(self, number: int, held: dict[int, Held | None], register: int) -> None:
-        """What a block does not write goes through it."""
+        """A value passes through a block that does not write it."""
         if register > REACH and _ALL in held:
             held[register] = None
         else:
             self._in(number, held, register)
 
     def _overwritten(self, where: Value, size: int, held: dict[int, Held | None]) -> None:
-        """Something is stored in the frame."""
+        """A store to the frame drops the values of overlapping slots."""
         if where[2] or size > 64 or abs(where[4]) >= REACH:
             for at in [at for at in held if at > REACH]:
                 del held[at]
@@ -103,7 +102,7 @@ class HeldValues:
             held[PLACES + offset] = None
 
     def _slot(self, where: Value, operand: Memory, *, single: bool = True) -> Node | None:
-        """The node of a place of a variable in the frame. ``single``: what is read there is one number."""
+        """The node of a variable's stack slot; ``single``: the access is of one scalar."""
         size = operand.size
         if not self.unoptimised:
             self.frame.note_access(self.frame.at, where, operand)
@@ -112,7 +111,7 @@ class HeldValues:
                 return None
             begin = where[4]
             if operand.base == MACHINE.frame_pointer and self.unoptimised:
-                # As it is written: the index may be a number less some.
+                # As in the source: the index may have a constant subtracted.
                 begin = operand.displacement + _FRAME_POINTER
             found = self.node("cells", begin, size)
             known = self.cells.setdefault(begin, (size, found))
@@ -136,11 +135,11 @@ class HeldValues:
         return found
 
     def _row(self, held: dict[int, Held | None], base: int, index: int, scale: int) -> Held | None:
-        """One of several objects, one behind the other, behind what a register holds; another one says which."""
+        """The value of an array element through a base and an index register."""
         value, leads = self.tracker.register(index), self.tracker.register(base)
         source = held.get(base)
         if value is None and scale > 1:
-            # Whatever it is, it is an index.
+            # A scaled register is an index.
             value = (NUMBER, 0, 1, 0, 0)
         if value is None or value[0] != NUMBER or source is None or source[2] != 8:
             return None
@@ -156,7 +155,7 @@ class HeldValues:
         return row, source[1] + value[4] * scale, 8
 
     def _strays(self, held: dict[int, Held | None], base: int, index: int) -> None:
-        """A number is added to what a register holds: of bytes, where it was loaded as a number."""
+        """An integer is added to a pointer: it counts bytes if it was loaded as an integer."""
         source, other = held.get(base), held.get(index)
         if source is None or other is None or source[1] or other[1] or source[0].key[0] != "slot":
             return
@@ -167,17 +166,17 @@ class HeldValues:
             source[0].strayed = True
 
     def _leads(self, value: Value | None) -> tuple[int, ...]:
-        """What a value leads to, which is asked again where the next block begins, and the one after that."""
+        """Pointees of a value, cached."""
         if value is None or value[0] not in (OBJECT, ADDRESS):
             return ()
         known = self._known_leads.get(value)
         if known is None:
-            known = self._known_leads[value] = pointed(self.tracker, value)
+            known = self._known_leads[value] = known_pointees(self.tracker, value)
         return known
 
     @cython.locals(node=Node, origin=Node)
     def _flows(self, node: Node, source: Held | None, value: Value | None) -> None:
-        """A value goes into a node."""
+        """A value flows into a node."""
         known = self._leads(value)
         if source is None:
             node.origins = added(node.origins, None)
@@ -187,7 +186,7 @@ class HeldValues:
         if known:
             node.known = added(node.known, known)
             node.indexed = node.indexed or (value is not None and value[2] > 1)
-            node.confirmed = node.confirmed or (source is not None and not source[1] and origin.confirmed)
+            node.use_confirmed = node.use_confirmed or (source is not None and not source[1] and origin.use_confirmed)
         elif value is not None and value[0] == OBJECT and not value[2] and value[4] < 0:
             node.apart = added(node.apart, (value[1], value[4]))
         elif source is None:
@@ -197,14 +196,14 @@ class HeldValues:
             node.sources = added(node.sources, (origin, source[1]))
 
     def _member_in_frame(self, k: int, where: Value, size: int) -> int:
-        """The type of a number or pointer in an aggregate of the frame that is known by now; void for all else."""
+        """The type of a scalar member of a known aggregate in the frame; void for others."""
         found = self.tracker.stack_variable(k, where[4]) if not where[2] else None
         if found is None or not self.graph.is_aggregate(found[0].type):
             return VOID
         return self.graph.value_at(found[0].type, found[1], size)
 
     def _used_as(self, register: int, source: Held | None, t: int) -> None:
-        """A register goes where something of a type is expected."""
+        """A register is used where a value of type ``t`` is expected."""
         value = self.tracker.register(register)
         if value is not None and value[0] == ADDRESS and not value[2]:
             self.addresses.append((value[4], t))
@@ -220,14 +219,14 @@ class HeldValues:
             if graph.kind(graph.strip(target)) == _VOID:
                 return
             if (source[0].key[0] == "slot" or self.somewhere) and graph.is_aggregate(target):
-                source[0].goes_as(source[1], target)
-            known = pointed(self.tracker, self.tracker.register(register))
+                source[0].note_use_as(source[1], target)
+            known = known_pointees(self.tracker, self.tracker.register(register))
             whole = not source[1] or graph.size(target) == 1
             if whole and any(graph.canonical(one) == graph.canonical(target) for one in known):
-                # Of text it may be any part.
-                source[0].confirmed = True
+                # Text may be used from any offset.
+                source[0].use_confirmed = True
             if not any(graph.object_at(one, 0, target) or graph.object_at(target, 0, one) for one in known):
-                source[0].lead(source[1], target)
+                source[0].add_pointee(source[1], target)
                 source[0].passed = True
             elif known and not source[1] and graph.size(target) > graph.size(known[0]):
                 source[0].wholes = added(source[0].wholes, target)

@@ -1,44 +1,46 @@
 # cython: language_level=3, annotation_typing=False
-"""Dispatch tables: what all the functions of one are given as `void *`, under one name.
+"""Dispatch (ops) tables: the type behind a `void *` parameter, from all functions of the same table.
 
-A table says how one kind of object is dealt with: its functions open, read and close that. What all of them do with
-what they are given tells more than what one does: who only closes it may set a single member.
+The functions of a table operate on one kind of object, under one parameter name. Their accesses together identify its
+type, where a single function, such as close, may access one member only.
 """
 
 from collections.abc import Callable
 
-from undwarf.types.inference.address_references import Mentions
+from undwarf.types.inference.address_references import AddressReferences
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.structure_matching import only_one
-from undwarf.types.layouts.access_pattern_fit import fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.type_source import TypeSource
 
-__all__ = ["DispatchTables"]
+__all__ = ["OpsTableTypes"]
 
 _MOST = 16
-"""Functions of the tables that one stands in which are looked into."""
+"""Limit of other functions in the same tables."""
 
 
-class DispatchTables:
-    """Finds the functions beside one in tables, and what they take. ``looked_into`` infers the function at an address,
-    if it may be looked into."""
+class OpsTableTypes:
+    """Finds the functions beside one in tables, and their parameters. ``inferred_at`` infers the function at an
+    address, or gives None."""
 
-    def __init__(self, source: TypeSource, mentions: Mentions, looked_into: Callable[[int], Inference | None]) -> None:
+    def __init__(
+        self, source: TypeSource, mentions: AddressReferences, inferred_at: Callable[[int], Inference | None]
+    ) -> None:
         self._graph: TypeGraph = source.graph
         self._source = source
         self._mentions = mentions
-        self._looked_into = looked_into
+        self._inferred_at = inferred_at
 
     def given(self, low: int, register: int, made: Inference) -> int:
-        """What a parameter of a function leads to that may lead to anything; void where that is not known."""
+        """The pointee of a function's void pointer parameter; void if unknown."""
         name = self._anything(low).get(register, "")
         beside = self.beside(low) if name else []
-        done, told = nothing_done(), dict[int, int]()
+        done, told = no_accesses(), dict[int, int]()
         done.add(made.done_at_entry(register))
         for other in beside:
             for parameter, its in self._anything(other).items():
-                inferred = self._looked_into(other) if its == name else None
+                inferred = self._inferred_at(other) if its == name else None
                 if inferred is not None:
                     done.add(inferred.done_at_entry(parameter))
                     t = inferred.facts.entry.get(parameter, VOID)
@@ -49,7 +51,7 @@ class DispatchTables:
         return only_one(self._graph, done) if beside and not told else VOID
 
     def beside(self, low: int) -> list[int]:
-        """The other functions whose addresses are in the same objects as a function's; none of very many."""
+        """The other functions whose addresses are stored in the same objects; empty if they are too many."""
         graph = self._graph
         found: dict[int, None] = {}
         for place in self._mentions.stored.get(low, ()):
@@ -66,7 +68,7 @@ class DispatchTables:
         return list(found) if len(found) <= _MOST else []
 
     def _anything(self, low: int) -> dict[int, str]:
-        """By register, the names of a function's parameters that are pointers to anything."""
+        """{register: name} of a function's void pointer parameters."""
         prototype = self._source.prototype_at(low)
         if prototype is None or not prototype.trusted:
             return {}

@@ -1,6 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""What the pointers of a function lead to, decided from where they come from, where they go, and what is done behind
-them. A pointer of which two things are told stays unknown."""
+"""Decides the pointees of a function's values from sources, uses and accesses; contradictions leave them unknown.
+
+Types propagate through the value graph in both directions until nothing changes, at most ``_PASSES`` times.
+"""
 
 from heapq import heappop, heappush
 
@@ -8,12 +10,12 @@ import cython
 from cython.cimports.undwarf.types.inference.value_node import Node
 
 from undwarf.disasm.x86_operands import RDI
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import begins_with, common_whole, merged
 from undwarf.types.inference.structure_matching import StructureMatching
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, added
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import is_row
 from undwarf.types.layouts.resolved_member import is_member
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
@@ -21,30 +23,30 @@ from undwarf.types.layouts.type_graph import VOID, TypeGraph
 __all__ = ["PointerTypes"]
 
 _PASSES = 8
-"""Steps by which what is told of a node goes on to others."""
+"""Limit of propagation passes."""
 
 
 class PointerTypes:
-    """Decides what the nodes of one function lead to."""
+    """Decides the pointees of one function's nodes."""
 
-    def __init__(self, program: Program, webs: Webs, flow: ValueFlow) -> None:
+    def __init__(self, program: ProgramContext, webs: ValueGraph, flow: ValueUses) -> None:
         self._graph: TypeGraph = program.graph
         self._webs = webs
         self._flow = flow
         self._matching = StructureMatching(program, webs, flow)
 
     def decided(self) -> Decided:
-        """What nodes lead to, told by all of them."""
+        """The pointees of all nodes."""
         webs, decided = self._webs, Decided()
         for offset, (stride, node) in webs.cells.items():
             first = webs.nodes.get(("slot", offset, stride))
             if first is not None and (first, 0) not in node.sources:
-                # The first element is also accessed without an index.
+                # The first element may be accessed without an index.
                 node.sources = added(node.sources, (first, 0))
                 first.sources = added(first.sources, (node, 0))
             after = webs.filled(offset, stride)
             if first is not None and after and (after[0], 0) not in node.sources:
-                # An element is of the type that all of them can be.
+                # All elements have one type.
                 known = [each for one in (node, first, *after) for each in one.known]
                 for one in (node, first, *after):
                     one.known = known
@@ -52,28 +54,28 @@ class PointerTypes:
                 for one in after:
                     one.sources = added(one.sources, (node, 0))
         self._returned_in_memory()
-        self._spread(decided)
+        self._propagate(decided)
         self._matching.by_size_of_allocations(decided)
-        self._matching.by_all_that_is_done(decided)
+        self._matching.by_all_accesses(decided)
         self._matching.casts_of_bytes(decided)
         self._matching.arrays_of_pointers(decided)
         self._matching.arrays_of_numbers(decided)
         for node, several in webs.unions:
-            # Where it goes else, it may be null.
+            # Other flows may only pass null.
             decided.leads.pop(node, None)
             done = self._flow.done(node)
             choices = self._graph.choices(several) if done.touched else ()
             fitting = [t for t in choices if self._matching.may_be(t, done)]
             if len(fitting) > 1:
-                # Several members are seldom copied at once.
+                # Prefer types without accesses that cover several members.
                 fitting = [t for t in fitting if self._matching.may_be(t, done, merged=False)]
             if len(fitting) == 1:
                 decided.leads[node] = fitting[0]
         return decided
 
     def _returned_in_memory(self) -> None:
-        """Tell what a function without a prototype returns in memory, of which it is given the address: what it copies
-        to there as a whole (System V ABI for x86-64, 3.2.3)."""
+        """Type the hidden result argument of a function without a prototype by the whole object it copies there (System
+        V ABI for x86-64, 3.2.3)."""
         webs = self._webs
         if not webs.returns_in_memory():
             return
@@ -84,17 +86,17 @@ class PointerTypes:
             for offset, size in sorted(parts):
                 end = max(end, offset + size) if 0 <= offset <= end else end
             located = (
-                self._webs.tracker.questions.locate((*source, apart), 1) if end and webs.entry_of(node) == RDI else ""
+                self._webs.tracker.oracle.locate((*source, apart), 1) if end and webs.entry_of(node) == RDI else ""
             )
             inside = located.field.containers if not isinstance(located, str) else ()
             for t, left in inside:
                 if not left and graph.is_aggregate(t) and graph.size(t) == end:
-                    entry.lead(0, t)
+                    entry.add_pointee(0, t)
                     break
 
     @cython.locals(node=Node, source=Node, one=Node, n=cython.Py_ssize_t, at=cython.Py_ssize_t)
-    def _spread(self, decided: Decided) -> None:
-        """Tell of all nodes what they lead to; again of those that know more by it, as long as there are any."""
+    def _propagate(self, decided: Decided) -> None:
+        """Propagate pointees between nodes until nothing changes."""
         nodes = list(self._webs.nodes.values())
         into: dict[Node, list[Node]] = {}
         for node in nodes:
@@ -103,7 +105,7 @@ class PointerTypes:
                     into.setdefault(source, []).append(node)
         places = {node: n for n, node in enumerate(nodes)}
         flowed: dict[Node, list[int]] = {}
-        # Of all others nothing is told until it is told of those that flow into them, or that they flow into.
+        # Other nodes have no evidence until a neighbour has.
         later = {n for n, node in enumerate(nodes) if node.leads or node.known or node.apart}
         for _pass in range(_PASSES):
             if not later:
@@ -116,7 +118,7 @@ class PointerTypes:
                 if node in decided.conflicting:
                     continue
                 before = decided.leads.get(node)
-                told = self._told(node, flowed.get(node, []), decided)
+                told = self._pointee_of(node, flowed.get(node, []), decided)
                 changed: list[Node] = []
                 if told is None:
                     decided.conflicting.add(node)
@@ -131,7 +133,7 @@ class PointerTypes:
                             flowed[source].append(told)
                             changed.append(source)
                 for one in changed:
-                    # Those still to come are looked at in this pass.
+                    # Later nodes are visited in this pass.
                     at = places[one]
                     if at <= n:
                         later.add(at)
@@ -140,7 +142,7 @@ class PointerTypes:
                         heappush(waiting, at)
 
     def _is_more(self, node: Node, decided: Decided) -> bool:
-        """Whether what goes where text is expected only begins with some: other members are used as well."""
+        """Whether a pointer passed as text has accesses to other members as well."""
         known = decided.more.get(node)
         if known is None:
             done = self._flow.done(node)
@@ -149,21 +151,21 @@ class PointerTypes:
         return known
 
     @cython.locals(node=Node, source=Node)
-    def _told(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
-        """What a node leads to; void for unknown, None if it cannot be told."""
-        # An address of which it is known what begins there is no other one where it goes together with some.
+    def _pointee_of(self, node: Node, flowed: list[int], decided: Decided) -> int | None:
+        """The pointee of a node; void if unknown, None if the evidence contradicts itself."""
+        # If the objects at an address are known, uses of values it is joined with must agree.
         begun = {self._graph.canonical(t) for each in node.known for t in each}
         used = [*node.leads.get(0, ()), *(t for t in flowed if not begun or self._graph.canonical(t) in begun)]
         if not used and node.key[0] == "slot":
-            # Text goes on, wherever in it something leads.
+            # Any offset into text is text.
             used += [t for more, each in node.leads.items() if more for t in each if self._graph.size(t) == 1]
         if any(self._graph.size(t) == 1 for t in used) and self._is_more(node, decided):
             used = [t for t in used if self._graph.size(t) != 1]
         known = [self._stepped(node, each) for each in node.known]
         whole = node.begun
-        confirmed = node.confirmed
+        use_confirmed = node.use_confirmed
         for source, more in node.sources:
-            confirmed = confirmed or (source.confirmed and not more)
+            use_confirmed = use_confirmed or (source.use_confirmed and not more)
             t = decided.leads.get(source)
             if t is not None and not more:
                 known.append((t,))
@@ -181,7 +183,7 @@ class PointerTypes:
             return None
         graph = self._graph
         if leads and graph.is_scalar(leads) and graph.size(leads) > 1 and not self._in_rows(node, leads):
-            # It is the first member of something.
+            # The first member of an aggregate.
             leads = VOID
         if stored and leads and known:
             if all(any(graph.canonical(leads) == graph.canonical(t) for t in each) for each in known):
@@ -190,72 +192,72 @@ class PointerTypes:
                 return stored
             if graph.is_scalar(stored) and begins_with(graph, leads, stored):
                 return leads
-            # Lists end where their head is, which something else may begin with.
+            # A list ends at its head, which other types may start with.
             head = not node.passed and not flowed and graph.object_at(leads, 0, stored)
             return stored if head else None
         if stored and (whole or node.key[0] in ("slot", "cells")):
             if node.freed and graph.is_link(stored):
-                # No link is allocated alone: it is what begins with one.
+                # List links are not allocated alone: the object starts with one.
                 return VOID
             stored = self._row_of(node, stored)
-            is_text = node.followed or confirmed or (node.reckoned and not node.numeric)
+            is_text = node.followed or use_confirmed or (node.reckoned and not node.numeric)
             if graph.size(stored) == 1 and self._goes_as_more(node):
                 return VOID
             if graph.size(stored) == 1 and not is_text and not self._goes_as_text(node):
-                # It may be kept as a pointer to anything, which nobody adds to.
+                # May be an opaque pointer, which is never advanced.
                 return VOID
             return stored
         return leads
 
     def _row_of(self, node: Node, t: int) -> int:
-        """The array of a type that a value is passed as, where it is of one; else the type."""
+        """The array type that a value is passed as, if it is an array of its type; else the type."""
         graph = self._graph
         of_type = [row for row in node.wholes if graph.is_array(row) and graph.same(graph.target(row), t)]
         rows = {graph.canonical(row): row for row in of_type}
         return next(iter(rows.values())) if len(rows) == 1 else t
 
     def _goes_as_text(self, node: Node) -> bool:
-        """Whether a variable goes into another one that goes where what it is known to lead to is expected."""
-        return any(to.confirmed and not more for to, more in self._flow.further().get(node, ()))
+        """Whether a variable flows into another one whose use confirms its pointee."""
+        return any(to.use_confirmed and not more for to, more in self._flow.further().get(node, ()))
 
     def _goes_as_more(self, node: Node) -> bool:
-        """Whether a variable that nobody counts on from goes into another one behind which more than one byte at once
-        is accessed, where nobody does so but for what has as many."""
+        """Whether a byte pointer that is never advanced flows into a pointer with wider accesses."""
         counted = node.reckoned or node.steps or node.elements or node.indexed or not self._webs.unoptimised
         into = self._flow.further().get(node, ()) if not counted else ()
         return any(size > 1 for to, more in into if not more for _offset, size in self._flow.done(to).touched)
 
     def _in_rows(self, node: Node, t: int) -> bool:
-        """Whether all that is accessed behind a value is of numbers or pointers of a type, one behind the other."""
+        """Whether all accesses through a value are of array elements of a scalar type."""
         whole = self._graph.size(t)
         touched = self._flow.done(node).touched
         return all(not size % whole and not offset % whole for offset, size in touched)
 
     def _stepped(self, node: Node, known: tuple[int, ...]) -> tuple[int, ...]:
-        """Those of the types that begin somewhere of which an index leads to others, where one does."""
+        """Those of the types that fit the strides and indexed accesses, if any."""
         if not (node.elements or node.steps) or len(known) < 2:
             return known
         sizes = [(t, max(self._graph.size(t), 1)) for t in known] if node.steps else []
         exact = tuple(t for t, size in sizes if all(not step % size for step in node.steps))
         if exact:
-            # From one to the next.
+            # To the next element.
             known = exact
         rows = {(step, at, size) for step, row in node.elements.items() for at, size in row.touched}
         return tuple(t for t in known if all(is_row(self._graph, t, *one) for one in rows)) or known
 
     def _whole_of(self, node: Node) -> int:
-        """What pointers to members, less how far these lie within it, lead to."""
+        """The container of members whose offset is subtracted from pointers to them (container_of); void
+        if ambiguous."""
         told = {(self._graph.canonical(t), offset) for t, offset in node.apart}
         if len(told) > 1 or not node.touched:
             return VOID
         t, offset = node.apart[0]
-        embedders = self._webs.tracker.questions.embedders
-        if not embedders.complete:
+        containers = self._webs.tracker.oracle.containers
+        if not containers.complete:
             return VOID
-        # What a member's offset is taken from leads to the begin of what has it.
+        # A member's address less its offset is the container's start.
         found = {
             self._graph.canonical(whole): whole
-            for whole, begin in embedders.around(t)
+            for whole, begin in containers.around(t)
             if begin == -offset and all(is_member(self._graph, whole, at, size) for at, size in node.touched)
         }
         return next(iter(found.values())) if len(found) == 1 else VOID

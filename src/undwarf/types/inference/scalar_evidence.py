@@ -1,39 +1,38 @@
 # cython: language_level=3, annotation_typing=False
-"""What instructions take values for: numbers with or without sign, parts of sums, sides of comparisons."""
+"""Evidence for scalars: signedness from instructions, operands that sums are computed from, sides of comparisons."""
 
 from undwarf.disasm import NONE, Instruction
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_properties import arithmetic_kind, shifts_by
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.evidence.pointees import exactly, pointed, scalar_at
-from undwarf.types.inference.node_state import GENERAL, HeldValues
+from undwarf.types.evidence.pointees import exact_pointee, known_pointees, scalar_at
+from undwarf.types.inference.node_state import GENERAL, NodeState
 from undwarf.types.inference.value_node import Held, Node, added
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["OPERANDS", "NumberUses"]
+__all__ = ["OPERANDS", "ScalarEvidence"]
 
 OPERANDS = 4
-"""Nodes of which a number is remembered to be made."""
+"""Limit of operands that are recorded of an integer."""
 
 
-class NumberUses(HeldValues):
-    """The part of :class:`undwarf.types.inference.value_graph.Webs` that is about numbers."""
+class ScalarEvidence(NodeState):
+    """The part of :class:`undwarf.types.inference.value_graph.ValueGraph` on scalars."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)
         self._made_of: dict[int, tuple[Node | int, ...]] = {}
-        """By register, nodes and types of numbers that what it holds was calculated from."""
+        """{register: nodes and types of the operands its value was computed from}."""
 
     def _whole(self, held: Held | None) -> None:
-        """All of a register is read of which half was loaded, or less from a variable: the number is one without
-        sign."""
+        """A narrow value is used with its zero extension: it is unsigned."""
         if held is not None and not held[1] and (held[2] == 4 or (held[2] < 4 and held[0].key[0] == "slot")):
             held[0].sign(-1)
 
     def _parts(self, register: int, held: dict[int, Held | None], size: int) -> list["Node | int"]:
-        """What a number is made of, where that is of one size."""
+        """The operands of an integer of one size."""
         found: list[Node | int] = list(self._made_of.get(register, ()))
         source = self.read(held, register)
         if source is not None and not source[1] and source[2] == size and source[0] not in found:
@@ -76,14 +75,16 @@ class NumberUses(HeldValues):
                 each[0].take(sign)
             for part in self._made_of.get(register, ()):
                 if isinstance(part, Node) and part.key[0] == "slot" and part.key[2] == width:
-                    # A sum has a sign where all its parts have. The difference of two addresses has one as well.
+                    # A sum is signed if all its operands are; pointer differences are signed, too.
                     part.signed_part = part.signed_part or sign > 0
                     part.unsigned_sum = part.unsigned_sum or sign < 0
 
     def _pointed(self, value: Value | None) -> tuple[int, ...]:
-        """The one type that a side of a comparison leads to; of text also where it leads somewhere inside of it."""
-        known = exactly(self.tracker, value) or pointed(self.tracker, value)
-        return known if known and (self.graph.size(known[0]) == 1 or known == exactly(self.tracker, value)) else ()
+        """The pointee of a side of a comparison; of text also from any offset in it."""
+        known = exact_pointee(self.tracker, value) or known_pointees(self.tracker, value)
+        return (
+            known if known and (self.graph.size(known[0]) == 1 or known == exact_pointee(self.tracker, value)) else ()
+        )
 
     def _compared(self, k: int, made: Instruction, held: dict[int, Held | None], slot: Node | None, width: int) -> None:
         if width != 8:
@@ -115,4 +116,4 @@ class NumberUses(HeldValues):
             one.compared = added(one.compared, t)
         for (source, known, _), (_other, said, _register) in (sides, sides[::-1]):
             if source is not None and not known and said:
-                source[0].lead(source[1], said[0])
+                source[0].add_pointee(source[1], said[0])

@@ -1,49 +1,53 @@
 # cython: language_level=3, annotation_typing=False
-"""What lies where in the frame of a function that nothing names variables of: objects whose addresses are passed, what
-is copied to and from them, arrays, numbers and pointers."""
+"""Types of objects in a frame without declared variables: arrays, structures, scalars and pointers, with their offsets.
+
+Input is the evidence of `stack_slot_uses.py` (objects whose addresses are passed, copies, accesses); output are
+locations for the next run of the data flow. An object counts only if all accesses in its range fit its members. Objects
+of optimised code that share bytes are separated by live ranges (`stack_slot_liveranges.py`).
+"""
 
 from collections.abc import Collection, Iterable
 from itertools import product
 
 from undwarf.disasm import Flow
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import common_whole, merged
-from undwarf.types.inference.stack_scalar_types import Variables
-from undwarf.types.inference.stack_slot_liveranges import FrameAccess, webs_of
+from undwarf.types.inference.stack_scalar_types import StackScalarTypes
+from undwarf.types.inference.stack_slot_liveranges import FrameAccess, live_ranges
 from undwarf.types.inference.stack_slot_uses import Claim, Home
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, added
-from undwarf.types.inference.value_uses import ValueFlow
-from undwarf.types.layouts.access_pattern_fit import fits, nothing_done
+from undwarf.types.inference.value_uses import ValueUses
+from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import floating_number, structures_by_size
 from undwarf.types.sources.type_source import Place, PlaceKind
 
-__all__ = ["FrameObjects"]
+__all__ = ["StackObjectTypes"]
 
 _MOST_OBJECTS = 256
-"""Objects in a frame beyond which copies of them are not looked for."""
+"""With more objects, copies of them are not searched."""
 _WORD = 8
-"""Bytes that numbers and pointers take at most."""
+"""Largest size of integers and pointers."""
 _NEAR = 256
-"""How far below some bytes an object may begin of which only the address is known."""
+"""How far before an access an object may start of which only the address is known."""
 _SAVED = -16
-"""Where the frame of a function with a frame pointer ends: the caller's frame pointer and the return address follow."""
+"""End of the frame of a function with a frame pointer: the saved frame pointer and the return address follow."""
 
 
-class FrameObjects:
-    """What is in the frame of one function. ``lent``: what functions that are called with the address of something
-    take that for; ``flow`` and ``wholes`` as in :class:`undwarf.types.inference.stack_scalar_types.Variables`."""
+class StackObjectTypes:
+    """The objects in one function's frame. ``lent``: what callees take addresses of the frame for; ``flow`` and
+    ``wholes`` as in :class:`undwarf.types.inference.stack_scalar_types.StackScalarTypes`."""
 
     def __init__(
         self,
-        program: Program,
+        program: ProgramContext,
         low: int,
         high: int,
-        webs: Webs,
+        webs: ValueGraph,
         decided: Decided,
         lent: Iterable[Claim],
-        flow: ValueFlow,
+        flow: ValueUses,
         wholes: Collection[int],
     ) -> None:
         self._program = program
@@ -54,14 +58,14 @@ class FrameObjects:
         self._decided = decided
         self._lent = list(lent)
         self._copies: set[int] = set()
-        """Offsets of what is known by copies of it alone."""
+        """Offsets of objects known only from copies."""
         self._shared: list[Place] = []
-        """Objects that have their place for a part of the function only."""
+        """Objects that are valid in a part of the function only."""
         self._flow = flow
         self._wholes = wholes
 
     def places(self) -> list[Place]:
-        """Where which types are, counted from the call frame address."""
+        """The locations of all typed objects, relative to the call frame address."""
         graph, webs, frame = self._graph, self._webs, self._frame
         cells = {offset: (stride, node) for offset, (stride, node) in webs.cells.items()}
         for offset, (stride, node) in cells.items():
@@ -76,7 +80,7 @@ class FrameObjects:
         objects = self._objects()
         spans = [(offset, offset + graph.size(t)) for offset, t in objects]
         spans += [(place.offset, place.offset + graph.size(place.type)) for place in self._shared]
-        types = Variables(webs, self._decided, spans, self._flow, self._wholes).types()
+        types = StackScalarTypes(webs, self._decided, spans, self._flow, self._wholes).types()
         slots = {
             node.key[1]: t
             for node, t in types.items()
@@ -98,7 +102,7 @@ class FrameObjects:
                         above.append(at)
                 above.append(_SAVED if webs.unoptimised else 0)
                 end = min(above)
-                # An index that counts from one or more leads from before an array into it.
+                # A biased index starts before its array.
                 before = not webs.unoptimised and offset not in frame.exact and offset not in frame.taken
                 if end - offset >= stride and not (before and end == offset + stride and end in frame.taken):
                     found.append((offset, self._graph.array_of(t, (end - offset) // stride)))
@@ -120,8 +124,8 @@ class FrameObjects:
         return [*always, *self._shared]
 
     def _home(self, offset: int, size: int, stored: list[Home]) -> int:
-        """The type of the parameter that optimised code puts where it stays, or of the pointer, if nothing else is ever
-        there and it is read again; void for others."""
+        """The type of a parameter, or pointer, that optimised code spills to a slot used for nothing else and reads
+        again; void for others."""
         webs, frame = self._webs, self._frame
         by = {one.k for one in stored}
         there = [one for one in frame.accesses if one.begin < offset + size and offset < one.end]
@@ -142,28 +146,28 @@ class FrameObjects:
         return self._graph.pointer_to(leads) if leads and self._graph.is_aggregate(leads) else VOID
 
     def _only(self, types: list[int]) -> int:
-        """What all of some types are; void where they differ."""
+        """The type that all agree on; void if they differ."""
         different = {self._graph.canonical(t) for t in types}
         return types[0] if len(different) == 1 else VOID
 
     def _objects(self) -> list[tuple[int, int]]:
-        """Where aggregates begin, and which these are."""
+        """(offset, type) of the aggregates."""
         graph, webs, frame = self._graph, self._webs, self._frame
         objects: list[tuple[int, int]] = []
         apart = self._split() if not webs.unoptimised else []
         for offset, t in frame.alone.items():
             kept = webs.nodes.get(("slot", offset, graph.size(t)))
             if kept is None or not (kept.followed or kept.goes or kept.reckoned or kept.compared or kept.signs):
-                # Nothing is done with it as there is with its member.
+                # Its only member is never used by itself.
                 frame.objects.setdefault(offset, []).append(t)
         for offset, told in frame.objects.items():
             t = merged(graph, told)
-            # Optimizers let objects share a place.
+            # Optimizers reuse stack slots.
             shared = any(low <= offset < high for low, high in apart)
             if t and not shared and (webs.unoptimised or self._is_all_of(t, offset)):
                 objects.append((offset, t))
         by = {(claim.k, claim.offset) for claim in (*frame.claims, *self._lent)}
-        # Who else is given an object's address may put another one there.
+        # Other callees that get the address may store another object.
         open_to = {offset for k, offset in frame.loose if (k, offset) not in by} | self._copies
         lent: dict[int, set[int]] = {}
         for claim in self._lent:
@@ -185,8 +189,8 @@ class FrameObjects:
         return objects if not webs.unoptimised else self._without_arguments(objects)
 
     def _without_arguments(self, objects: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Some objects without those that several calls of unoptimised code are given in the same bytes of the stack:
-        each of these has its place there from the call before its own on."""
+        """Objects without those passed on the stack by several calls in the same bytes: each of these is valid only up
+        to its call, from the call before on."""
         graph = self._graph
         instructions = self._webs.tracker.flow.instructions
         kinds = {(claim.offset, graph.canonical(claim.type)): claim.type for claim in self._frame.arguments}
@@ -206,8 +210,7 @@ class FrameObjects:
         return [(offset, t) for offset, t in objects if (offset, graph.canonical(t)) not in apart]
 
     def _split(self) -> list[tuple[int, int]]:
-        """Tell objects apart that have the same bytes of the frame at different times; from where to where these bytes
-        are."""
+        """Separate objects that share bytes at different times; returns the ranges of those bytes."""
         graph, frame = self._graph, self._frame
         told = {*frame.claims, *self._lent}
         copied = self._copied(told)
@@ -232,7 +235,7 @@ class FrameObjects:
         return found
 
     def _copied(self, claims: set[Claim]) -> list[Claim]:
-        """What is copied to one of some objects as a whole, or from one, and is not known otherwise."""
+        """Objects known only because they are copied as a whole to or from a known one."""
         copies = self._frame.copies
         both = [*copies, *((other, one, size, last, first) for one, other, size, first, last in copies)]
         known = {(claim.offset, claim.type) for claim in claims}
@@ -255,8 +258,7 @@ class FrameObjects:
         return found
 
     def _share_bytes(self, low: int, high: int, claims: list[Claim]) -> bool:
-        """Whether what is claimed of some bytes of the frame is so at different times: each then has its place there
-        while it is accessed."""
+        """Whether the claims on a range of bytes are at different times; each is then valid where it is accessed."""
         graph, frame = self._graph, self._frame
         told = {(claim.k, claim.offset) for claim in claims}
         exact = [one for one in frame.accesses if one.begin < high and low < one.end]
@@ -267,7 +269,7 @@ class FrameObjects:
             FrameAccess(one.k, one.offset, one.offset + graph.size(one.type), "w" if one.fills else "rw")
             for one in taken
         ]
-        # What is given away among these bytes has the first of them, and nothing says how many more; an index leads on.
+        # An address passed to a call covers its first byte at least; an index may reach further.
         flows = self._webs.tracker.flow.instructions
         given = {k for k, _at in frame.loose if flows[k].flow in (Flow.CALL, Flow.INDIRECT_CALL)}
         by += [
@@ -284,7 +286,7 @@ class FrameObjects:
             pairs = product(claimed.get(by[one].k, ()), claimed.get(by[other].k, ()))
             return not any(self._share(*pair) for pair in pairs)
 
-        webs = webs_of(self._webs.tracker.flow.blocks, by, agree)
+        webs = live_ranges(self._webs.tracker.flow.blocks, by, agree)
         at_web: dict[int, set[int]] = {}
         for one, web in zip(by, webs, strict=True):
             at_web.setdefault(one.k, set()).add(web)
@@ -301,7 +303,7 @@ class FrameObjects:
         return True
 
     def _at_once(self, claims: list[Claim], own: list[FrameAccess]) -> list[tuple[int, int]]:
-        """The objects of one web, by all that is claimed of them; `own`: what is accessed of them."""
+        """The objects of one live range. ``own``: its accesses."""
         graph = self._graph
         types: dict[int, list[int]] = {}
         for claim in claims:
@@ -316,7 +318,7 @@ class FrameObjects:
         return [one for one in found if not any(self._is_part(one, other) for other in found)]
 
     def _while_accessed(self, offset: int, t: int, web: int, at_web: dict[int, set[int]]) -> list[Place]:
-        """The places of an object, from one access to the last before one of another object."""
+        """The locations of an object: from its first access to the last one before another object's."""
         instructions = self._webs.tracker.flow.instructions
         found: list[Place] = []
         begun = -1
@@ -330,7 +332,8 @@ class FrameObjects:
         return found
 
     def _of_size(self, offset: int, sizes: set[int]) -> int:
-        """The only structure of some bytes that has all that is accessed at an offset, as members of several sizes."""
+        """The only structure of the size passed along with an address that fits accesses of different sizes there; void
+        if none."""
         graph = self._graph
         size = max(sizes)
         inside = {(at, width) for at, width in self._frame.stands if offset <= at < offset + size and width <= _WORD}
@@ -340,7 +343,7 @@ class FrameObjects:
         return next(iter(fitting.values())) if len(fitting) == 1 else VOID
 
     def _share(self, one: tuple[int, int], other: tuple[int, int]) -> bool:
-        """Whether two objects in the frame have bytes in common without one being a part of the other."""
+        """Whether two objects overlap without one being part of the other."""
         graph = self._graph
         (low, t), (begin, of) = one, other
         if one == other or low + graph.size(t) <= begin or begin + graph.size(of) <= low:
@@ -348,13 +351,13 @@ class FrameObjects:
         return not (graph.object_at(t, begin - low, of) or graph.object_at(of, low - begin, t))
 
     def _is_part(self, one: tuple[int, int], whole: tuple[int, int]) -> bool:
-        """Whether an object in the frame is a part of another one there."""
+        """Whether an object is a part of another one."""
         apart = one[0] - whole[0]
         graph = self._graph
         return 0 <= apart < graph.size(whole[1]) > graph.size(one[1]) and graph.object_at(whole[1], apart, one[1])
 
     def _add_copies(self, objects: list[tuple[int, int]]) -> None:
-        """Add what is copied, several members at once, to one of some objects in the frame, or from one."""
+        """Add objects that are copied to or from known ones by wide moves."""
         graph = self._graph
         copies = [one[:3] for one in self._frame.copies]
         both = [*copies, *((other, one, size) for one, other, size in copies)]
@@ -370,12 +373,12 @@ class FrameObjects:
                 free = all(low + graph.size(each) <= at or at + end - begin <= low for low, each in objects)
                 enough = len(those) >= (end - begin if self._webs.unoptimised else min(end - begin, 16)) > 8
                 if enough and free and len(objects) < _MOST_OBJECTS and self._is_all_of(t, at, narrow=False):
-                    # The list grows while it is walked.
+                    # The list grows during the iteration.
                     objects.append((at, t))
 
     def _add_arguments(self, objects: list[tuple[int, int]], copies: list[tuple[int, int, int]]) -> None:
-        """Add what is copied to where functions expect one of several aggregates, as arguments on the stack of several
-        calls are in one place: it is the only one of them that has as many bytes as are copied from there."""
+        """Add objects that are copied to stack arguments where several calls pass different aggregates: the one with
+        the size of the copy."""
         graph = self._graph
         known = {begin for begin, _t in objects}
         for begin, told in self._frame.objects.items() if self._webs.unoptimised else ():
@@ -394,9 +397,8 @@ class FrameObjects:
                     objects.append((at, t))
 
     def _is_all_of(self, t: int, begin: int, own: list[FrameAccess] | None = None, *, narrow: bool = True) -> bool:
-        """Whether all that is accessed where an object is to be in the frame is of whole members, or, if ``narrow``,
-        reads one's begin, as a part of a number. ``own``: what is accessed of it, if other objects are in its place as
-        well."""
+        """Whether all accesses in an object's range are of whole members, or, if ``narrow``, of a member's lower part.
+        ``own``: the accesses of this object, if others share its bytes."""
         graph = self._graph
         size = graph.size(t)
         stands, loaded, pointed = self._frame.stands, self._frame.loaded, self._frame.pointed
@@ -411,15 +413,15 @@ class FrameObjects:
             if found is None or found.offset or 1 < graph.size(found.type) < width == graph.pointer_size:
                 return False
             if graph.size(found.type) > width and (not narrow or graph.is_pointer(found.type)):
-                # Nobody reads a part of a pointer.
+                # Compilers never read a part of a pointer.
                 return False
         for at in self._frame.addressed if own is None else ():
             if begin <= at < begin + size and not graph.is_pointer(graph.value_at(t, at - begin, graph.pointer_size)):
                 return False
-        rest = nothing_done()
+        rest = no_accesses()
         for at, width in inside - single:
             if width > _WORD and at >= 0 and at + width <= size:
-                # Several members are copied, or set to nothing.
+                # Several members are copied, or zeroed.
                 continue
             if (begin + at, width) not in self._frame.zeroed:
                 rest.touched.add((at, width))
@@ -428,7 +430,7 @@ class FrameObjects:
         return fits(graph, t, rest, merged=True)
 
     def _of_row(self, offset: int, count: int) -> int:
-        """What all pointers lead to that are stored in an array in the frame; void where that is not known of all."""
+        """The common pointee of all pointers stored in an array in the frame; void if unknown."""
         each: list[tuple[int, ...]] = []
         for k in range(count):
             if offset + 8 * k not in self._webs.placed:
@@ -439,5 +441,5 @@ class FrameObjects:
         return common_whole(self._graph, each) if each and all(each) else VOID
 
     def _differs(self, t: int, other: int | None) -> bool:
-        """Whether elements that are accessed behind those of an array may be of another one."""
+        """Whether accesses past an array's element may be of another array."""
         return not other or self._graph.canonical(other) != self._graph.canonical(t)

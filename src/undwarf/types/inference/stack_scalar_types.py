@@ -1,43 +1,43 @@
 # cython: language_level=3, annotation_typing=False
-"""What the variables of unoptimised code are that nothing names: numbers with and without sign or point, as they are
-used, and pointers, as it was decided what these lead to."""
+"""Types of unnamed scalars in the frame of unoptimised code: signed, unsigned or floating-point by their uses, pointers
+by `pointer_types.py`."""
 
 from collections.abc import Collection
 
 from undwarf.types.evidence.pointees import begins_with
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, Node
-from undwarf.types.inference.value_uses import ValueFlow
+from undwarf.types.inference.value_uses import ValueUses
 from undwarf.types.layouts.access_pattern_fit import fits
 from undwarf.types.layouts.resolved_member import is_exact
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 from undwarf.types.sources.named_types import floating_number, integer, structures
 
-__all__ = ["Variables"]
+__all__ = ["StackScalarTypes"]
 
 _PASSES = 8
-"""Steps by which what is told of a variable goes on to others."""
+"""Limit of propagation passes."""
 _MEMBERS = 3
-"""Members of what something begins with that are accessed by who means that."""
+"""Accesses of this many members of a first part suggest that the variable points to the part only."""
 _SEVERAL = 2
-"""Members behind a link that are accessed by who goes over what has it."""
+"""Accesses of this many members past a list link suggest that the variable points to the element."""
 _NEAR = 256
-"""How far an object may reach of which only the address is known."""
+"""Assumed extent of an object of which only the address is known."""
 
 
-class Variables:
-    """The variables in the frame of one function, and the elements of arrays there.
+class StackScalarTypes:
+    """The scalars in one function's frame, and elements of arrays there.
 
-    ``spans`` are where objects begin and end of which the type is known; ``flow`` tells what is done with a value;
-    ``wholes`` are what parameters are known to lead to that begins with what they are declared as.
+    ``spans``: ranges of typed objects; ``flow`` gives the accesses through a value; ``wholes``: larger pointees of
+    parameters that start with the declared ones.
     """
 
     def __init__(
         self,
-        webs: Webs,
+        webs: ValueGraph,
         decided: Decided,
         spans: list[tuple[int, int]],
-        flow: ValueFlow,
+        flow: ValueUses,
         wholes: Collection[int],
     ) -> None:
         self._webs = webs
@@ -53,10 +53,10 @@ class Variables:
             for at in frame.given | frame.stored
             if not any(low <= at < high for low, high in known)
         ]
-        """Where objects may be of which only the address is known."""
+        """Ranges of possible objects of which only the address is known."""
 
     def types(self) -> dict[Node, int]:
-        """Types of variables in the frame, and of elements of arrays there."""
+        """{node: type} of scalars in the frame, and of array elements."""
         graph, decided = self._graph, self._decided
         found: dict[Node, int] = {}
         kept = [node for node in self._webs.nodes.values() if node.key[0] in ("slot", "cells")]
@@ -65,7 +65,7 @@ class Variables:
             if node.signed_part and not leads and not self._meets_unsigned(node):
                 node.sign(1)
         for node in kept:
-            t = self._own(node)
+            t = self._type_by_evidence(node)
             if t:
                 found[node] = t
         for _pass in range(_PASSES):
@@ -77,7 +77,7 @@ class Variables:
                     continue
                 if self._may_be_filled(node) or self._is_written_in_parts(node):
                     continue
-                t = self._beside(node, found)
+                t = self._type_of_operands(node, found)
                 if t:
                     more[node] = t
             if not more:
@@ -86,20 +86,20 @@ class Variables:
         return {node: t for node, t in found.items() if graph.size(t) == node.key[2] and not self._is_part(node, found)}
 
     def _is_part(self, node: Node, found: dict[Node, int]) -> bool:
-        """Whether what is read is a part of a wider number that begins there: nothing that narrow is ever written."""
+        """Whether a load is of a part of a wider scalar: nothing as narrow is ever stored there."""
         kind, at, size = node.key
         if kind != "slot" or self._webs.frame.written.get(at, 0) <= size:
             return False
         return any(other.key[:2] == (kind, at) and other.key[2] > size and other.declared for other in found)
 
     def _is_written_in_parts(self, node: Node) -> bool:
-        """Whether a part of a place is written: nobody does that with one number, or with a pointer."""
+        """Whether a slot is written in parts, which excludes one scalar."""
         kind, at, size = node.key
         written = self._webs.frame.written
         parts = kind == "slot" and written.get(at, size) < size
         return parts or (kind == "slot" and any(at + n in written for n in range(1, size)))
 
-    def _own(self, node: Node) -> int:
+    def _type_by_evidence(self, node: Node) -> int:
         graph, decided = self._graph, self._decided
         size = node.key[2]
         if self._is_written_in_parts(node):
@@ -111,10 +111,10 @@ class Variables:
             return VOID
         lead = decided.leads.get(node)
         if lead and (node.numeric or 1 in node.signs or node.strayed):
-            # Where bytes are counted from, it is a pointer to these.
+            # Byte arithmetic on it: a byte pointer.
             return VOID
         if lead and (node.followed or node.flows or node.goes):
-            lead = self._meant(node, lead)
+            lead = self._pointee_by_accesses(node, lead)
             if not lead:
                 return VOID
         elif (
@@ -123,10 +123,10 @@ class Variables:
             and not node.compared
             and any(one is not None and one.key[0] == "slot" for one in node.origins)
         ):
-            # It is a copy that nothing seems to be done with: bytes are counted from it.
+            # An unused copy: the base of byte arithmetic.
             return VOID
         if lead and graph.is_aggregate(lead) and graph.canonical_name(lead).endswith("(anonymous)"):
-            # No variable leads to what has no name; to a part of a union maybe, told by what is accessed.
+            # No variable points to an anonymous type, except a union's member, which accesses decide.
             lead = self._variant(node, lead)
             if not lead:
                 return VOID
@@ -145,24 +145,24 @@ class Variables:
         if len(node.signs) == 1:
             signed = 1 in node.signs
             if size == 8 and not signed and not copied and not self._is_number(node):
-                # Addresses are compared like that too.
+                # Addresses are compared as unsigned, too.
                 return VOID
             if only and self._is_signed(only) in (signed, None):
-                # Compared with a sign, it is only put where one of several is kept that have none.
+                # Signed comparisons: only converted when stored to an unsigned enum.
                 return integer(graph, size, signed=True) if signed and self._is_without_sign(only) else only
             if only and not signed and not node.unsigned:
-                # It may have been made one without a sign only to be made larger.
+                # It may have been zero-extended only.
                 return VOID
             told = node.unsigned or node.numeric or node.reckoned or node.beside
             if size == 1 and not signed:
-                # It may be a truth value.
+                # May be a bool.
                 return VOID
             if size == 4 and not signed and not told:
-                # It may name one of several: these are made larger as numbers without sign are.
+                # May be an enumerator, which is zero-extended.
                 return VOID
             return integer(graph, size, signed=signed)
         if node.signs or copied:
-            # Which part of a sum has no sign is not known.
+            # Which operand of the sum is unsigned is unknown.
             unsure = bool(node.signs) or (node.unsigned_sum and self._is_signed(only))
             return only if not unsure and not self._goes_otherwise(node, only) else VOID
         summed = {self._is_signed(t) for t in node.summed if graph.size(t) == size}
@@ -171,8 +171,8 @@ class Variables:
         return integer(graph, size, signed=True in summed)
 
     def _goes_over_parts(self, node: Node, lead: int) -> bool:
-        """Whether a pointer that leads to an object is moved on inside of that, or only counted from in parts of it:
-        it may be a pointer to the first of these as well."""
+        """Whether a pointer to an object is advanced within it, or indexed by parts of it: may be a pointer to its
+        first part."""
         graph = self._graph
         size = graph.size(lead)
         if not graph.is_aggregate(lead) or not size:
@@ -181,14 +181,13 @@ class Variables:
         return counted or any(step % size for step in node.steps)
 
     def _is_any_byte(self, node: Node, lead: int) -> bool:
-        """Whether a pointer to bytes is made of one to anything, and goes nowhere as one to these: whatever callers
-        gave, with a sign or without, it may lead to bytes of the other kind."""
+        """Whether a byte pointer comes from void pointer arguments and is not passed on: its signedness is unknown."""
         graph = self._graph
-        if not graph.is_scalar(lead) or graph.size(lead) != 1 or node.leads or node.confirmed or not node.origins:
+        if not graph.is_scalar(lead) or graph.size(lead) != 1 or node.leads or node.use_confirmed or not node.origins:
             return False
         seen, queue = {node}, [node]
         for one in queue:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             for origin in one.origins:
                 if origin is not None and origin not in seen:
                     seen.add(origin)
@@ -197,13 +196,13 @@ class Variables:
         return bool(given) and all(one.declared and graph.is_void_pointer(one.declared[0]) for one in given)
 
     def _is_without_sign(self, t: int) -> bool:
-        """Whether a type is one of several numbers none of which is negative."""
+        """Whether a type is an enumeration without negative values."""
         record = self._graph.record(self._graph.strip(t))
         return record.kind == Kind.ENUM and not record.signed
 
-    def _meant(self, node: Node, lead: int) -> int:
-        """What a variable leads to, by all that is done behind it: more than it is given, if it was made that by a
-        cast; void where that is not told."""
+    def _pointee_by_accesses(self, node: Node, lead: int) -> int:
+        """The pointee of a variable by all accesses: it may be larger than what is assigned to it (a cast); void if
+        undecided."""
         graph = self._graph
         whole = graph.size(lead)
         if node.low < 0 and whole != 1:
@@ -216,12 +215,12 @@ class Variables:
             begins_more = any(graph.size(t) > whole and graph.object_at(t, 0, lead) for t in structures(graph))
             if node.high <= whole and not (behind and begins_more):
                 if not node.touched and any(graph.size(t) > whole for at, t in parts if not at):
-                    # Nobody has a variable for what is only cast, unless it may be several.
+                    # No variable is declared only to be cast.
                     return self._only(lead, [t for at, t in parts if not at])
                 return VOID if self._may_be_first(node, lead) else self._as_copied(node, lead)
             done = self._flow.done(node)
             if not behind and fits(graph, lead, done, merged=True):
-                # It ends in an array without bounds.
+                # It has a flexible array.
                 return lead
             wholes = {graph.canonical(t): t for one, more in reached if not more for t in self._taken_for(one, lead)}
             if len(wholes) == 1:
@@ -235,7 +234,7 @@ class Variables:
                 if all(graph.object_at(t, at, part) for at, part in parts)
             }
             if len(larger) > 1 and self._webs.unoptimised:
-                # Less of a member than there is nobody reads who does not optimise.
+                # Unoptimised code reads whole members.
                 exact = {
                     canonical: t
                     for canonical, t in larger.items()
@@ -243,25 +242,25 @@ class Variables:
                 }
                 larger = exact or larger
             if not behind and not graph.is_link(lead) and fits(graph, lead, done.wrapped(whole), merged=True):
-                # There are several, one behind the other, or it is cast where more is meant; a variable of which only
-                # that is accessed was made something that begins so.
+                # An array, or cast where more is accessed; a variable with accesses past it only was declared as the
+                # larger type.
                 return lead if not larger or any(at < whole for at, _size in node.touched) else VOID
             several = len(node.copied) > 1 and all(self._leads_to(t, lead) for t in node.copied)
             if several and graph.is_link(lead):
-                # Who goes over a list's elements puts each there from its link.
+                # A loop over a list assigns each element from its link.
                 several = len({at for at, _size in done.touched if at >= whole}) < _SEVERAL
-            # What is put there more than once would be cast each time, and may as well be where it is used.
+            # With several assignments the cast may be at the uses.
             return next(iter(larger.values())) if len(larger) == 1 and not several else VOID
         told = {graph.canonical(t): t for at, t in node.goes if not at and begins_with(graph, t, lead)}
         if told:
-            # It is cast where it is put there, or where it goes.
+            # The cast is at the assignment or at the use.
             return next(iter(told.values())) if not node.touched and len(told) == 1 else VOID
         if node.high <= max(whole, 1):
             return lead
         return lead if whole and all(size == whole and not at % whole for at, size in node.touched) else VOID
 
     def _variant(self, node: Node, t: int) -> int:
-        """The part of a union that a variable leads to, by all that is accessed; void where that is not told."""
+        """The member of a union that a variable points to, by all accesses; void if undecided."""
         graph = self._graph
         sizes = {(offset, width) for offset, width in node.touched}
         value = graph.value_at(t, *next(iter(sizes))) if len(sizes) == 1 and not node.low else VOID
@@ -277,15 +276,15 @@ class Variables:
         return VOID if only and graph.canonical_name(only).endswith("(anonymous)") else only
 
     def _only(self, lead: int, goes: list[int]) -> int:
-        """What begins with what a variable is given, and is meant wherever that goes; void where this is not told."""
+        """The larger type as which a variable is used everywhere; void if the uses differ."""
         graph = self._graph
         told = {graph.canonical(t): t for t in goes}
         t = next(iter(told.values()))
         return t if len(told) == 1 and graph.object_at(t, 0, lead) else VOID
 
     def _as_copied(self, node: Node, lead: int) -> int:
-        """What a variable leads to that is a copy of another one, neither of which is ever set again: nobody has two
-        that are the same, so that it leads to what that begins with, if no more is accessed; void for unknown."""
+        """The pointee of an unchanged copy of another unchanged variable: nobody declares two equal variables, so it
+        points to the first part, if accesses stay within it; void if undecided."""
         graph = self._graph
         origin = node.origins[0] if len(node.origins) == 1 and node.begun else None
         if origin is None or origin.key[0] != "slot" or len(origin.origins) != 1 or not origin.begun:
@@ -315,7 +314,7 @@ class Variables:
         return next(iter(told.values())) if {*told} == {graph.canonical(first)} else VOID
 
     def _is_little(self, first: int, whole: int) -> bool:
-        """Whether what something begins with is so little of it that who uses that alone means that."""
+        """Whether a first part is so small that using it alone suggests a pointer to it."""
         graph = self._graph
         return 2 * graph.size(first) <= graph.size(whole) and not self._has_no_name(first)
 
@@ -325,17 +324,17 @@ class Variables:
         return graph.is_pointer(t) and graph.canonical(graph.target(t)) == graph.canonical(target)
 
     def _taken_for(self, node: Node, t: int) -> list[int]:
-        """What begins with a type, where a value goes as a pointer to that."""
+        """Larger types, starting with ``t``, as which a value is passed."""
         graph = self._graph
-        known = [one[0] for one in node.known] if node.confirmed else []
+        known = [one[0] for one in node.known] if node.use_confirmed else []
         return [*node.wholes, *(one for one in known if graph.size(one) > graph.size(t) and graph.object_at(one, 0, t))]
 
     def _may_be_first(self, node: Node, t: int) -> bool:
-        """Whether a variable that leads to an element of an array may as well lead to what that begins with."""
+        """Whether a pointer to an array element may be declared as pointer to its first part."""
         graph = self._graph
         if not node.indexed or node.wholes or not node.touched:
             return False
-        if any(one.confirmed for one, more in self._flow.reached(node) if not more):
+        if any(one.use_confirmed for one, more in self._flow.reached(node) if not more):
             return False
         found = graph.member_at(t, 0)
         inside = found.containers[1:] if found is not None else ()
@@ -343,15 +342,15 @@ class Variables:
         return any(graph.is_aggregate(one) and graph.size(one) >= node.high for one in named)
 
     def _has_no_name(self, t: int) -> bool:
-        """Whether an aggregate has no name: no variable leads to it."""
+        """Whether an aggregate is anonymous, so that no variable points to it."""
         return self._graph.canonical_name(t).endswith("(anonymous)")
 
     def _may_be_filled(self, node: Node) -> bool:
-        """Whether a place may be a member of something of which only the address is known."""
+        """Whether a slot may be a member of an object of which only the address is known."""
         return node.key[0] == "slot" and any(low <= node.key[1] < high for low, high in self._unknown)
 
     def _is_number(self, node: Node) -> bool:
-        """Whether a value is no address: by what is done with it, or by what it is compared with."""
+        """Whether a value is no address, by its uses or comparisons."""
         if node.numeric:
             return True
         for other in node.compared:
@@ -362,8 +361,8 @@ class Variables:
                 return True
         return False
 
-    def _beside(self, node: Node, found: dict[Node, int]) -> int:
-        """Numbers that are calculated with each other are most often of one type."""
+    def _type_of_operands(self, node: Node, found: dict[Node, int]) -> int:
+        """The type of an integer used in arithmetic with others: mostly the same."""
         graph = self._graph
         size = node.key[2]
         told: set[bool | None] = set()
@@ -381,8 +380,7 @@ class Variables:
         return integer(graph, size, signed=True)
 
     def _goes_otherwise(self, node: Node, t: int) -> bool:
-        """Whether a number goes into another variable, or comes from one, of which is known that it has a sign where a
-        type has none, or the other way round: either of the two may be where it is converted."""
+        """Whether an integer is assigned to or from a variable of the other signedness: a conversion somewhere."""
         graph = self._graph
         signed = self._is_signed(t) if t else None
         others = [one for one, more in node.sources if not more and one.key[0] == "slot"] if signed is not None else []
@@ -397,7 +395,7 @@ class Variables:
         return False
 
     def _meets_unsigned(self, node: Node) -> bool:
-        """Whether a number is calculated or compared with one of its size that has no sign."""
+        """Whether an integer is used in arithmetic or comparisons with an unsigned one of its size."""
         graph = self._graph
         for other in (*node.beside, *node.met):
             types = [*other.declared, *other.copied] if isinstance(other, Node) else [other]
@@ -406,7 +404,7 @@ class Variables:
         return False
 
     def _is_signed(self, t: int) -> bool | None:
-        """Whether a number has a sign; None for what is neither."""
+        """Whether an integer type is signed; None for others."""
         graph = self._graph
         record = graph.record(graph.strip(t))
         if record.kind not in (Kind.INT, Kind.CHAR):

@@ -1,26 +1,25 @@
 # cython: language_level=3, annotation_typing=False
-"""Which accesses of a part of the frame are of one object: those that stores, or who is given its address, connect with
-what reads it.
+"""Live ranges (webs) of stack slots: which accesses to bytes of the frame are of one object.
 
-Compilers put objects that are not needed at the same time into one place. As with registers, what is stored there and
-what reads it is one web; two webs are two objects, or one that is begun anew.
+Compilers place objects that are not live at the same time in one slot. As with registers, stores and the loads they
+reach form a web; two webs are two objects, or one that is initialised anew.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from undwarf.types.dataflow.block_table import Blocks
+from undwarf.types.dataflow.block_table import BlockTable
 
-__all__ = ["FrameAccess", "webs_of"]
+__all__ = ["FrameAccess", "live_ranges"]
 
 _MOST_ACCESSES = 2048
 _MOST_STEPS = 1 << 18
-"""Accesses of a part of the frame, and blocks gone through for them, beyond which they are not told apart."""
+"""With more accesses or steps, all accesses count as one web."""
 
 
 class FrameAccess(NamedTuple):
-    """An instruction's access to bytes of the frame: it reads them (``r``), writes all of them (``w``), or may do
-    either with any of them (``rw``); as a number with a point, or not."""
+    """An access to bytes of the frame: reads (``r``), overwrites all (``w``), or may do either with any of them
+    (``rw``)."""
 
     k: int
     begin: int
@@ -30,18 +29,18 @@ class FrameAccess(NamedTuple):
 
 
 class _Reaching:
-    """What reaches the begins of blocks. ``last``: by block, the last access that writes each part of the frame."""
+    """Reaching definitions at block starts. ``last``: {block: {part of the frame: last access that writes it}}."""
 
-    def __init__(self, blocks: Blocks, last: dict[int, dict[int, int]]) -> None:
+    def __init__(self, blocks: BlockTable, last: dict[int, dict[int, int]]) -> None:
         self._blocks = blocks
         self._last = last
         self._before: dict[int, list[int]] = {}
         self._known: dict[tuple[int, int], list[int]] = {}
         self.steps = 0
-        """Blocks that were gone through."""
+        """Number of blocks visited."""
 
     def accesses(self, block: int, part: int) -> list[int]:
-        """The accesses that a part of the frame may hold what they wrote of where a block begins."""
+        """The accesses whose stores to a part of the frame reach a block's start."""
         known = self._known.get((block, part))
         if known is not None:
             return known
@@ -49,7 +48,7 @@ class _Reaching:
         queue, seen = [block], {block}
         found: dict[int, None] = {}
         for one in queue:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             several = known_before.get(one)
             if several is None:
                 several = known_before[one] = self._blocks.predecessors(one)
@@ -66,9 +65,9 @@ class _Reaching:
         return made
 
 
-def webs_of(blocks: Blocks, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
-    """By access, of which web it is; all of one where they are too many. ``accesses`` are sorted; ``agree`` says of
-    two, of which one reaches the other, whether they can be of one object."""
+def live_ranges(blocks: BlockTable, accesses: list[FrameAccess], agree: Callable[[int, int], bool]) -> list[int]:
+    """The web of each access; one for all if they are too many. ``accesses`` are sorted; ``agree`` tells whether two
+    connected ones can be of one object."""
     if len(accesses) > _MOST_ACCESSES:
         return [0] * len(accesses)
     borders = sorted({at for one in accesses for at in (one.begin, one.end)})

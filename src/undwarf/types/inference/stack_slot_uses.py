@@ -1,6 +1,6 @@
 # cython: language_level=3, annotation_typing=False
-"""What a function uses its frame for, as far as that is told of places, not of values: objects that are passed or
-copied as a whole, numbers with a point, what is set to nothing."""
+"""Evidence on stack slots, by location rather than by value: objects passed by address or copied as a whole,
+floating-point slots, zeroed bytes, spills."""
 
 from typing import NamedTuple
 
@@ -14,30 +14,29 @@ from undwarf.types.inference.stack_slot_liveranges import FrameAccess
 from undwarf.types.inference.value_node import Node
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
-__all__ = ["GONE", "Claim", "FrameUses", "Home", "Piece"]
+__all__ = ["GONE", "Claim", "Home", "Piece", "StackSlotUses"]
 
 _COPIED = (8, 16, 32)
-"""Bytes that are copied at a time."""
+"""Sizes of wide copies."""
 _SMALL = (2, 4)
-"""Bytes that are copied at a time where they are all of a structure."""
+"""Sizes of copies of small structures."""
 _UNION = Kind.UNION
 _RETURN_ADDRESS = -8
-"""Where a function's own frame ends."""
+"""End of a function's own frame."""
 _MOST_WORDS = 512
-"""Copies from and to the frame of one function that are remembered."""
+"""Limit of recorded copies to and from the frame."""
 _LARGE = 4096
-"""Bytes of an aggregate that are looked at one by one."""
+"""Largest aggregate that is examined by bytes."""
 _RED_ZONE = 128
-"""Bytes below the stack pointer that functions which call nothing may use (System V ABI for x86-64, 3.2.2)."""
+"""Bytes below the stack pointer that leaf functions may use (System V ABI for x86-64, 3.2.2)."""
 GONE = 1 << 20
-"""Bytes below the stack pointer in which the frame is that a function just let go of."""
+"""Extent below the stack pointer of a frame that was just torn down."""
 _WORD = 8
-"""Bytes that numbers and pointers take at most."""
+"""Largest size of integers and pointers."""
 
 
 class Piece(NamedTuple):
-    """A part of an aggregate, of so many bytes, that is returned or passed in registers, or loaded from where that
-    is."""
+    """A part of an aggregate, in bytes, that is returned or passed in registers, or loaded from the aggregate."""
 
     type: int
     offset: int
@@ -46,7 +45,7 @@ class Piece(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What is at an offset of the frame, as an instruction takes it; ``fills``: it puts all of that there."""
+    """The type that an instruction implies for an offset of the frame; ``fills``: it writes all of it."""
 
     k: int
     offset: int
@@ -55,7 +54,7 @@ class Claim(NamedTuple):
 
 
 class Home(NamedTuple):
-    """What an instruction stores in the frame of optimised code: whose value, and what that leads to exactly."""
+    """A value that optimised code stores to the frame: instruction, node, and exact pointee."""
 
     k: int
     node: "Node | None"
@@ -63,14 +62,14 @@ class Home(NamedTuple):
 
 
 class _Copied(NamedTuple):
-    """An aggregate that is copied, and which of its bytes are not."""
+    """An aggregate that is copied, and its bytes not copied so far."""
 
     type: int
     missing: set[int]
 
 
-class FrameUses:
-    """The frame of one function. ``at`` is the instruction that is looked at."""
+class StackSlotUses:
+    """The evidence on one function's frame. ``at`` is the current instruction."""
 
     def __init__(self, tracker: Tracker, *, unoptimised: bool) -> None:
         self.tracker = tracker
@@ -78,91 +77,90 @@ class FrameUses:
         self.unoptimised = unoptimised
         self.at = -1
         self.claims: list[Claim] = []
-        """Aggregates in the frame of optimised code, each where it is told."""
+        """Aggregates in the frame of optimised code, at the instructions that imply them."""
         self.arguments: list[Claim] = []
-        """Aggregates that calls are given on the stack, each where it is called."""
+        """Aggregates passed on the stack, at the calls."""
         self.accesses: list[FrameAccess] = []
-        """All that instructions access there, without an index."""
+        """Direct accesses without an index."""
         self.loose: set[tuple[int, int]] = set()
-        """(instruction, offset) of what is accessed with an index, or by who is given an address."""
+        """(instruction, offset) of indexed accesses, and of addresses passed to calls."""
         self.kept: set[int] = set()
-        """Offsets whose addresses are stored elsewhere."""
+        """Offsets whose addresses are stored outside of the frame."""
         self.objects: dict[int, list[int]] = {}
-        """Aggregates in the frame by their offset from the call frame address, as far as they are told of."""
+        """{offset from the call frame address: aggregates}."""
         self.alone: dict[int, int] = {}
-        """Aggregates of one word by their offset, where their only member may be as well."""
+        """{offset: one-word aggregate}, if its only member is as likely."""
         self.stored: set[int] = set()
-        """Offsets of the frame whose addresses are kept somewhere."""
+        """Offsets whose addresses are stored anywhere."""
         self.given: set[int] = set()
-        """Offsets of the frame whose addresses are passed where nothing says what is expected."""
+        """Offsets whose addresses are passed to unknown parameter types."""
         self.exact: set[int] = set()
-        """Offsets of what is accessed in the frame without an index."""
+        """Offsets of direct accesses."""
         self.taken: set[int] = set()
-        """Offsets of what the address is taken of without an index."""
+        """Offsets whose address is computed without an index."""
         self.floating: dict[int, int] = {}
-        """Sizes of numbers with a point that are kept in the frame of optimised code, by offset."""
+        """{offset: size} of floating-point slots of optimised code."""
         self._otherwise: set[int] = set()
         self.places: dict[int, int] = {}
-        """Types of parameters on the stack by their offset."""
+        """{offset: type} of parameters on the stack."""
         self.pieces: dict[int, Piece] = {}
-        """By register, what aggregate it holds a part of."""
+        """{register: part of an aggregate it holds}."""
         self.elsewhere: dict[int, tuple[Value, int]] = {}
-        """By register, where it was loaded that is not in the frame, and how many bytes."""
+        """{register: (address outside of the frame it was loaded from, bytes)}."""
         self._stored_word: tuple[int, Value, Value] | None = None
-        """The last word that was stored: by which instruction, where it comes from, and where it goes."""
+        """The last stored word: (instruction, source, destination)."""
         self.came: dict[int, tuple[int, int, int]] = {}
-        """By register, the (offset, size) of the place in the frame it was loaded from, and by which instruction."""
+        """{register: (frame offset, size, instruction) it was loaded from}."""
         self.stands: set[tuple[int, int]] = set()
-        """(offset, size) of what is accessed in the frame without an index."""
+        """(offset, size) of direct accesses."""
         self.zeroed: set[tuple[int, int]] = set()
-        """(offset, size) of what is set to nothing there."""
+        """(offset, size) of zeroed bytes."""
         self.pointed: set[tuple[int, int]] = set()
-        """(offset, size) of numbers with a point there."""
+        """(offset, size) of floating-point accesses."""
         self.loaded: set[tuple[int, int]] = set()
-        """(offset, size) of what is read there by instructions that read one number."""
+        """(offset, size) of loads of a single scalar."""
         self.written: dict[int, int] = {}
-        """By offset, how few bytes are written at once there."""
+        """{offset: smallest store}."""
         self.copied: set[tuple[int, int]] = set()
-        """(offset, size) of what is read there only to be stored elsewhere."""
+        """(offset, size) of loads that are only copied."""
         self.addressed: set[int] = set()
-        """Offsets of the frame where addresses of something are stored."""
+        """Offsets of slots that hold addresses."""
         self.rows: list[tuple[int, int]] = []
-        """(offset, number) of pointers in the frame that a call takes for an array."""
+        """(offset, count) of pointers that a call uses as an array."""
         self.sizes: dict[int, set[int]] = {}
-        """By offset, of how many bytes what is called is told together with the address."""
+        """{offset: sizes passed along with the address}."""
         self.copies: list[tuple[int, int, int, int, int]] = []
-        """(offset, other offset, size) of what is copied from one place in the frame to another, and the instructions
-        that load and store it."""
+        """(offset, destination offset, size, loading instruction, storing instruction) of copies within the frame."""
         self._put_aside: dict[int, Piece] = {}
-        """By offset, the part of an aggregate that is there."""
+        """{offset: part of an aggregate spilled there}."""
         self._parts: dict[tuple[int, int, Value | None], _Copied] = {}
-        """By offset, type, and where else it is, aggregates of which parts are copied to or from there."""
+        """{(offset, type, other address): aggregate of which parts are copied to or from the offset}."""
         self._words: list[tuple[int, Value, int]] = []
-        """(offset, where else, size) of all that is copied there or from there."""
+        """(offset, other address, size) of all copies."""
         self._loaded: dict[int, tuple[Value, int]] = {}
-        """By register of unoptimised code, where it was loaded that is not in the frame, and how many bytes."""
+        """{register: (address outside of the frame, bytes)} in unoptimised code."""
         self.homes: dict[tuple[int, int], list[Home]] = {}
-        """By (offset, size), what is stored in the frame of optimised code."""
+        """{(offset, size): values stored} in the frame of optimised code."""
 
     @property
     def is_used(self) -> bool:
-        """Whether anything is told of what lies there."""
+        """Whether there is any evidence on the frame."""
         return bool(self.objects or self.places or self.floating or self.rows or self.sizes or self.homes)
 
     @property
     def holds_parts(self) -> bool:
-        """Whether any register holds what was loaded from the frame, or a part of an aggregate."""
+        """Whether any register holds bytes of the frame or a part of an aggregate."""
         return bool(self.pieces or self.came)
 
     def lose(self, register: int) -> None:
-        """A register is written: what it held is no part of anything any more."""
+        """A register is overwritten."""
         self.pieces.pop(register, None)
         self.came.pop(register, None)
         self.elsewhere.pop(register, None)
         self._loaded.pop(register, None)
 
     def lose_all(self) -> None:
-        """Of no register is known where it was loaded."""
+        """All registers' origins become unknown."""
         self.pieces.clear()
         self.came.clear()
         self.elsewhere.clear()
@@ -170,18 +168,18 @@ class FrameUses:
         self._put_aside.clear()
 
     def place(self, k: int, number: int, operand: Memory) -> Value | None:
-        """Where in the frame an operand is; None for elsewhere."""
+        """The frame address of an operand; None for other memory."""
         if operand.implicit or not operand.size:
             return None
         where = self.tracker.address_of(k, number)
         return where if where is not None and where[0] == FRAME else None
 
     def note(self, offset: int, t: int, zone: int = 0, *, fills: bool = False) -> None:
-        """An aggregate is at an offset of the frame, if it lies in there; `zone`: so much below it may be in use;
-        `fills`: all of it is put there."""
+        """An aggregate is at an offset, if that is in the frame. ``zone``: bytes below the stack pointer that may be in
+        use; ``fills``: all of it is written."""
         top = self.tracker.register(MACHINE.stack_pointer)
         if not self.unoptimised and top is not None and top[0] == FRAME and not top[2]:
-            # What would begin below the stack pointer is less than a whole: somewhere in its middle is what is there.
+            # An object that would start below the stack pointer is a part of another one.
             end = -ALIGNED if top[4] < -ALIGNED else _RETURN_ADDRESS
             if not top[4] - zone <= offset <= end - self.graph.size(t):
                 return
@@ -194,7 +192,7 @@ class FrameUses:
         self.alone[offset] = t
 
     def note_access(self, k: int, where: Value, operand: Memory) -> None:
-        """An instruction accesses the frame of optimised code."""
+        """Record an access to the frame of optimised code."""
         if where[2]:
             self.loose.add((k, where[4]))
         else:
@@ -202,17 +200,17 @@ class FrameUses:
             self.accesses.append(FrameAccess(k, where[4], where[4] + operand.size, operand.access, floating))
 
     def note_variadic(self, where: Value, stored: Value | None, tag: int) -> None:
-        """A word is stored in a function that takes any number of parameters, of which those on the stack are kept as
-        the second word of a list of them (System V ABI for x86-64, 3.5.7); `tag`: the list's type."""
+        """Recognise the va_list of a variadic function: a stored word points to the arguments on the stack, its second
+        word (System V ABI for x86-64, 3.5.7). ``tag``: the list's type."""
         if stored is not None and stored[0] == FRAME and not stored[2] and stored[4] >= 0 and not where[2]:
             self.note(where[4] - _WORD, tag)
 
     def note_sized(self, offset: int, size: int) -> None:
-        """Of what is at an offset so many bytes are read or written by somebody else."""
+        """``size`` bytes at an offset are accessed by a callee."""
         self.sizes.setdefault(offset, set()).add(size)
 
     def note_floating(self, where: Value, operand: Memory) -> None:
-        """Note whether a place in the frame has a number with a point and nothing else."""
+        """Record whether a slot is used for floating-point values only."""
         if where[2] or where[4] >= 0 or operand.size > 64:
             return
         size = operand.size
@@ -225,13 +223,13 @@ class FrameUses:
                 del self.floating[offset]
 
     def _bytes_of_members(self, t: int) -> set[int]:
-        """The bytes of an aggregate that are copied with it: nobody need copy what lies between members."""
+        """Offsets of an aggregate's bytes without padding, which need not be copied."""
         graph = self.graph
         members = ((at, graph.member_at(t, at, 1)) for at in range(min(graph.size(t), _LARGE)))
         return {at for at, member in members if member is not None and not graph.is_aggregate(member.type)}
 
     def carries(self, k: int, register: int, size: int, frame: Value | None) -> None:
-        """A register holds bytes that were loaded, which may be copied as they are."""
+        """A register holds loaded bytes, which may be copied."""
         if frame is None:
             part = self._several(k, size)
             if part is not None:
@@ -248,7 +246,7 @@ class FrameUses:
                 self.pieces[register] = part
 
     def copy(self, k: int, register: int, size: int, frame: Value | None) -> bool:
-        """Bytes that were loaded are stored; whether they are a part of an aggregate that goes into the frame."""
+        """Loaded bytes are stored; True if they are a part of an aggregate that is in the frame."""
         piece = self.pieces.get(register)
         came = self.came.get(register)
         if frame is not None and not frame[2]:
@@ -273,8 +271,8 @@ class FrameUses:
         return False
 
     def _note_part(self, offset: int, part: Piece, size: int) -> bool:
-        """So many bytes at an offset of the frame are a part of an aggregate; whether that is there. Unoptimised code
-        copies it all, or what is copied is another one: a member of it, or one that has a member in common."""
+        """Bytes at an offset are a part of an aggregate; True if that is in the frame. Unoptimised code copies
+        aggregates whole; otherwise all members must be copied, since another one may share some."""
         begin = offset - part.offset
         if not self.unoptimised:
             self.note(begin, part.type, _RED_ZONE)
@@ -289,7 +287,7 @@ class FrameUses:
         return self._is_whole(begin, copied)
 
     def _note_copied(self, offset: int, where: Value, size: int) -> None:
-        """So many bytes at an offset of the frame are copied from elsewhere, or to there."""
+        """Bytes at an offset are copied to or from elsewhere."""
         if len(self._words) < _MOST_WORDS:
             self._words.append((offset, where, size))
         for key, copied in self._parts.items():
@@ -299,7 +297,7 @@ class FrameUses:
     def _cover(
         self, key: "tuple[int, int, Value | None]", copied: "_Copied", offset: int, where: Value, size: int
     ) -> bool:
-        """Whether bytes at an offset of the frame are copied as parts of the same aggregate."""
+        """Whether copied bytes are parts of the same aggregate."""
         begin, _type, whole = key
         if whole is None or where[:4] != whole[:4] or where[4] - whole[4] != offset - begin:
             return False
@@ -307,14 +305,13 @@ class FrameUses:
         return True
 
     def _is_whole(self, begin: int, copied: "_Copied") -> bool:
-        """Whether all of an aggregate is copied; it is in the frame then."""
+        """Whether all of an aggregate was copied; it is in the frame then."""
         if not copied.missing:
             self.note(begin, copied.type, _RED_ZONE)
         return not copied.missing
 
     def pair(self, k: int, register: int, frame: Value | None) -> None:
-        """A word is stored: who stores two words that lie next to each other so that they do again copies what is
-        there."""
+        """A word is stored: two adjacent words copied in sequence are one object."""
         came = self.came.get(register)
         word = self.elsewhere.get(register)
         there = word[0] if word is not None and word[1] == _WORD else None
@@ -336,35 +333,33 @@ class FrameUses:
             self._note_part(inside[4], part, 2 * _WORD)
 
     def _several(self, k: int, size: int) -> Piece | None:
-        """The part of an aggregate that is loaded or stored, where it is several members: only who copies it all does
-        that."""
+        """The part of an aggregate that a wide access covers: only copies access several members."""
         where = self.tracker.address_of(k, 0) if size in _COPIED or size in _SMALL else None
         if where is None or where[0] not in (OBJECT, ADDRESS) or scalar_at(self.tracker, k, 0, size):
             return None
-        located = self.tracker.questions.locate(where, size)
+        located = self.tracker.oracle.locate(where, size)
         leaf = VOID if isinstance(located, str) else located.field.type
         if self.graph.is_scalar(leaf) and self.graph.size(leaf) == size:
-            # One of several members of a union, of which none is more likely than another.
+            # A union member; none is more likely than another.
             return None
         part = self._whole_of(where, size)
         if part is not None and size in _SMALL and self.graph.size(part.type) != size:
-            # So few bytes may be taken out of bit fields.
+            # May be bit fields.
             return None
         return part
 
     def _whole_of(self, where: Value, size: int) -> Piece | None:
-        """The innermost aggregate that has several whole members in so many bytes at a place, and how far these are
-        in it."""
+        """The innermost aggregate with several whole members in the accessed bytes, and their offset in it."""
         graph = self.graph
         if where[0] not in (OBJECT, ADDRESS) or (where[0] == OBJECT and graph.choices(where[1])):
-            # Of several types that a pointer may lead to, one alone may have members so small there.
+            # Of alternative pointees one may have such small members.
             return None
-        first, last, end = self.tracker.questions.locate(where, 1), None, size - 1
+        first, last, end = self.tracker.oracle.locate(where, 1), None, size - 1
         while not isinstance(first, str) and size - _WORD <= end:
             last = graph.member_at(first.type, first.offset + end, 1)
             if last is not None and not graph.is_aggregate(last.type):
                 break
-            # Between members lies what is copied with the one before.
+            # Padding is copied with the member before.
             end -= 1
         if isinstance(first, str) or last is None or first.field.offset or graph.size(first.field.type) >= size:
             return None
@@ -372,13 +367,13 @@ class FrameUses:
             return None
         inner = {graph.canonical(t): left for t, left in last.containers}
         for t, left in reversed(first.field.containers):
-            # The innermost that holds both ends.
+            # The innermost that contains both ends.
             if graph.is_aggregate(t) and inner.get(graph.canonical(t)) == left + end:
                 if graph.canonical(t) == graph.canonical(first.type):
-                    # Which may have its name from a typedef.
+                    # Keep the typedef of an anonymous type.
                     t = first.type
                 if graph.kind(graph.strip(t)) == _UNION and graph.size(t) != size:
-                    # One of its members, if there is one so large.
+                    # A member of the union with that size.
                     only = graph.only_object_of(t, left, size)
                     if only:
                         return Piece(only, 0, size, where)

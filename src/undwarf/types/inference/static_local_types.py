@@ -1,35 +1,37 @@
-"""Variables that nothing describes, as BTF does not those inside of functions, by what is done with them where they
-lie: an object of the only structure that has their symbol's size and all of that as members."""
+"""Static variables without a declaration (BTF has none of a function's own): the only structure with the symbol's size
+whose members fit all accesses."""
 
 from collections.abc import Callable, Iterable
 
 from undwarf.disasm import NONE
 from undwarf.disasm.listing import Listing
 from undwarf.disasm.x86_properties import moves_vector
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.inference.structure_matching import of_size, several_kinds
-from undwarf.types.layouts.access_pattern_fit import nothing_done
+from undwarf.types.layouts.access_pattern_fit import no_accesses
 from undwarf.types.sources.type_source import GlobalVariable
 
-__all__ = ["static_objects"]
+__all__ = ["static_locals"]
 
 _Symbol = tuple[str, int, int]
-"""Name, address and size."""
+"""(name, address, size)."""
 
 _SMALL = 16
-"""Bytes of objects that others may have the size of by chance."""
+"""Objects up to this size match several types by chance."""
 _PAIR = 8
-"""Bytes of two numbers that are moved as one."""
+"""Size of two floats that are moved together."""
 
 
-def static_objects(
-    program: Program, instructions: Listing, callers: Callable[[], Iterable[Listing]] = lambda: ()
+def static_locals(
+    program: ProgramContext, instructions: Listing, callers: Callable[[], Iterable[Listing]] = lambda: ()
 ) -> dict[int, GlobalVariable]:
-    """By address, those that a function's instructions access. Members of several sizes must be among what is accessed:
-    numbers in a row are no structure. ``callers``, asked where that is not enough, gives the code of functions that
-    call this one: it may be made for the one object that such a function has, and given."""
+    """{address: variable} of undeclared static variables that a function accesses.
+
+    Accesses of different sizes are required: equal ones may be an array. ``callers``, called if that is not enough,
+    gives the code of the function's callers, which may pass the object's address.
+    """
     if program.kernel or not program.graph.complete:
-        # Nothing would be told of them.
+        # They would not be used.
         return {}
     told: dict[int, GlobalVariable] = {}
     untold: dict[_Symbol, _Accessed] = {}
@@ -51,20 +53,20 @@ def static_objects(
 
 
 class _Accessed:
-    """What is done in one object, and which of its numbers with a point are calculated with."""
+    """Accesses of one object, and which floating-point ones are arithmetic."""
 
     def __init__(self) -> None:
-        self.done = nothing_done()
+        self.done = no_accesses()
         self.calculated: set[tuple[int, int]] = set()
 
     def add(self, other: "_Accessed") -> None:
-        """Add what is done elsewhere."""
+        """Add accesses by other code."""
         self.done.add(other.done)
         self.calculated |= other.calculated
 
 
-def _accessed(program: Program, instructions: Listing) -> dict[_Symbol, _Accessed]:
-    """What instructions do in objects that nothing describes."""
+def _accessed(program: ProgramContext, instructions: Listing) -> dict[_Symbol, _Accessed]:
+    """Accesses of undeclared objects by some instructions."""
     found: dict[_Symbol, _Accessed] = {}
     for k in range(len(instructions)):
         made = instructions[k]
@@ -85,9 +87,8 @@ def _accessed(program: Program, instructions: Listing) -> dict[_Symbol, _Accesse
     return found
 
 
-def _told(program: Program, symbol: _Symbol, there: _Accessed) -> GlobalVariable | None:
-    """The variable that an object is. Where nothing has numbers with a point wherever such are moved, two others may be
-    moved as one that has."""
+def _told(program: ProgramContext, symbol: _Symbol, there: _Accessed) -> GlobalVariable | None:
+    """The variable that an object is; None if undecided. Floating-point moves may also copy two integers."""
     name, address, size = symbol
     done = there.done
     t = of_size(program.graph, size, done) if several_kinds(done) else 0

@@ -1,32 +1,32 @@
 # cython: language_level=3, annotation_typing=False
-"""Structures that begin with the one a function takes, as C derives one from another: which of them is meant.
+"""Derived structures in C: which larger structure, starting with the parameter's type, a function works on.
 
-The function may be in a table that objects of one kind have; or only one of them has all that it accesses.
+Evidence: the function is in an ops table that only objects of one type have, or only one structure fits all accesses.
 """
 
 from collections.abc import Callable, Iterator
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.types.dataflow.abstract_values import ADDRESS, OBJECT
-from undwarf.types.inference.address_references import Mentions
-from undwarf.types.inference.argument_types import given_types
+from undwarf.types.inference.address_references import AddressReferences
+from undwarf.types.inference.argument_types import argument_pointees
 from undwarf.types.inference.function_inference import Inference
-from undwarf.types.layouts.access_pattern_fit import Done, fits
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import structures
 from undwarf.types.sources.type_source import GlobalVariable
 
-__all__ = ["DerivedStructures"]
+__all__ = ["StructPrefixMatching"]
 
 
-class DerivedStructures:
-    """``inferred`` gives for a function what is inferred of others, one after the other."""
+class StructPrefixMatching:
+    """``inferred`` yields the inferences of other functions for one function."""
 
     def __init__(
         self,
         graph: TypeGraph,
         global_at: "Callable[[int], tuple[GlobalVariable, int] | None]",
-        mentions: Mentions,
+        mentions: AddressReferences,
         inferred: Callable[[int, list[int]], Iterator[Inference]],
     ) -> None:
         self._graph = graph
@@ -35,10 +35,13 @@ class DerivedStructures:
         self._inferred = inferred
 
     def meant(self, low: int, made: Inference) -> tuple[dict[int, int], dict[int, int], frozenset[int]]:
-        """By register, what begins with what a function takes and is meant: of a function in a table of such, the
-        objects that have that table; else the only thing that has all that is accessed. And by that thing what it
-        begins with: it may be something else as long as no more than this is accessed. And what several begin with
-        that have all that is accessed."""
+        """Three results for parameters accessed past their pointee's end: {register: larger structure}; {that
+        structure: the declared one}, as which it is reported while accesses stay within it; declared types with several
+        larger ones that fit.
+
+        The larger structure has the ops table that stores the function's address, or is the only one that fits all
+        accesses.
+        """
         graph = self._graph
         found: dict[int, int] = {}
         bases: dict[int, int] = {}
@@ -57,14 +60,14 @@ class DerivedStructures:
         return found, bases, frozenset(several)
 
     def fits_entry(self, made: Inference, register: int, t: int) -> bool:
-        """Whether what is done behind a parameter is within a type, or something that begins with it."""
+        """Whether all accesses through a parameter fit a type, or a structure that starts with it."""
         if made.entry_fits(register, t):
             return True
         done = made.done_at_entry(register)
         return self._graph.is_aggregate(t) and bool(self._beginning_with(t, done))
 
-    def _beginning_with(self, t: int, done: Done) -> dict[int, int]:
-        """By canonical type, what is larger than an aggregate, begins with it, and has all that is accessed."""
+    def _beginning_with(self, t: int, done: PointerAccesses) -> dict[int, int]:
+        """{canonical type: structure} of larger structures that start with a type and fit all accesses."""
         graph = self._graph
         return {
             graph.canonical(one): one
@@ -73,8 +76,7 @@ class DerivedStructures:
         }
 
     def _begins_with(self, whole: int, t: int) -> bool:
-        """Whether a structure begins with another one, or with the only member of that: a pointer to a structure, as
-        all objects have that share a table of functions."""
+        """Whether a structure starts with another one, or with that one's only member, a pointer to an ops table."""
         graph = self._graph
         if graph.object_at(whole, 0, t):
             return True
@@ -87,18 +89,18 @@ class DerivedStructures:
         return bool(other) and graph.same(graph.target(other), table)
 
     def _having_table_of(self, low: int, base: int) -> list[int]:
-        """What begins with a type and is given the address of a table that has a function's address."""
+        """Structures that start with a type and get the address of an ops table with a function's address."""
         found: dict[int, None] = {}
         for place in self._mentions.stored.get(low, ()):
             table = self._global_at(place)
             if table is not None:
                 start = table[0].address
-                for made in self._inferred(low, self._mentions.speaking_of(start)):
+                for made in self._inferred(low, self._mentions.mentioning(start)):
                     found.update(dict.fromkeys(self._given_table(made, start, base)))
         return list(found)
 
     def _given_table(self, made: Inference, table: int, base: int) -> list[int]:
-        """What begins with a type and is given the address of a table in one function, itself or by one it calls."""
+        """The same in one function or its calls."""
         graph = self._graph
         found: list[int] = []
         for one in made.webs.stores:
@@ -111,5 +113,5 @@ class DerivedStructures:
         for _k, _target, values, sources in made.webs.calls:
             if any(value is not None and value[0] == ADDRESS and value[4] == table for value in values.values()):
                 for register in MACHINE.parameters:
-                    found += given_types(made, values.get(register), sources.get(register))[:1]
+                    found += argument_pointees(made, values.get(register), sources.get(register))[:1]
         return [t for t in found if graph.size(t) > graph.size(base) and self._begins_with(t, base)]

@@ -1,15 +1,19 @@
 # cython: language_level=3, annotation_typing=False
-"""What pointers lead to of which nothing else tells it: the only structure that has the size that was allocated, or in
-which all that is done behind them is done with members."""
+"""Matches accesses through a pointer against the program's structures: the only one that fits them, by size or by
+layout.
+
+Evidence: the allocated size, element sizes and strides, and offsets, sizes and classes of all accesses. A match counts
+if it is unique and the accesses are of different sizes or classes, since equal ones may be an array of scalars.
+"""
 
 from undwarf.disasm.x86_64 import MACHINE
 from undwarf.disasm.x86_operands import RAX, RDI
-from undwarf.types.dataflow.program_context import Program
+from undwarf.types.dataflow.program_context import ProgramContext
 from undwarf.types.evidence.pointees import common_whole
-from undwarf.types.inference.value_graph import Webs
+from undwarf.types.inference.value_graph import ValueGraph
 from undwarf.types.inference.value_node import Decided, Node
-from undwarf.types.inference.value_uses import ValueFlow
-from undwarf.types.layouts.access_pattern_fit import Done, fits, nothing_done
+from undwarf.types.inference.value_uses import ValueUses
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.types.sources.named_types import floating_number, structures, structures_by_size
 from undwarf.types.sources.parameter_registers import is_clone
@@ -17,25 +21,27 @@ from undwarf.types.sources.parameter_registers import is_clone
 __all__ = ["StructureMatching", "of_size", "only_one", "several_kinds"]
 
 _SIMILAR = 16
-"""Structures with the same members that are looked at."""
+"""Limit of structures with the same members."""
 _NEAR = 256
-"""Values of which one is that are looked at."""
+"""Limit of nodes that have one value."""
 _TOLD = 2
-"""Members that tell what bytes are."""
+"""Number of accessed members that identify a cast byte pointer."""
 _WORD = 8
-"""Bytes that numbers and pointers take at most."""
+"""Largest size of integers and pointers."""
 
 
-def several_kinds(done: Done) -> bool:
-    """Whether numbers of several sizes are accessed, with and without a point, or numbers and pointers."""
+def several_kinds(done: PointerAccesses) -> bool:
+    """Whether accesses differ in size or class (integer, floating-point, pointer)."""
     kinds = {(size, (offset, size) in done.floating, offset in done.pointers) for offset, size in done.touched}
     return len(kinds | {(size, False, False) for _step, _offset, size in done.rows}) > 1
 
 
-def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = False) -> int:
-    """The one structure, or what several begin with, that has all that is done behind a pointer; void where that is not
-    of several kinds, or fits others as well. ``merged``: several members may be accessed at once; ``wide``:
-    with more bytes than a word has, as nobody does who only copies what is there."""
+def only_one(graph: TypeGraph, done: PointerAccesses, *, merged: bool = True, wide: bool = False) -> int:
+    """The only structure, or the common first part of several, that fits all accesses; void if they are of one kind or
+    ambiguous.
+
+    ``merged``: several members may be accessed at once; ``wide``: also by more than a word, as only copies do.
+    """
     if not several_kinds(done) or (not wide and any(size > _WORD for _offset, size in done.touched)):
         return VOID
     fitting = [t for t in structures(graph) if fits(graph, t, done, merged=merged)]
@@ -46,9 +52,9 @@ def only_one(graph: TypeGraph, done: Done, *, merged: bool = True, wide: bool = 
     return first if alike else VOID
 
 
-def of_size(graph: TypeGraph, size: int, done: Done) -> int:
-    """The only structure of a size that has all that is done behind a pointer; void where that is not told, or the size
-    may be that of a number or a pointer."""
+def of_size(graph: TypeGraph, size: int, done: PointerAccesses) -> int:
+    """The only structure of ``size`` bytes that fits all accesses; void if undecided, or if a scalar may have that
+    size."""
     if size <= graph.pointer_size or not done.touched:
         return VOID
     fitting = {
@@ -58,19 +64,18 @@ def of_size(graph: TypeGraph, size: int, done: Done) -> int:
 
 
 class StructureMatching:
-    """Matches what is done behind the pointers of one function with the structures of its program."""
+    """Matches one function's accesses against the structures of its program."""
 
-    def __init__(self, program: Program, webs: Webs, flow: ValueFlow) -> None:
+    def __init__(self, program: ProgramContext, webs: ValueGraph, flow: ValueUses) -> None:
         self._program = program
         self._graph: TypeGraph = program.graph
         self._webs = webs
         self._flow = flow
 
     def by_size_of_allocations(self, decided: Decided) -> None:
-        """Tell what is allocated by its size, where all that is accessed there fits one structure only.
+        """Type allocations by their size, if only one structure of that size fits all accesses.
 
-        Members of several sizes must be among it: numbers in a row are no structure. Where it is known what the
-        allocated begins with, that is enough.
+        Accesses must differ in size or class, unless the type at the allocation's start is known.
         """
         graph = self._graph
         for node in list(self._webs.nodes.values()):
@@ -92,7 +97,7 @@ class StructureMatching:
                 decided.leads[node] = told
 
     def _same(self, node: Node) -> set[Node]:
-        """All of which a node has the value, if that is one."""
+        """All nodes that have a node's value."""
         queue, seen = [node], {node}
         while queue and len(seen) < _NEAR:
             for source, more in queue.pop().sources:
@@ -101,13 +106,13 @@ class StructureMatching:
                     queue.append(source)
         return seen
 
-    def _by_size(self, node: Node, begin: int, done: Done) -> int:
-        """What one allocated object is; void where that is not told, or told already."""
+    def _by_size(self, node: Node, begin: int, done: PointerAccesses) -> int:
+        """The type of a single allocated object; void if undecided or known."""
         graph = self._graph
         aggregate = bool(begin) and graph.is_aggregate(begin)
         several = aggregate and not graph.is_link(begin) and self._are_several(node, begin, done)
         if aggregate and (graph.size(begin) == node.allocated or several):
-            # That, or several of it.
+            # That type, or an array of it.
             return VOID
         fitting = {
             graph.canonical(t): t
@@ -118,15 +123,15 @@ class StructureMatching:
         return next(iter(fitting.values())) if len(fitting) == 1 and enough else VOID
 
     def _may_begin(self, t: int, begin: int) -> bool:
-        """Whether a type begins with another one; with bytes also where these are a part of a number of them."""
+        """Whether a type starts with another one; bytes may also be a part of a scalar."""
         graph = self._graph
         if not begin or graph.object_at(t, 0, begin):
             return True
         found = graph.value_at(t, 0, 1) if graph.size(begin) == 1 else VOID
         return bool(found) and graph.is_scalar(found)
 
-    def _by_rows(self, node: Node, begin: int, done: Done) -> int:
-        """What several allocated objects are, one behind the other: told by how far they are apart."""
+    def _by_rows(self, node: Node, begin: int, done: PointerAccesses) -> int:
+        """The element type of an allocated array, by its stride."""
         graph = self._graph
         found: dict[int, int] = {}
         indexed = self._flow.in_rows(node)
@@ -134,12 +139,12 @@ class StructureMatching:
             whole = node.element in (0, size) and not node.rowed % max(size, 1) and not node.allocated % max(size, 1)
             if size <= _WORD or not whole or not (node.element or node.rowed or node.allocated > size):
                 continue
-            rows = indexed.get(size, nothing_done())
+            rows = indexed.get(size, no_accesses())
             apart = {offset % size for offset, _width in rows.touched}
             rows.add(done)
             rows = rows.wrapped(size)
             rows.touched.difference_update([one for one in rows.touched if one[1] > 8])
-            # Of numbers in a row optimizers make steps of several as well.
+            # Unrolled loops over scalars have larger strides, too.
             plain = node.element == size > 8 or (self._webs.unoptimised and len(apart) > 1)
             if not rows.touched or not (plain or several_kinds(rows)):
                 continue
@@ -148,25 +153,25 @@ class StructureMatching:
                     found[graph.canonical(t)] = t
         return next(iter(found.values())) if len(found) == 1 else VOID
 
-    def may_be(self, t: int, done: Done, *, merged: bool = True) -> bool:
-        """Whether all that is done behind a pointer may be done with one of a type, or with several numbers;
-        ``merged``: with several members at once."""
+    def may_be(self, t: int, done: PointerAccesses, *, merged: bool = True) -> bool:
+        """Whether all accesses fit a type, or an array of a scalar type; ``merged``: several members may be accessed at
+        once."""
         graph = self._graph
         if graph.is_aggregate(t):
             return fits(graph, t, done, merged=merged)
         whole = graph.size(t)
         return all(size == whole and not offset % whole for offset, size in done.touched)
 
-    def _are_several(self, node: Node, t: int, done: Done) -> bool:
-        """Whether what is allocated may be several of a type, one behind the other."""
+    def _are_several(self, node: Node, t: int, done: PointerAccesses) -> bool:
+        """Whether an allocation may be an array of a type."""
         whole = self._graph.size(t)
         if node.single or node.allocated % whole:
             return False
         return fits(self._graph, t, done.wrapped(whole), merged=True)
 
-    def by_all_that_is_done(self, decided: Decided) -> None:
-        """Tell what pointers to anything, as parameters and as what is returned, lead to, where that is used as members
-        of several sizes, or as numbers with and without a point, and one structure only has all of them."""
+    def by_all_accesses(self, decided: Decided) -> None:
+        """Type void pointers (parameters and results) by their accesses, if these differ in size or class and only one
+        structure fits."""
         graph = self._graph
         prototype = self._webs.prototype
         anything = {*MACHINE.parameters}
@@ -197,9 +202,8 @@ class StructureMatching:
                 decided.leads[node] = t
 
     def casts_of_bytes(self, decided: Decided) -> None:
-        """Tell what variables in the frame lead to that are given pointers to bytes, or nothing is known of what they
-        are given, and are used as no such: the only structure that has all that is done, and that is what others that
-        are given it expect."""
+        """Type variables that are assigned byte pointers, or unknown values, but not used as such: the only structure
+        that fits all accesses and the parameters they are passed to."""
         graph = self._graph
         for node in [one for one in self._webs.nodes.values() if one.key[0] == "slot" and one.followed]:
             if node.declared or node.floats or not all(self._is_byte(t) for each in node.known for t in each):
@@ -209,7 +213,7 @@ class StructureMatching:
                 continue
             if node in decided.conflicting and not node.known:
                 continue
-            # Behind it may be something else.
+            # Only accesses through the variable itself.
             done = self._flow.done_here(node)
             if len(done.touched) < _TOLD or all(size == 1 for _offset, size in done.touched):
                 continue
@@ -220,9 +224,9 @@ class StructureMatching:
                 decided.leads[node] = t
                 decided.conflicting.discard(node)
 
-    def _begins_with_others(self, t: int, done: Done) -> bool:
-        """Whether what is accessed lies in what a structure begins with, as others do, and behind it: who knows it only
-        as what all begin with may have taken it for this one there."""
+    def _begins_with_others(self, t: int, done: PointerAccesses) -> bool:
+        """Whether accesses are both in a structure's first part and past it: the pointer may be declared as that part
+        and be cast."""
         graph = self._graph
         for member in graph.members(t):
             if not member.offset and graph.is_aggregate(member.type):
@@ -235,7 +239,7 @@ class StructureMatching:
         return self._graph.is_scalar(t) and self._graph.size(t) == 1
 
     def arrays_of_pointers(self, decided: Decided) -> None:
-        """Tell what is allocated as an array of pointers, where all that is stored there by an index are such."""
+        """Type allocated arrays of pointers by the pointers that are stored with an index."""
         graph = self._graph
         word = graph.pointer_size
         for node in [one for one in self._webs.nodes.values() if one.room]:
@@ -248,7 +252,7 @@ class StructureMatching:
             ]
             touched = {(apart + offset, size) for one, apart in behind for offset, size in one.touched}
             put = [types for one, apart in behind for offset, types in one.put if not (apart + offset) % word]
-            # Of a heap's elements one has the number of another one twice, or half of it.
+            # Indices may be doubled or halved, as in a heap.
             words = word in (*steps, node.number_size) and not any(step % word for step in steps)
             if steps and words and put and all(size == word and not offset % word for offset, size in touched):
                 t = common_whole(graph, put)
@@ -256,8 +260,7 @@ class StructureMatching:
                     decided.leads[node] = graph.pointer_to(t)
 
     def arrays_of_numbers(self, decided: Decided) -> None:
-        """Tell what is allocated as several numbers with a point, where all that is accessed there is calculated with
-        as such, or moved as a whole."""
+        """Type allocated arrays of floating-point values, if all accesses are such arithmetic or plain moves."""
         graph = self._graph
         for node in [one for one in self._webs.nodes.values() if one.room and one.number_size]:
             if node in decided.leads or node in decided.conflicting:
@@ -266,7 +269,7 @@ class StructureMatching:
             queue = [found[0] for found in self._flow.reached(node)]
             seen = {*queue}
             for one in queue:
-                # The list grows while it is walked.
+                # The list grows during the iteration.
                 for row in one.elements.values():
                     more = [found[0] for found in self._flow.reached(row) if found[0] not in seen]
                     seen.update(more)
@@ -281,7 +284,7 @@ class StructureMatching:
                     decided.leads[node] = t
 
     def _by_strides(self, node: Node) -> int:
-        """What objects are behind a pointer to anything, told by how far they are apart and by their members."""
+        """The element type behind a void pointer, by stride and members."""
         graph = self._graph
         found: dict[int, int] = {}
         for size, rows in self._flow.in_rows(node).items():
@@ -291,10 +294,10 @@ class StructureMatching:
         return next(iter(found.values())) if len(found) == 1 else VOID
 
     def _gives_anything(self, target: int) -> bool:
-        """Whether a function of the program returns a pointer to anything."""
+        """Whether a function returns a void pointer."""
         prototype = self._program.callee(target)
         if prototype is not None and not prototype.returns and not prototype.parameters:
-            # Of changed copies nothing is said.
+            # Clones have no prototype.
             return is_clone(prototype.name) and self._program.source.function_range(target) is not None
         returns = prototype.returns if prototype is not None else VOID
         return self._graph.is_void_pointer(returns)

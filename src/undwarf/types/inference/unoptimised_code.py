@@ -1,5 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""Whether code was made without optimization: every variable has a place of its own in the frame then."""
+"""Detects unoptimised code, in which every variable has a stack slot of its own.
+
+Evidence: the frame pointer is set up, no callee-saved registers hold variables, values are reloaded right after they
+were stored.
+"""
 
 from undwarf.disasm import NONE, Action, Flow
 from undwarf.disasm.listing import Listing
@@ -12,13 +16,13 @@ _NEXT = Flow.NEXT
 _PUSH, _COPY, _LOAD, _STORE, _UPDATE = Action.PUSH, Action.COPY, Action.LOAD, Action.STORE, Action.UPDATE
 
 _FORGETFUL = 1024
-"""Instructions that are looked at for what no optimizer does."""
+"""Number of instructions searched for redundant reloads."""
 _PROLOGUE = 32
-"""Instructions in which parameters are put where they stay."""
+"""Number of instructions in which parameters are spilled."""
 
 
 def is_unoptimised(instructions: Listing) -> bool:
-    """The frame pointer is set up, and variables are in the frame, not in registers kept for the caller."""
+    """Whether a function is unoptimised code."""
     copied = kept = False
     for k in range(min(8, len(instructions))):
         made = instructions[k]
@@ -33,7 +37,7 @@ def is_unoptimised(instructions: Listing) -> bool:
 
 
 def _loads_again(instructions: Listing) -> bool:
-    """What was just stored in the frame is loaded from there, with the register at hand: no optimizer does."""
+    """Whether a parameter is reloaded from the frame while its register still has it."""
     stored: dict[tuple[int, int], int] = {}
     for k in range(min(_PROLOGUE, len(instructions))):
         made = instructions[k]
@@ -50,7 +54,7 @@ def _loads_again(instructions: Listing) -> bool:
 
 
 def _puts_first_parameter(instructions: Listing) -> bool:
-    """The first that is stored in the frame is the first parameter, whatever else is to be done before it is used."""
+    """Whether the first store to the frame is that of the first parameter."""
     for k in range(min(_PROLOGUE, len(instructions))):
         made = instructions[k]
         if made.memory and made.action != _PUSH:
@@ -64,7 +68,7 @@ def _puts_first_parameter(instructions: Listing) -> bool:
 
 
 def _forgotten(instructions: Listing) -> int:
-    """How often what was just stored in the frame, or changed there, is read by the next instruction."""
+    """How often a value just stored to the frame is read by the next instruction."""
     found = 0
     before: tuple[int, int] | None = None
     for k in range(min(_FORGETFUL, len(instructions))):

@@ -1,26 +1,25 @@
 # cython: language_level=3, annotation_typing=False
-"""Copies of a pointer, and what else is done with it where these are: with whatever has its value on all ways."""
+"""ValueCopies of one pointer value: the nodes that certainly hold it, and their accesses and uses."""
 
 from collections.abc import Mapping
 
 from undwarf.types.inference.value_node import Node
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["Copies"]
+__all__ = ["ValueCopies"]
 
 
 _MOST = 256
-"""Nodes that are looked at for where a value comes from."""
+"""Limit of nodes on the way to a value's origin."""
 
 
 def _same_before(node: Node) -> set[Node]:
-    """A node and those whose value it must have: all that it comes from, if that has one source, whichever way it
-    takes; else up to where several meet."""
+    """A node and the nodes whose value it certainly has: all up to a single origin, else up to the first join."""
     whole = {node}
     queue = [node]
     sources = 0
     for one in queue:
-        # The list grows while it is walked.
+        # The list grows during the iteration.
         origins = {origin for origin in one.origins if origin is not one}
         sources += not origins or None in origins
         if sources > 1 or len(queue) > _MOST:
@@ -42,22 +41,24 @@ def _same_before(node: Node) -> set[Node]:
     return found
 
 
-class Copies:
-    """The nodes that have one node's value and no other, which must be copies, and those that it goes into, which may
-    be. ``further``: into which nodes others go, and what is added; ``somewhere``: the pointer was made of an object's
-    by adding any number, so that nothing but where it goes says what is there."""
+class ValueCopies:
+    """Nodes with exactly one node's value, and nodes that it flows into.
+
+    ``further``: {node: (successor, constant added)}; ``somewhere``: the pointer has an unknown offset in its object, so
+    that only its uses show what is there.
+    """
 
     def __init__(self, node: Node, further: Mapping[Node, list[tuple[Node, int]]], *, somewhere: bool = False) -> None:
         before = _same_before(node)
         queue = [node]
         behind: set[Node] = set()
         for one in queue:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             for to, more in further.get(one, ()):
                 if not more and to not in before and to not in behind:
                     behind.add(to)
                     queue.append(to)
-        # Nothing, as a pointer that leads nowhere yet, is no other value.
+        # Null is no other value.
         other = [
             one
             for one in behind
@@ -68,7 +69,7 @@ class Copies:
         ]
         behind.difference_update(other)
         for one in other:
-            # This list grows as well: with one of them goes what has its value.
+            # Also removes nodes that have its value.
             for to, more in further.get(one, ()):
                 if not more and to in behind and one in to.origins:
                     behind.discard(to)
@@ -76,8 +77,8 @@ class Copies:
         self._nodes = before | behind
         self._somewhere = somewhere
         self._going = dict.fromkeys((*self._nodes, *queue), 0)
-        """These, and all that the node goes into: that may have other values as well, but of the same type. Where
-        nothing else says what is there, also with something added."""
+        """{node: constant added} of these and of nodes it flows into, which may have other values, but of the same
+        type."""
         far = list(self._going) if somewhere else []
         for one in far:
             for to, more in further.get(one, ()):
@@ -86,12 +87,12 @@ class Copies:
                     far.append(to)
 
     def touched(self) -> set[tuple[int, int]]:
-        """(offset, size) of all that is accessed there."""
+        """(offset, size) of all accesses through the copies."""
         return {one for node in self._nodes for one in node.touched}
 
     def passed_as(self, graph: TypeGraph) -> list[tuple[int, int]]:
-        """(type, offset) of what they are said to lead into by where they go; void where they must lead into something,
-        as addresses are stored there, and nothing says what."""
+        """(type, offset in it) by the parameters they are passed as; void if pointers are stored there without further
+        evidence."""
         going = self._going.items()
         told = [(t, -apart) for node, apart in going for t in node.wholes]
         told += [(t, -at - apart) for node, apart in going for at, types in node.leads.items() for t in types]

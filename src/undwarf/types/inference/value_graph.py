@@ -1,15 +1,14 @@
 # cython: language_level=3, annotation_typing=False
-"""Where the values of a function come from and what they are used as, where nothing names its variables.
+"""The value graph of one function: nodes for values, edges for flows between them, and the evidence on each node.
 
-A node stands for the values of one origin: what a register holds when the function or a stretch of code begins, what an
-instruction makes, what is in a place of an unoptimised function's frame. Nodes that flow into others are their
-sources. What is told of a node: objects it leads to, because it goes where such a pointer is expected (an argument, a
-member, what is returned, the other side of a comparison); types of the numbers it was copied from or to; whether it is
-used as a number with sign. What follows from all that together is decided in `pointer_types.py`.
+A node stands for the values of one origin: a register at entry or at a block's start (phi), an instruction's result, a
+slot of an unoptimised function's frame. Evidence on a node: pointees, because it is used where such a pointer is
+expected (argument, member, result, comparison); scalar types that it is copied from or to; signedness.
+`pointer_types.py` decides from all of it.
 
-Modules go on from one another: what registers hold (`node_state.py`), what is calculated (`scalar_evidence.py`), loaded
-and stored (`memory_evidence.py`), done by one instruction (`instruction_evidence.py`), passed and returned
-(`call_evidence.py`), all blocks of a function (here).
+The classes extend each other: values of registers (`node_state.py`), arithmetic (`scalar_evidence.py`), loads and
+stores (`memory_evidence.py`), single instructions (`instruction_evidence.py`), calls (`call_evidence.py`), all blocks
+(here).
 """
 
 from collections.abc import Callable
@@ -23,22 +22,22 @@ from undwarf.disasm.x86_operands import RDI
 from undwarf.disasm.x86_properties import compares, preserves_flags
 from undwarf.types.dataflow.abstract_values import Value
 from undwarf.types.dataflow.function_dataflow import Tracker
-from undwarf.types.inference.call_evidence import CallUses
+from undwarf.types.inference.call_evidence import CallEvidence
 from undwarf.types.inference.node_state import GENERAL, REACH
-from undwarf.types.inference.value_copies import Copies
+from undwarf.types.inference.value_copies import ValueCopies
 from undwarf.types.inference.value_node import Held, added
 from undwarf.types.sources.type_source import Prototype
 
-__all__ = ["Webs"]
+__all__ = ["ValueGraph"]
 
 _CALL, _INDIRECT_CALL, _RETURN, _JUMP = Flow.CALL, Flow.INDIRECT_CALL, Flow.RETURN, Flow.JUMP
 
 _PUT_ASIDE = 4
-"""Instructions behind a comparison among which the one is that depends on it."""
+"""How far after a comparison its conditional instruction may be."""
 _ELEMENTS = 64
-"""Elements of an array in the frame that are looked for one by one."""
+"""Limit of separately stored elements of an array in the frame."""
 _MOST_NODES = 200_000
-"""Nodes of a function beyond which what flows into blocks is not looked for."""
+"""With more nodes, flows into blocks are not computed."""
 
 
 def _others(bases: "dict[tuple[int, int], tuple[Node, int]]", k: int, number: int) -> tuple[tuple[int, int], ...]:
@@ -46,8 +45,8 @@ def _others(bases: "dict[tuple[int, int], tuple[Node, int]]", k: int, number: in
     return tuple((offset - found[1], size) for offset, size in found[0].touched) if found is not None else ()
 
 
-class Webs(CallUses):
-    """The nodes of one function of x86-64, gathered from where its data flow stands."""
+class ValueGraph(CallEvidence):
+    """The value graph of one x86-64 function, built from its data flow."""
 
     def __init__(self, tracker: Tracker, prototype: Prototype | None) -> None:
         super().__init__(tracker, prototype)
@@ -59,29 +58,29 @@ class Webs(CallUses):
                 self._gather(number)
             self._join()
             self._returned_numbers()
-            # What blocks hold is most of it all.
+            # Block states are most of the memory.
             self._outs, self._known, self._ins, self._known_leads = {}, {}, [], {}
 
     @property
     def others(self) -> Callable[[int, int], tuple[tuple[int, int], ...]]:
-        """Tells (distance, size) of all accesses through the pointer that an operand has as its base. It holds on to
-        nothing else of this."""
+        """Function that gives (offset, size) of all accesses through the base pointer of an operand. Holds no other
+        reference to the graph."""
         return partial(_others, self._bases)
 
     def release(self) -> None:
-        """Let go of what nodes say of each other, so that they need not be searched for cycles; they are done with."""
+        """Drop references between nodes, so that no cycles need to be collected."""
         for node in self.nodes.values():
             node.release()
 
     def is_open(self, target: int) -> bool:
-        """Whether a function's prototype does not say what it returns."""
+        """Whether a function's result type is unknown."""
         prototype = self.tracker.program.callee(target)
         if prototype is None or not prototype.returns:
             return prototype is None or not prototype.parameters
         return self.graph.is_void_pointer(prototype.returns)
 
     def filled(self, offset: int, stride: int) -> list[Node]:
-        """Elements behind the first of an array in the frame, stored one by one and only read with an index."""
+        """Nodes of array elements that are stored one by one and read with an index only."""
         found: list[Node] = []
         first = self.nodes.get(("slot", offset, stride))
         if first is None or first.read or not self.unoptimised:
@@ -127,19 +126,18 @@ class Webs(CallUses):
         self._known[number] = {register: value for register, value in known if value is not None}
 
     def _depends(self, k: int) -> Instruction | None:
-        """The instruction that depends on a comparison, where values are put aside before it."""
+        """The instruction that depends on a comparison, past reloads and spills."""
         instructions = self.tracker.flow.instructions
         end = min(k + 1 + _PUT_ASIDE, len(instructions))
         return next((instructions[at] for at in range(k + 1, end) if not preserves_flags(instructions[at])), None)
 
-    def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[Copies, int]:
-        """Who has the value of an operand's base, and how far behind that the operand is."""
+    def copies(self, k: int, number: int, further: dict[Node, list[tuple[Node, int]]]) -> tuple[ValueCopies, int]:
+        """(copies of the value of an operand's base, offset of the operand)."""
         node, apart = self._bases[k, number]
-        return Copies(node, further, somewhere=node in self.somewhere), apart
+        return ValueCopies(node, further, somewhere=node in self.somewhere), apart
 
     def with_members(self) -> list[tuple[int, dict[int, int]]]:
-        """Calls of what a member leads to, by the type of the function: by register, how far behind that member lies
-        what is given, as a member of the same object."""
+        """Calls through members: (function type, {register: distance from that member to the one passed})."""
         found = []
         for t, through, given in self._through_members:
             member = self._member(through) if isinstance(through, Node) else through
@@ -154,12 +152,12 @@ class Webs(CallUses):
         return found
 
     def _member(self, node: Node) -> tuple[Node, int] | None:
-        """Behind which node a pointer to a function or to anything was loaded, and how far."""
+        """(node, offset) that a function or void pointer was loaded through."""
         root = self._root(node)
         return self.members.get(root) if root is not None else None
 
     def _root(self, node: Node) -> Node | None:
-        """The only value that one is on all ways; None where there are several."""
+        """The only value of a node on all paths; None if there are several."""
         queue, seen, found = [node], {node}, set()
         while queue:
             one = queue.pop()
@@ -175,13 +173,13 @@ class Webs(CallUses):
         return found.pop() if len(found) == 1 else None
 
     def returns_in_memory(self) -> bool:
-        """Whether a function without a prototype gives back the address that it is given first: of what it returns, as
-        a rule (System V ABI for x86-64, 3.2.3)."""
+        """Whether a function without a prototype returns its first argument: mostly the address of a result in memory
+        (System V ABI for x86-64, 3.2.3)."""
         back = {self.entry_of(source[0]) if source and not source[1] else -1 for source, _value in self.returned}
         return self.prototype is None and back == {RDI}
 
     def entry_of(self, node: Node) -> int:
-        """The register of the parameter that a node is; -1 where it is something else too."""
+        """The argument register that a node is a copy of; -1 if it may have other values."""
         seen = {node}
         queue = [node]
         found: set[int] = set()
@@ -203,7 +201,7 @@ class Webs(CallUses):
 
     @cython.locals(node=Node, entry=Node)
     def _join(self) -> None:
-        """What flows into the registers at the begins of blocks."""
+        """Add the flows into registers at the starts of blocks."""
         blocks = self.tracker.flow.blocks
         reached = self._outs
         open_flow = self.tracker.flow.open
@@ -227,7 +225,7 @@ class Webs(CallUses):
                 if held is None:
                     continue
                 if register not in held:
-                    # Goes through; the list grows while it is walked.
+                    # Passes through; the list grows during the iteration.
                     self._passes(before, held, register)
                 if register in GENERAL:
                     self._flows(node, held[register], self._known[before].get(register))

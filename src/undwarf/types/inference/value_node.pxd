@@ -6,7 +6,7 @@ cdef class Node:
     cdef public object known
     cdef public bint begun
     cdef public object declared
-    cdef public bint confirmed
+    cdef public bint use_confirmed
     cdef public object copied
     cdef public object signs
     cdef public bint unsigned

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What is told of the values of one origin in a function; `value_graph.py` gathers it."""
+"""Nodes of the value graph: the evidence on values of one origin, gathered by `value_graph.py`."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ Key = tuple[str, int, int]
 _One = TypeVar("_One")
 _NO_SET: Set[Any] = frozenset()
 _NO_MAPPING: Mapping[Any, Any] = MappingProxyType({})
-"""What all nodes have of which nothing is told: there are very many."""
+"""Shared empty values: there are very many nodes, most without such evidence."""
 
 
 def added(known: Sequence[_One], *more: _One) -> Sequence[_One]:
-    """A list with some more in it: itself, if it is not the one that all share."""
+    """A sequence with some more items, extended in place unless it is the shared empty one."""
     if not known:
         return [*more] if more else known
     cast("list[_One]", known).extend(more)
@@ -26,7 +26,7 @@ def added(known: Sequence[_One], *more: _One) -> Sequence[_One]:
 
 
 def _with(known: Set[_One], one: _One) -> Set[_One]:
-    """A set with one more in it: itself, if it is not the one that all share."""
+    """A set with one more item, extended in place unless it is the shared empty one."""
     if not known:
         return {one}
     cast("set[_One]", known).add(one)
@@ -36,160 +36,160 @@ def _with(known: Set[_One], one: _One) -> Set[_One]:
 @cython.final
 @cython.cclass
 class Node:
-    """Values of one origin. ``key`` says which; ``leads`` are types it leads to, by the offset added to it."""
+    """Values of one origin, identified by ``key``. ``leads``: pointees by the offset added to it."""
 
     def __init__(self, key: Key) -> None:
         self.key = key
         self.leads: Mapping[int, list[int]] = _NO_MAPPING
         self.sources: Sequence[tuple[Node, int]] = ()
         self.origins: Sequence[Node | None] = ()
-        """All that flows into it, None for what is no node."""
+        """All values that flow into it, None for other than nodes."""
         self.known: Sequence[tuple[int, ...]] = ()
-        """Types of what is stored there where they are known, the largest whole first."""
+        """Known pointees of values that flow into it, each as the types that start there, largest first."""
         self.begun: bool = True
         """All sources are known."""
         self.declared: Sequence[int] = ()
-        """Types said by prototypes."""
-        self.confirmed: bool = False
-        """It also goes where what it is known to lead to is expected."""
+        """Types from prototypes."""
+        self.use_confirmed: bool = False
+        """A use agrees with its known pointee."""
         self.copied: Sequence[int] = ()
         self.signs: Set[int] = _NO_SET
         self.unsigned: bool = False
-        """It is compared or divided as a number without sign."""
+        """Compared or divided as an unsigned integer."""
         self.floats: bool = False
         self.compared: Sequence[Node | int] = ()
-        """Nodes, or types of numbers, it is compared with."""
+        """Nodes or types that it is compared with."""
         self.met: Sequence[Node | int] = ()
-        """Nodes, or types of numbers, that it is read together with, to calculate or to compare."""
+        """Nodes or types of the other operands of arithmetic and comparisons."""
         self.numeric: bool = False
-        """It is calculated with as only numbers are."""
+        """Used in arithmetic that excludes pointers."""
         self.followed: bool = False
-        """It is used as an address."""
+        """Dereferenced."""
         self.touched: Set[tuple[int, int]] = _NO_SET
-        """(offset, size) of what is accessed behind it."""
+        """(offset, size) of accesses through it."""
         self.floating: Set[tuple[int, int]] = _NO_SET
-        """(offset, size) of those of them that are one number with a point."""
+        """(offset, size) of floating-point accesses."""
         self.calculated: Set[tuple[int, int]] = _NO_SET
-        """(offset, size) of those of these that are calculated with."""
+        """(offset, size) of operands of floating-point arithmetic."""
         self.numbers: Set[tuple[int, int]] = _NO_SET
-        """(offset, size) of those of them that are calculated with where they are."""
+        """(offset, size) of memory operands of integer arithmetic."""
         self.grown: Set[tuple[int, int, int]] = _NO_SET
-        """(offset, size, number) of what grows by a number behind it."""
+        """(offset, size, constant) of additions in memory."""
         self.stored: Set[tuple[int, int]] = _NO_SET
-        """(offset, size) of what is stored behind it with few bytes, and is not nothing."""
+        """(offset, size) of narrow stores other than 0."""
         self.put: Set[tuple[int, tuple[int, ...]]] = _NO_SET
-        """(offset, types) of pointers that are stored behind it, by what these lead to."""
+        """(offset, possible pointees) of pointers stored through it."""
         self.allocated: int = 0
-        """Bytes of what it leads to, where it comes from an allocator."""
+        """Allocated size in bytes, if constant."""
         self.room: bool = False
-        """It comes from an allocator."""
+        """Result of an allocator."""
         self.rowed: int = 0
-        """Bytes of which a multiple is allocated, where it is so many times them."""
+        """The allocated size is a multiple of this many bytes."""
         self.element: int = 0
-        """Bytes of one of several objects it leads to, where a call says so."""
+        """Element size in bytes passed to a call."""
         self.number_size: int = 0
-        """Bytes of one of several that it leads to, where a call says so, and they are those of a number."""
+        """Element size passed to a call, if it is that of a scalar."""
         self.elements: Mapping[int, Node] = _NO_MAPPING
-        """By how many bytes, what is so many times that behind it."""
+        """{stride: node of the elements}."""
         self.steps: Set[int] = _NO_SET
-        """By how many bytes it is moved on."""
+        """Constants added to it in loops."""
         self.loads: Sequence[tuple[int, int, Node]] = ()
-        """(offset, size, what is loaded there) behind it."""
+        """(offset, size, node of the loaded value)."""
         self.passed: bool = False
-        """It goes where something of a type is expected; else only what it is compared with is known."""
+        """Used where a type is expected, not only compared."""
         self.freed: bool = False
-        """It is given back to an allocator."""
+        """Freed."""
         self.reckoned: bool = False
-        """It is a part of a sum or a difference."""
+        """Operand of an addition or subtraction."""
         self.single: bool = False
-        """These bytes are one object, or several of that size."""
+        """The allocation is one object, or several of that size."""
         self.several: bool = False
-        """It leads to as many objects of the size that is allocated, one behind the other, as a call says."""
+        """Array of objects of the allocated size, with the count given by the call."""
         self.wholes: Sequence[int] = ()
-        """What begins with what it is known to lead to, where it goes as a pointer to that."""
+        """Larger types, starting with the known pointee, as which it is used."""
         self.firsts: Sequence[int] = ()
-        """What that which it is known to lead to begins with, where it goes as a pointer to that."""
+        """First parts of the known pointee as which it is used."""
         self.goes: Set[tuple[int, int]] = _NO_SET
-        """(bytes added, type) of all that a variable goes as a pointer to, whatever is known of it."""
+        """(offset added, pointee) of all uses."""
         self.apart: Sequence[tuple[int, int]] = ()
-        """(type, offset) of places outside of objects that are stored there."""
+        """(type, offset) of pointers outside of their object that flow into it."""
         self.indexed: bool = False
-        """It is the address of an element of an array."""
+        """Address of an array element."""
         self.strayed: bool = False
-        """A number of bytes is added to it that is no multiple of what it leads to."""
+        """An offset that is no multiple of the pointee's size is added to it."""
         self.either: bool = False
-        """It was loaded where a union has pointers and numbers."""
+        """Loaded from a union of pointers and integers."""
         self.low: int = 0
         self.high: int = 0
-        """Where what is read and written behind it begins and ends."""
+        """Range of offsets accessed through it."""
         self.summed: Sequence[int] = ()
-        """What functions return of which a part is calculated from it."""
+        """Return types that it is an operand of."""
         self.read: bool = False
-        """It is a place that is read without an index."""
+        """A slot that is read directly."""
         self.signed_part: bool = False
-        """What it is a part of, a sum or a difference, is used as a number with sign."""
+        """A sum that it is an operand of is used as signed."""
         self.unsigned_sum: bool = False
-        """The same without sign."""
+        """The same as unsigned."""
         self.flows: bool = False
-        """It goes somewhere else."""
+        """Flows into another node."""
         self.beside: Sequence[Node | int] = ()
-        """Nodes, or types of numbers, it was calculated with."""
+        """Nodes or types that it was computed with."""
 
     def release(self) -> None:
-        """Forget the other nodes."""
+        """Drop references to other nodes."""
         self.sources = self.origins = ()
         self.compared = self.met = self.beside = ()
 
-    def lead(self, offset: int, t: int) -> None:
-        """It leads to a type, so far behind it."""
+    def add_pointee(self, offset: int, t: int) -> None:
+        """Add a pointee at an offset."""
         if not self.leads:
             self.leads = {}
         known = cast("dict[int, list[int]]", self.leads)
         known.setdefault(offset, []).append(t)
 
     def sign(self, sign: int) -> None:
-        """It is used as a number with sign (1), or without (-1)."""
+        """Note a signed (1) or unsigned (-1) use."""
         self.signs = _with(self.signs, sign)
 
     def take(self, sign: int) -> None:
-        """An instruction takes it for a number with sign (1), or for one without (-1)."""
+        """Note an instruction that is signed (1) or unsigned (-1)."""
         self.sign(sign)
         self.unsigned = self.unsigned or sign < 0
 
     def number(self, offset: int, size: int) -> None:
-        """What is so far behind it is calculated with where it is."""
+        """Note integer arithmetic on memory at an offset."""
         self.numbers = _with(self.numbers, (offset, size))
 
     def grows(self, offset: int, size: int, by: int) -> None:
-        """What is so far behind it grows by a number where it is."""
+        """Note an addition of a constant to memory at an offset."""
         self.grown = _with(self.grown, (offset, size, by))
 
     def stores(self, offset: int, size: int) -> None:
-        """Few bytes are stored so far behind it, and not to set them to nothing."""
+        """Note a narrow store at an offset."""
         self.stored = _with(self.stored, (offset, size))
 
     def puts(self, offset: int, types: tuple[int, ...]) -> None:
-        """A pointer that leads to one of some types is stored so far behind it."""
+        """Note a stored pointer at an offset, by its possible pointees."""
         self.put = _with(self.put, (offset, types))
 
     def calculate(self, offset: int, size: int) -> None:
-        """What is so far behind it is calculated with as one number with a point."""
+        """Note floating-point arithmetic on memory at an offset."""
         self.calculated = _with(self.calculated, (offset, size))
 
     def step(self, by: int) -> None:
-        """It is moved on by so many bytes, or back."""
+        """Note an increment by a constant."""
         self.steps = _with(self.steps, abs(by))
 
-    def goes_as(self, offset: int, t: int) -> None:
-        """It goes, with so much added, where a pointer to a type is expected."""
+    def note_use_as(self, offset: int, t: int) -> None:
+        """Note a use as pointer to a type, with an offset added."""
         self.goes = _with(self.goes, (offset, t))
 
     def row(self, size: int, row: "Node") -> None:
-        """Something else is a multiple of so many bytes behind it."""
+        """Set the node of elements with a stride."""
         self.elements = {**self.elements, size: row}
 
     def follow(self, offset: int, size: int, *, floating: bool, number: bool) -> None:
-        """So many bytes are accessed at an offset from it, as one number, with a point or without, or as anything."""
+        """Note an access at an offset."""
         self.followed = True
         self.touched = _with(self.touched, (offset, size))
         if floating:
@@ -201,15 +201,15 @@ class Node:
 
 
 Held = tuple[Node, int, int]
-"""What a register holds: the value of a node, so much more, as so many bytes."""
+"""(node, constant added, bytes) held by a register."""
 
 
 @dataclass(slots=True, eq=False)
 class Decided:
-    """What one look at a function tells."""
+    """Results of one pass over a function."""
 
     leads: dict[Node, int] = field(default_factory=dict)
-    """What nodes lead to."""
+    """{node: pointee}."""
     conflicting: set[Node] = field(default_factory=set)
     more: dict[Node, bool] = field(default_factory=dict)
-    """Whether nodes lead to more than text."""
+    """Whether nodes have other accesses than text."""

@@ -1,34 +1,34 @@
 # cython: language_level=3, annotation_typing=False
-"""Where the values of a function go, and all that is done with what they lead to."""
+"""Forward slices of values: where a value flows, and all accesses through it."""
 
 from typing import cast
 
 import cython
 from cython.cimports.undwarf.types.inference.value_node import Node
 
-from undwarf.types.inference.value_graph import Webs
-from undwarf.types.layouts.access_pattern_fit import Done, nothing_done
+from undwarf.types.inference.value_graph import ValueGraph
+from undwarf.types.layouts.access_pattern_fit import PointerAccesses, no_accesses
 from undwarf.types.layouts.type_graph import TypeGraph
 
-__all__ = ["ValueFlow"]
+__all__ = ["ValueUses"]
 
 
-class ValueFlow:
-    """Follows values forward from node to node."""
+class ValueUses:
+    """Follows flows from node to node."""
 
-    def __init__(self, webs: Webs) -> None:
+    def __init__(self, webs: ValueGraph) -> None:
         self._webs = webs
         self._graph: TypeGraph = webs.graph
         self._further: dict[Node, list[tuple[Node, int]]] | None = None
 
     def release(self) -> None:
-        """Let go of what was followed, which is found again where that is asked."""
+        """Drop the cached edges."""
         self._further = None
 
     @cython.locals(node=Node, row=Node)
-    def done(self, first: Node) -> Done:
-        """All that is done behind a value, also where that has gone with a number added."""
-        found = nothing_done()
+    def done(self, first: Node) -> PointerAccesses:
+        """All accesses through a value, also after constants were added."""
+        found = no_accesses()
         for node, apart in self.reached(first):
             if node.followed or node.loads or node.numbers or node.put or node.grown or node.stored:
                 found.add(self.done_here(node), apart)
@@ -38,12 +38,12 @@ class ValueFlow:
         return found
 
     def reached(self, first: Node) -> list[tuple[Node, int]]:
-        """Where a value goes, and what is added to it on the way."""
+        """(node, constant added) of all nodes that a value flows into."""
         further = self.further()
         found = [(first, 0)]
         seen = {first}
         for node, apart in found:
-            # The list grows while it is walked.
+            # The list grows during the iteration.
             for to, more in further.get(node, ()):
                 if to not in seen:
                     seen.add(to)
@@ -52,7 +52,7 @@ class ValueFlow:
 
     @cython.locals(node=Node, source=Node)
     def further(self) -> dict[Node, list[tuple[Node, int]]]:
-        """Into which nodes others go, and what is added."""
+        """{node: [(successor, constant added)]}."""
         if self._further is None:
             further: dict[Node, list[tuple[Node, int]]] = {}
             for node in self._webs.nodes.values():
@@ -65,8 +65,8 @@ class ValueFlow:
         return self._further
 
     @cython.locals(node=Node, loaded=Node)
-    def done_here(self, node: Node) -> Done:
-        """All that is done behind a value where it is."""
+    def done_here(self, node: Node) -> PointerAccesses:
+        """The accesses through one node."""
         numbers = {*node.numbers}
         pointers = set()
         for offset, size, loaded in node.loads:
@@ -75,8 +75,8 @@ class ValueFlow:
                 pointers.add(offset)
             elif loaded.numeric or loaded.signs or loaded.reckoned:
                 numbers.add((offset, size))
-        # Nobody adds to it.
-        return Done(
+        # The result is not modified.
+        return PointerAccesses(
             cast("set[tuple[int, int]]", node.touched),
             cast("set[tuple[int, int]]", node.floating),
             numbers,
@@ -87,11 +87,11 @@ class ValueFlow:
             cast("set[tuple[int, int]]", node.stored),
         )
 
-    def in_rows(self, first: Node) -> dict[int, Done]:
-        """By how many bytes objects are apart, all that is done with one of several behind a value."""
-        found: dict[int, Done] = {}
+    def in_rows(self, first: Node) -> dict[int, PointerAccesses]:
+        """{stride: accesses to an array element} through a value."""
+        found: dict[int, PointerAccesses] = {}
         for node, apart in self.reached(first):
             for size, row in node.elements.items():
                 if not apart % size:
-                    found.setdefault(size, nothing_done()).add(self.done(row))
+                    found.setdefault(size, no_accesses()).add(self.done(row))
         return found

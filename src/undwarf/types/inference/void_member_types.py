@@ -1,48 +1,48 @@
 # cython: language_level=3, annotation_typing=False
-"""What members of an object that may lead to anything lead to, in the functions of one dispatch table.
+"""Pointees of `void *` members, within the functions of one ops table.
 
-Who opens an object of one kind keeps what only this kind has in it; who reads and closes it finds that there. What is
-stored there and all that these functions do with it tells what it is.
+The function that opens an object stores private data of its kind there, and others of the table use it: stored values
+and all accesses together give the type.
 """
 
 from collections.abc import Callable
 
-from undwarf.types.evidence.pointees import pointed
+from undwarf.types.evidence.pointees import known_pointees
 from undwarf.types.inference.function_inference import Inference
 from undwarf.types.inference.structure_matching import of_size, only_one
 from undwarf.types.inference.value_node import Node
-from undwarf.types.layouts.access_pattern_fit import fits, nothing_done
+from undwarf.types.layouts.access_pattern_fit import fits, no_accesses
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 
-__all__ = ["PrivateMembers"]
+__all__ = ["VoidMemberTypes"]
 
 _Member = tuple[int, int]
-"""An aggregate, and how far behind its begin a member is."""
+"""(aggregate, offset of the member)."""
 
 
-class PrivateMembers:
-    """``beside`` gives the other functions of a function's tables, ``looked_into`` infers the one at an address, if it
-    may be looked into."""
+class VoidMemberTypes:
+    """``beside`` gives the other functions of a function's tables, ``inferred_at`` infers the function at an address,
+    or gives None."""
 
     def __init__(
         self,
         graph: TypeGraph,
         beside: Callable[[int], list[int]],
-        looked_into: Callable[[int], Inference | None],
+        inferred_at: Callable[[int], Inference | None],
     ) -> None:
         self._graph = graph
         self._beside = beside
-        self._looked_into = looked_into
+        self._inferred_at = inferred_at
 
     def loaded(self, low: int, made: Inference) -> dict[int, tuple[int, int, int]]:
-        """By instruction of a function, (register, type, 0) of what it loads from such members of its parameters."""
+        """{instruction: (register, type, 0)} of loads from void pointer members of a function's parameters."""
         unknown = {
             at: nodes
             for at, nodes in self._members(made).items()
             if any(node not in made.decided.leads for node in nodes)
         }
         beside = self._beside(low) if unknown else []
-        others = [one for one in map(self._looked_into, beside) if one is not None]
+        others = [one for one in map(self._inferred_at, beside) if one is not None]
         found: dict[int, tuple[int, int, int]] = {}
         for at, nodes in unknown.items() if others else ():
             t = self._kept_at(at, [made, *others])
@@ -53,9 +53,9 @@ class PrivateMembers:
         return found
 
     def _kept_at(self, at: _Member, functions: list[Inference]) -> int:
-        """What a member leads to in some functions; void where that is not known."""
+        """The pointee of a member in some functions; void if unknown."""
         graph = self._graph
-        done, told, sizes = nothing_done(), dict[int, int](), set[int]()
+        done, told, sizes = no_accesses(), dict[int, int](), set[int]()
         for one in functions:
             for node in self._members(one).get(at, ()):
                 done.add(one.done(node))
@@ -70,18 +70,18 @@ class PrivateMembers:
         return of_size(graph, sizes.pop(), done) if sizes else only_one(graph, done)
 
     def _stored(self, at: _Member, one: Inference, told: dict[int, int], sizes: set[int]) -> None:
-        """Add what a function stores in a member: what that leads to, or of how many bytes it is."""
+        """Add the pointees, or allocated sizes, of values that a function stores to a member."""
         for store in one.webs.stores:
             if store.base is None or self._member_at(one, store.base, store.offset) != at:
                 continue
             source = store.source[0] if store.source is not None and not store.source[1] else None
-            known = pointed(one.tracker, store.value)
+            known = known_pointees(one.tracker, store.value)
             t = known[0] if known else one.decided.leads.get(source, VOID) if source is not None else VOID
             told.update({self._graph.canonical(t): t} if t else {})
             sizes.update({source.allocated} if not t and source is not None and source.allocated else ())
 
     def _members(self, one: Inference) -> dict[_Member, list[Node]]:
-        """What a function loads from members of its parameters that may lead to anything."""
+        """{member: nodes loaded from it} of a function's void pointer members of parameters."""
         found: dict[_Member, list[Node]] = {}
         for node, (base, offset) in one.webs.members.items():
             at = self._member_at(one, base, offset)
@@ -90,7 +90,7 @@ class PrivateMembers:
         return found
 
     def _member_at(self, one: Inference, base: Node, offset: int) -> "_Member | None":
-        """The member that is so far behind a value, if that is a parameter and the member may lead to anything."""
+        """The void pointer member at an offset of a parameter's pointee; None for others."""
         graph, prototype = self._graph, one.webs.prototype
         if prototype is None or not prototype.trusted:
             return None

@@ -1,1 +1,2 @@
-"""Data types as a graph: records of types, their members, what lies at an offset, which types fit into which."""
+"""The type graph and layout queries: which member is at an offset, which types contain a type, which layouts fit
+accesses."""

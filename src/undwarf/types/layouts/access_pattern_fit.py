@@ -1,23 +1,30 @@
-"""Whether all that is done behind a pointer fits an aggregate: where its members begin and end, which are numbers with
-a point, which are pointers and to what."""
+"""Tests whether all accesses through a pointer fit the layout of an aggregate.
+
+Input is a :class:`PointerAccesses`, the accesses and stored values collected through one pointer; output is whether
+each access starts and ends at member boundaries and agrees with the member's class (floating-point, pointer, array,
+integer). One mismatch rules the type out, since compiled code accesses whole members.
+"""
 
 from typing import NamedTuple
 
 from undwarf.types.layouts.resolved_member import is_member, is_whole
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
-__all__ = ["Done", "fits", "is_row", "nothing_done"]
+__all__ = ["PointerAccesses", "fits", "is_row", "no_accesses"]
 
 
 _ADDED = 4
-"""Steps that are added to an index at most."""
+"""Largest constant added to an array index, in elements."""
 
 
-class Done(NamedTuple):
-    """(offset, size) of what is accessed behind a pointer, of those that are one number with a point, and of those that
-    are calculated with; (offset, what it may lead to) of pointers that are put there; offsets of those used; (step,
-    offset, size) of what an index tells of; (offset, size, number) of what grows by a number; (offset, size) of what
-    is stored with few bytes."""
+class PointerAccesses(NamedTuple):
+    """Accesses through one pointer, by kind; offsets and sizes in bytes.
+
+    ``touched``: (offset, size) of all accesses, ``floating`` those of floating-point scalars, ``numbers`` those used in
+    integer arithmetic. ``put``: (offset, possible pointees) of pointers stored there. ``pointers``: offsets of pointers
+    that are dereferenced. ``rows``: (stride, offset, size) of indexed accesses. ``grown``: (offset, size, constant) of
+    additions in memory. ``stored``: (offset, size) of narrow stores.
+    """
 
     touched: set[tuple[int, int]]
     floating: set[tuple[int, int]]
@@ -28,9 +35,9 @@ class Done(NamedTuple):
     grown: set[tuple[int, int, int]]
     stored: set[tuple[int, int]]
 
-    def wrapped(self, size: int) -> "Done":
-        """The same in one of several objects of a size, one behind the other."""
-        return Done(
+    def wrapped(self, size: int) -> "PointerAccesses":
+        """The same accesses reduced modulo the size of an array element."""
+        return PointerAccesses(
             {(offset % size, width) for offset, width in self.touched},
             {(offset % size, width) for offset, width in self.floating},
             {(offset % size, width) for offset, width in self.numbers},
@@ -41,8 +48,8 @@ class Done(NamedTuple):
             {(offset % size, width) for offset, width in self.stored},
         )
 
-    def add(self, other: "Done", apart: int = 0) -> None:
-        """Add what is done behind another pointer, which leads so much further."""
+    def add(self, other: "PointerAccesses", apart: int = 0) -> None:
+        """Add the accesses through another pointer that is ``apart`` bytes further."""
         self.touched.update((apart + offset, width) for offset, width in other.touched)
         self.floating.update((apart + offset, width) for offset, width in other.floating)
         self.numbers.update((apart + offset, width) for offset, width in other.numbers)
@@ -53,29 +60,29 @@ class Done(NamedTuple):
         self.stored.update((apart + offset, width) for offset, width in other.stored)
 
 
-def nothing_done() -> Done:
-    """Nothing, to be added to."""
-    return Done(set(), set(), set(), set(), set(), set(), set(), set())
+def no_accesses() -> PointerAccesses:
+    """An empty set of accesses."""
+    return PointerAccesses(set(), set(), set(), set(), set(), set(), set(), set())
 
 
-def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
-    """Whether all of it is of whole members of a type. ``merged``: or of several whole ones at once, as optimizers
-    store them."""
+def fits(graph: TypeGraph, t: int, done: PointerAccesses, *, merged: bool = False) -> bool:
+    """Whether all accesses are of whole members of a type. ``merged``: also of several whole members at once, since
+    optimizers combine stores."""
     for offset, size in done.touched:
         if is_member(graph, t, offset, size):
             found = graph.member_at(t, offset, size)
             floating = found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
             if floating != ((offset, size) in done.floating) and {(offset, size)} & (done.floating | done.numbers):
-                # What is calculated with has a point, or has none.
+                # Floating-point and integer arithmetic do not mix.
                 return False
             if found is not None and graph.is_pointer(found.type) and graph.size(found.type) != size:
-                # Nobody reads a part of a pointer.
+                # Compilers never read a part of a pointer.
                 return False
             continue
         copied = _to_next(graph, t, offset, size) or (merged and _are_members(graph, t, offset, size))
         if not copied or (offset, size) in done.numbers:
             return False
-    # Several numbers may be copied at once as one with a point, if they have one.
+    # Several floating-point members may be copied as one wider value.
     if not all(is_member(graph, t, *one) or _begins_with_point(graph, t, one[0]) for one in done.floating):
         return False
     if any(_is_part(graph, t, *one) for one in done.stored):
@@ -90,8 +97,8 @@ def fits(graph: TypeGraph, t: int, done: Done, *, merged: bool = False) -> bool:
 
 
 def is_row(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> bool:
-    """Whether an index may tell of something at an offset of a type, or of several of them; it may be one with a small
-    number added."""
+    """Whether an indexed access with a stride fits an array at an offset of a type, or an array of the type itself. A
+    small constant may have been added to the index."""
     whole = graph.size(t)
     if whole and not step % whole:
         at = offset % whole
@@ -113,20 +120,20 @@ def _are_members(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 
 def _to_next(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a number and what lies between that and the next member are so many bytes, which are copied at once."""
+    """Whether an access covers a scalar and the padding up to the next member, which compilers copy together."""
     first = graph.member_at(t, offset, 1) if offset >= 0 else None
     return first is not None and graph.reaches_next(t, first, offset, size)
 
 
 def _begins_with_point(graph: TypeGraph, t: int, offset: int) -> bool:
-    """Whether a number with a point begins at an offset."""
+    """Whether a floating-point member starts at an offset."""
     found = graph.member_at(t, offset, 1)
     return found is not None and graph.kind(graph.strip(found.type)) == Kind.FLOAT
 
 
 def _may_grow(graph: TypeGraph, t: int, offset: int, size: int, by: int) -> bool:
-    """Whether what is at an offset may grow by a number where it is: not what names something, and pointers by whole
-    objects only."""
+    """Whether a constant may be added to the member at an offset: not to enumerators, and to pointers in multiples of
+    their pointee's size."""
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is None or graph.kind(graph.strip(found.type)) == Kind.ENUM:
         return False
@@ -135,7 +142,7 @@ def _may_grow(graph: TypeGraph, t: int, offset: int, size: int, by: int) -> bool
 
 
 def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bool:
-    """Whether a pointer that leads to one of some types may be put at an offset of a type."""
+    """Whether a pointer to one of some types may be stored at an offset of a type."""
     for target in _targets(graph, t, offset):
         if graph.kind(graph.strip(target)) == Kind.VOID or graph.size(target) <= 1:
             return True
@@ -145,19 +152,19 @@ def _is_put(graph: TypeGraph, t: int, offset: int, leads: tuple[int, ...]) -> bo
 
 
 def _is_part(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether so many bytes are less than a number, of which nobody stores a part; of bit fields there may be one."""
+    """Whether an access covers less than a scalar member, which is never stored in parts; bit fields may be."""
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     whole = graph.size(found.type) if found is not None and not found.offset else 0
     return size < whole and bool(graph.value_at(t, offset, whole))
 
 
 def _leads_to_data(graph: TypeGraph, t: int, offset: int) -> bool:
-    """Whether a pointer at an offset of a type may be one that is read or written through."""
+    """Whether a pointer at an offset of a type may point to data."""
     return any(graph.kind(graph.strip(target)) != Kind.FUNCTION for target in _targets(graph, t, offset))
 
 
 def _targets(graph: TypeGraph, t: int, offset: int) -> tuple[int, ...]:
-    """What a pointer at an offset of a type may lead to: of the members of a union, what each of them does."""
+    """Possible pointees of the pointer at an offset of a type; several for union members."""
     size = graph.pointer_size
     pointer = graph.value_at(t, offset, size) if offset >= 0 else VOID
     if graph.is_pointer(pointer):

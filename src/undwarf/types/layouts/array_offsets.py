@@ -1,40 +1,45 @@
 # cython: language_level=3, annotation_typing=False
-"""What steps and offsets say of the arrays inside of a type."""
+"""Explains strided offsets by the arrays inside a type.
 
-from undwarf.types.layouts.resolved_member import Located
+Input is a type and an offset that is known only modulo a stride (``step``: an unknown index times the element size);
+output is the array element or member that it reaches. A stride equal to an array's element size is evidence for that
+array; the functions here decide between neighbouring arrays, biased indices, flexible arrays and unrolled loops.
+"""
+
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Field, Kind, TypeGraph
 
 __all__ = [
-    "absorbed",
     "array_at",
     "at_border",
-    "before_array",
     "before_element",
-    "behind_last",
-    "behind_smaller",
     "element_at",
-    "goes_on",
+    "ends_open",
     "holds_array",
-    "in_array_behind",
-    "in_first_of_rest",
+    "in_flexible_array_of_one",
+    "in_following_array",
+    "in_following_larger_array",
     "in_next",
     "in_rows",
+    "in_rust_slice",
+    "is_before_similar_array",
+    "is_explained_by_array",
+    "is_flexible_array_of_one",
     "is_of_smaller",
     "leaves_array",
     "leaves_element",
     "row_at",
     "same_array",
     "stands_alone",
-    "stands_for_more",
 ]
 
 _TURNS = 4
-"""Turns of a loop that compilers make one of."""
+"""Largest unroll factor of a loop."""
 
 
-def goes_on(graph: TypeGraph, t: int) -> bool:
-    """Whether an aggregate ends in an array without bounds, or in what Rust describes as the first element of one:
-    nothing follows it, least of all another one."""
+def ends_open(graph: TypeGraph, t: int) -> bool:
+    """Whether an aggregate ends in an array without bounds, or in a Rust slice (described as its first element): it
+    cannot be an array element itself."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
     if not members:
         return False
@@ -42,9 +47,11 @@ def goes_on(graph: TypeGraph, t: int) -> bool:
     return (not last.size and graph.is_open(last.type)) or (last.offset >= graph.size(t) > 0 and last.size > 0)
 
 
-def in_first_of_rest(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
-    """Where in an aggregate steps lead that go through the array it ends with, of which Rust describes the first
-    element alone, behind the aggregate's size; None where they lead elsewhere."""
+def in_rust_slice(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
+    """The offset in an aggregate with a trailing Rust slice of an element reached by steps; None if they do not fit it.
+
+    rustc describes a slice as one element past the aggregate's size.
+    """
     members = graph.members(t) if graph.is_aggregate(t) else ()
     last = members[-1] if members else None
     if last is None or not last.offset >= graph.size(t) > 0 < last.size or step % last.size or offset < last.offset:
@@ -53,21 +60,23 @@ def in_first_of_rest(graph: TypeGraph, t: int, step: int, offset: int) -> int | 
 
 
 def stands_alone(graph: TypeGraph, t: int) -> bool:
-    """Whether an aggregate ends in an array that takes as much room as there is: others of it are not beside it."""
+    """Whether an aggregate ends in an array of unknown length, so that there is no array of it."""
     members = graph.members(t) if graph.is_aggregate(t) else ()
-    return bool(members) and (goes_on(graph, t) or stands_for_more(graph, t, members[-1].offset, members[-1].size))
+    return bool(members) and (
+        ends_open(graph, t) or is_flexible_array_of_one(graph, t, members[-1].offset, members[-1].size)
+    )
 
 
-def stands_for_more(graph: TypeGraph, t: int, at: int, total: int) -> bool:
-    """Whether an aggregate ends in an array of one element, as older C has it for one without bounds."""
+def is_flexible_array_of_one(graph: TypeGraph, t: int, at: int, total: int) -> bool:
+    """Whether an aggregate ends in an array of one element, the pre-C99 form of a flexible array."""
     members = graph.members(t)
     last = members[-1].type if members and members[-1].offset == at else VOID
     return graph.is_array(last) and graph.stride(last) == total == graph.size(last)
 
 
-def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
-    """The element of an array of one at the end of an aggregate that stands for one further on: older C has arrays
-    without bounds so, and nothing else lies behind these."""
+def in_flexible_array_of_one(graph: TypeGraph, t: int, offset: int, size: int) -> Field | None:
+    """The element of a trailing array of one that stands for an element further on (pre-C99 flexible array); None if
+    none."""
     begin = 0
     inner = t
     for _depth in range(graph.limits.type_depth):
@@ -76,7 +85,7 @@ def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | Non
             return None
         last = members[-1]
         begin += last.offset
-        if stands_for_more(graph, inner, last.offset, last.size):
+        if is_flexible_array_of_one(graph, inner, last.offset, last.size):
             stride = graph.stride(last.type)
             place = (offset - begin) % stride if stride > 0 else 0
             alone = not begin or offset < begin + stride or place + size > stride
@@ -86,7 +95,7 @@ def behind_last(graph: TypeGraph, t: int, offset: int, size: int) -> Field | Non
 
 
 def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
-    """Where an element of an array of arrays is that steps lead to: rows lie one behind the other."""
+    """The offset in an array of arrays of the element reached by steps; None if no dimension has that stride."""
     for row in graph.dimensions(t):
         stride = graph.stride(row)
         if stride and not step % stride:
@@ -95,10 +104,10 @@ def in_rows(graph: TypeGraph, t: int, step: int, offset: int) -> int | None:
 
 
 def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
-    """Whether an offset is in the last element of an array behind which another one of the same steps begins: a pointer
-    that goes through that one backwards is first there."""
+    """Whether an offset is in the last element of an array that another array with the same stride follows: a loop that
+    goes backwards through the second one starts there, so the array is ambiguous."""
     if abs(step) <= 8:
-        # Numbers: those before are as good.
+        # Scalars: either array has the right type.
         return False
     arrays = [
         (at, at + total)
@@ -108,18 +117,18 @@ def at_border(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
     return any(end - abs(step) <= offset < end and any(at == end for at, _end in arrays) for _at, end in arrays)
 
 
-def behind_smaller(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
-    """An element of the array behind, where those of the one before are so much smaller than the steps that no loop
-    takes as many at once."""
+def in_following_larger_array(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
+    """An element of the following array, if the elements of the array at the offset are too small for the steps even in
+    an unrolled loop; else None."""
     stride = abs(step)
     held = [by for at, by, total in graph.arrays(t) if at <= offset < at + total]
     if not held or max(held) * _TURNS >= stride or not stride & (stride - 1):
         return None
-    return in_array_behind(graph, t, step, offset, size)
+    return in_following_array(graph, t, step, offset, size)
 
 
 def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool:
-    """Whether an access begins in an element of an array of some steps and ends in the next one."""
+    """Whether an access starts in one element of an array with the stride and ends in the next."""
     for t, offset in found.containers:
         if graph.is_array(t) and graph.stride(t) == abs(step):
             return size <= abs(step) < offset % abs(step) + size
@@ -127,16 +136,16 @@ def leaves_element(graph: TypeGraph, found: Field, step: int, size: int) -> bool
 
 
 def leaves_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
-    """Whether an offset is so near to the end of an array, of smaller elements than the steps take, that one step more
-    leads out of it: nothing but the first index would be meant."""
+    """Whether an offset is near the end of an array with smaller elements than the stride: only its first index would
+    be valid."""
     stride = abs(step)
     held = [(by, at + total) for at, by, total in graph.arrays(t) if at <= offset < at + total]
     return bool(held) and all(by < stride and end <= offset + stride for by, end in held)
 
 
-def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
-    """The first element of an array of some steps, a few of them further, if a whole scalar or element is accessed: an
-    index that counts from one, or more where a loop does several turns in one."""
+def in_following_array(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
+    """The first element of an array that starts a few strides further on, if a whole scalar or element is accessed: the
+    index is biased by one, or by the unroll factor."""
     stride = abs(step)
     if not graph.is_aggregate(t) or not 0 < size <= stride:
         return None
@@ -146,31 +155,31 @@ def in_array_behind(graph: TypeGraph, t: int, step: int, offset: int, size: int)
             continue
         found = graph.member_at(t, place, size)
         if found is not None and not found.offset and size in (graph.size(found.type), stride):
-            return Located(t, place, found, "array")
+            return ResolvedMember(t, place, found, "array")
         break
     return None
 
 
-def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
-    """A whole member of another object, some bytes further on, of a type that ends in as many bytes as there are: one
-    is put behind the other. None of these bytes are accessed several at once before they begin."""
+def in_next(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
+    """A whole member of the next object, for byte steps through types with a trailing byte array (length-prefixed
+    records in a buffer): the bytes before the array are accessed as members only."""
     members = graph.members(t) if abs(step) == 1 < size and stands_alone(graph, t) else ()
     if not members or graph.stride(members[-1].type) != 1 or not 0 <= offset < members[-1].offset:
         return None
     found = graph.member_at(t, offset, size)
     whole = found is not None and not found.offset and graph.size(found.type) == size
-    return Located(t, offset, found, "array") if found is not None and whole else None
+    return ResolvedMember(t, offset, found, "array") if found is not None and whole else None
 
 
 def array_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
-    """Where the array of some steps begins and ends that holds an offset; None where there is none."""
+    """(start, end) of the smallest array with the stride at an offset; None if there is none."""
     found = [(at, at + total) for at, by, total in graph.arrays(t) if by == step and at <= offset < at + total]
     return min(found, key=lambda one: one[1] - one[0]) if found else None
 
 
-def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
-    """Whether an offset is in one of the last elements of a longer array, and another one of the same steps follows: it
-    may be that one's, of an index that counts from more than 0."""
+def is_before_similar_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
+    """Whether an offset is in the last elements of a long array that another array with the same stride follows: a
+    biased index may be of the second one."""
     stride = abs(step)
     arrays = [(at, at + total) for at, by, total in graph.arrays(t) if by == stride]
     ends = [
@@ -182,7 +191,7 @@ def before_array(graph: TypeGraph, t: int, step: int, offset: int) -> bool:
 
 
 def before_element(graph: TypeGraph, found: Field, step: int) -> int:
-    """Bytes of the elements before the one that a field is in, of an array without bounds that steps go through."""
+    """Bytes before the element that a field is in, in an array without bounds with that stride; 0 for other fields."""
     for t, left in found.containers:
         if graph.is_array(t) and not graph.size(t):
             stride = graph.stride(t)
@@ -191,8 +200,8 @@ def before_element(graph: TypeGraph, found: Field, step: int) -> int:
     return 0
 
 
-def absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
-    """Whether an array on the way to a field explains steps."""
+def is_explained_by_array(graph: TypeGraph, found: Field, step: int) -> bool:
+    """Whether an array that contains a field explains the steps."""
     for t, _offset in found.containers:
         if graph.is_array(t):
             stride = graph.stride(t)
@@ -203,7 +212,7 @@ def absorbed(graph: TypeGraph, found: Field, step: int) -> bool:
 
 
 def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] | None:
-    """(element, offset in it) of the array inside an aggregate through which steps lead; None where none has them."""
+    """(element type, offset in it) of the inner array that the steps traverse; None if there is none."""
     found = graph.member_at(t, offset) if offset >= 0 else None
     for container, left in found.containers if found is not None else ():
         if graph.is_array(container) and graph.stride(container) == abs(step):
@@ -212,8 +221,8 @@ def row_at(graph: TypeGraph, t: int, step: int, offset: int) -> tuple[int, int] 
 
 
 def element_at(graph: TypeGraph, t: int, offset: int, size: int) -> int:
-    """The type of so many bytes of which an array has one at an offset of a type, or the type itself; void for none. Of
-    several types it is the only one of that size."""
+    """The type of ``size`` bytes that is an array element at an offset of a type, or the type itself; void if none or
+    ambiguous."""
     if size <= 0 or offset < 0:
         return VOID
     choices = graph.choices(t)
@@ -233,7 +242,7 @@ def element_at(graph: TypeGraph, t: int, offset: int, size: int) -> int:
 
 
 def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) -> bool:
-    """Whether an aggregate has an array of a type, of whose elements an offset gives or takes steps."""
+    """Whether an aggregate has an array of ``element`` with elements at the offset, plus or minus steps."""
     size = graph.size(element)
     if not size or step % size or not graph.is_aggregate(t):
         return False
@@ -249,7 +258,8 @@ def holds_array(graph: TypeGraph, t: int, step: int, offset: int, element: int) 
 
 
 def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> bool:
-    """Whether two places of an aggregate, give or take steps, may be in one array inside of it; so if none has them."""
+    """Whether two offsets of an aggregate, plus or minus steps, may be in one inner array; also if
+    neither is in any."""
     if not graph.is_aggregate(t):
         return True
     within = [
@@ -264,6 +274,6 @@ def same_array(graph: TypeGraph, t: int, step: int, first: int, second: int) -> 
 
 
 def is_of_smaller(graph: TypeGraph, t: int, size: int) -> bool:
-    """Whether a type is an array of scalars of fewer bytes: an index of larger ones is not into that."""
+    """Whether a type is an array of scalars smaller than ``size``: indices of wider elements are not into it."""
     t = graph.unwrapped(t)
     return graph.is_array(t) and graph.is_scalar(graph.target(t)) and 0 < graph.stride(t) < size

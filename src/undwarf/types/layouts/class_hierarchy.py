@@ -1,28 +1,29 @@
 # cython: language_level=3, annotation_typing=False
-"""Classes by what they derive from, among those that one function speaks of.
+"""Downcasts: which derived class an access outside of a base class belongs to.
 
-A pointer to a base class may be used for what the object really is: library containers keep pointers to the common
-part of their nodes and cast them. Which class is meant can be told where the function speaks of one only that fits.
+Library containers keep pointers to the common part of their nodes and cast them to the node type. Input are the classes
+that one function mentions; an access past the base class is explained if exactly one class derived from it (or starting
+with it) has a member there. Code can only cast to types that it mentions, hence the restriction.
 """
 
 from collections.abc import Callable, Iterable
 
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import TypeGraph
 
-__all__ = ["Kin"]
+__all__ = ["ClassHierarchy"]
 
 _Derived = dict[int, list[tuple[int, int]]]
-"""By class, the classes derived from it, directly or not, and where it is in them."""
+"""{class: [(derived class, offset of the base in it)]}, direct or not."""
 _MOST = 512
-"""Classes of one function that are looked at."""
+"""Limit of classes of one function."""
 
 
-class Kin:
-    """The classes of one function by their bases.
+class ClassHierarchy:
+    """The classes mentioned by one function, by their bases.
 
-    ``mentioned`` gives the types it speaks of, asked once if at all, in groups of which the first that has what fits
-    counts: those its variables are of or lead to, what these name, and what those contain.
+    ``mentioned`` returns them in groups, nearest first, and is called at most once. The first group with a class that
+    fits decides: types of variables and their pointees, types that these name, types that these contain.
     """
 
     def __init__(self, graph: TypeGraph, mentioned: Callable[[], Iterable[Iterable[int]]]) -> None:
@@ -30,7 +31,7 @@ class Kin:
         self._asked = mentioned
         self._known: list[list[int]] | None = None
         self._derived: list[_Derived] | None = None
-        self._located: dict[tuple[int, int, int], Located | None] = {}
+        self._located: dict[tuple[int, int, int], ResolvedMember | None] = {}
         self._first_in: dict[int, list[int]] | None = None
 
     def _mentioned(self) -> list[list[int]]:
@@ -39,7 +40,7 @@ class Kin:
         return self._known
 
     def beginning_with(self, t: int) -> list[int]:
-        """The aggregates without bases that begin with a member of an aggregate's type, and go on behind it."""
+        """Aggregates that start with a member of a type (C inheritance by first member) and are larger."""
         graph = self._graph
         if self._first_in is None:
             self._first_in = {}
@@ -56,24 +57,24 @@ class Kin:
                             self._first_in.setdefault(graph.canonical(member.type), []).append(whole)
         return self._first_in.get(graph.canonical(t), []) if graph.is_aggregate(t) else []
 
-    def continued(self, t: int, offset: int, size: int) -> "tuple[Located | None, bool]":
-        """What lies behind an object that may be the first part of something larger, as inner nodes of a tree are
-        leaves first; and whether that is so at all.
+    def continued(self, t: int, offset: int, size: int) -> "tuple[ResolvedMember | None, bool]":
+        """(member of the larger object that starts with ``t``, whether there is such a type), for an access past ``t``:
+        inner nodes of a tree start as leaves.
 
-        It is told where a pointer to another object of the type lies there: they are what such nodes are made of.
+        The member is given only if it is a pointer to ``t``: that is what inner nodes have.
         """
         graph = self._graph
         whole = graph.size(t)
         larger = [one for one in self.beginning_with(t) if offset + size <= graph.size(one)]
-        # Another one of the type would be there in an array as well.
+        # In an array there would be another object of the type, too.
         larger = [one for one in larger if not whole or not graph.object_at(one, offset - offset % whole, t)]
-        found: list[Located] = []
+        found: list[ResolvedMember] = []
         for one in larger:
             field = graph.member_at(one, offset, size)
             pointer = graph.value_at(one, offset, size)
             leads = graph.canonical(graph.target(pointer)) if pointer and graph.is_pointer(pointer) else 0
             if field is not None and leads == graph.canonical(t):
-                found.append(Located(one, offset, field, "container"))
+                found.append(ResolvedMember(one, offset, field, "container"))
         return (found[0] if len(found) == 1 else None), bool(larger)
 
     def _index(self, types: Iterable[int]) -> "_Derived":
@@ -101,16 +102,16 @@ class Kin:
             self._derived = [self._index(types) for types in self._mentioned()]
         return self._derived
 
-    def locate(self, t: int, offset: int, size: int) -> Located | None:
-        """An access outside of a class, in the only class derived from it where it fits; None for none or several."""
+    def locate(self, t: int, offset: int, size: int) -> ResolvedMember | None:
+        """An access outside of a class, in the only derived class where it fits; None if none or several do."""
         key = (t, offset, size)
         if key not in self._located:
             self._located[key] = self._find(t, offset, size) if self._graph.is_aggregate(t) else None
         return self._located[key]
 
-    def _find(self, t: int, offset: int, size: int) -> Located | None:
+    def _find(self, t: int, offset: int, size: int) -> ResolvedMember | None:
         canonical = self._graph.canonical(t)
-        several: list[Located] = []
+        several: list[ResolvedMember] = []
         for derived in self._groups():
             fitting, wider = self._fitting(derived.get(canonical, []), offset, size)
             if fitting:
@@ -119,7 +120,7 @@ class Kin:
         return self._only(several) if several else None
 
     def is_part(self, t: int, offset: int, part: int) -> bool:
-        """Whether an object of another type lies at an offset outside of a class, in what is derived from it."""
+        """Whether a derived class has an object of type ``part`` at an offset outside of the class."""
         canonical = self._graph.canonical(t)
         return any(
             self._graph.object_at(whole, begin + offset, part)
@@ -127,29 +128,31 @@ class Kin:
             for whole, begin in derived.get(canonical, ())
         )
 
-    def _fitting(self, classes: list[tuple[int, int]], offset: int, size: int) -> "tuple[list[Located], list[Located]]":
-        """The classes that have a member there for an access of a size, and those that have several."""
+    def _fitting(
+        self, classes: list[tuple[int, int]], offset: int, size: int
+    ) -> "tuple[list[ResolvedMember], list[ResolvedMember]]":
+        """(classes with a member for an access of this size, classes with several members there)."""
         graph = self._graph
-        fitting: list[Located] = []
-        wider: list[Located] = []
+        fitting: list[ResolvedMember] = []
+        wider: list[ResolvedMember] = []
         for derived, begin in classes:
             place = offset + begin
             found = graph.member_at(derived, place, size) if place >= 0 else None
             if found is None:
                 continue
             if 0 < size < graph.size(found.type) and graph.is_pointer(found.type):
-                # Nobody reads a part of a pointer.
+                # Compilers never read a part of a pointer.
                 continue
             if not found.offset % (size or 1) and (not size or size <= graph.size(found.type)):
-                fitting.append(Located(derived, place, found, "container"))
+                fitting.append(ResolvedMember(derived, place, found, "container"))
             elif not found.offset and place + size <= graph.size(derived):
-                # Several members at once, from the begin of the first.
-                wider.append(Located(derived, place, found, "container"))
+                # Several members at once, from the start of the first.
+                wider.append(ResolvedMember(derived, place, found, "container"))
         whole = [one for one in fitting if graph.size(one.field.type) == size]
         return whole or fitting, wider
 
-    def _only(self, fitting: list[Located]) -> Located | None:
-        """The least derived of a line of classes, which says enough; None where they are not of one line."""
+    def _only(self, fitting: list[ResolvedMember]) -> ResolvedMember | None:
+        """The least derived of the classes if they are on one line of inheritance; None if not."""
         graph = self._graph
         first = min(fitting, key=lambda one: graph.size(one.type))
         canonical = graph.canonical(first.type)

@@ -1,56 +1,63 @@
 # cython: language_level=3, annotation_typing=False
-"""What an access outside of a type touches: what the object is a part of, or a neighbour in an array."""
+"""Accesses outside of a pointee's type: the containing object (container_of) or a neighbouring array element.
+
+Input is a type, an exact offset outside of it, and the :class:`Containers` relation of the function; output is the
+member of the only container that has one of that size there. If several containers fit, the one that contains no other,
+or the one that the function's variables name, is taken; otherwise the access stays unknown.
+"""
 
 from collections.abc import Iterable
 
-from undwarf.types.layouts.array_offsets import array_at, goes_on, in_array_behind
-from undwarf.types.layouts.containers import Embedders
-from undwarf.types.layouts.resolved_member import INCOMPLETE, Located, is_member
+from undwarf.types.layouts.array_offsets import array_at, ends_open, in_following_array
+from undwarf.types.layouts.containers import Containers
+from undwarf.types.layouts.resolved_member import INCOMPLETE, ResolvedMember, is_member
 from undwarf.types.layouts.type_graph import TypeGraph
 from undwarf.types.layouts.virtual_bases import has_method_table
 
-# Places by the ten thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of results.
 _as_it_is = tuple.__new__
 
-__all__ = ["around", "candidates", "covered", "in_array_around", "is_last_before", "whole_around"]
+__all__ = ["candidates", "container_of_accesses", "covered", "in_array_around", "is_last_before", "member_outside"]
 
 _CANDIDATES = 16
 
 
-def around(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders | None) -> Located | str:
-    """An exact offset outside of a type: in what the object is a part of, or in a neighbour of an array."""
-    if graph.is_array(t) and embedders is not None and whole and offset >= 0:
-        # A pointer to an array goes from row to row.
+def member_outside(
+    graph: TypeGraph, t: int, offset: int, size: int, whole: int, containers: Containers | None
+) -> ResolvedMember | str:
+    """The member at an exact offset outside of a type, in its container or in a neighbouring array element; else the
+    reason."""
+    if graph.is_array(t) and containers is not None and whole and offset >= 0:
+        # A pointer to an array of arrays.
         found = graph.member_at(t, offset % whole, size)
-        return Located(t, offset % whole, found, "array") if found is not None else "offset outside the type"
-    if embedders is None or not embedders.complete or graph.is_array(t):
+        return ResolvedMember(t, offset % whole, found, "array") if found is not None else "offset outside the type"
+    if containers is None or not containers.complete or graph.is_array(t):
         return "offset outside the type"
     key = (t, offset, size)
-    known = embedders.located.get(key)
+    known = containers.located.get(key)
     if known is None:
-        known = embedders.located[key] = _in_wholes(graph, t, offset, size, whole, embedders)
+        known = containers.located[key] = _in_wholes(graph, t, offset, size, whole, containers)
     return known
 
 
-def whole_around(
+def container_of_accesses(
     graph: TypeGraph,
     t: int,
     accesses: "list[tuple[int, int]]",
-    embedders: Embedders,
+    containers: Containers,
     rows: "Iterable[tuple[int, int]]" = (),
 ) -> tuple[int, int] | None:
-    """The only (aggregate, offset of the part in it) around a part of it in which all of some accesses, (offset from
-    the part, size), are of whole members, and ``rows``, accesses by an index, of elements of arrays; the innermost
-    where it is a part of others itself."""
-    if not embedders.complete:
+    """(container, offset of the part in it) of the only, or innermost, container with whole members for all
+    ``accesses``, (offset from the part, size), and array elements for ``rows``; None if there is none."""
+    if not containers.complete:
         return None
-    # Of a small number more is read now and then than there is, and then it is written.
+    # A small integer may be read wider than it is written.
     sizes: dict[int, int] = {}
     for offset, size in accesses:
         sizes[offset] = min(size, sizes.get(offset, size))
     of_rows = [
         (graph.size(container), container, at)
-        for container, at in embedders.around(t)
+        for container, at in containers.around(t)
         if all(array_at(graph, container, size, at + offset) for offset, size in rows)
     ]
     for fits in (is_member, _may_be):
@@ -69,51 +76,53 @@ def whole_around(
     return container, at
 
 
-def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, embedders: Embedders) -> Located | str:
-    outer = embedders.around(t)
-    if not outer and not embedders.wholes(t):
+def _in_wholes(
+    graph: TypeGraph, t: int, offset: int, size: int, whole: int, containers: Containers
+) -> ResolvedMember | str:
+    outer = containers.around(t)
+    if not outer and not containers.wholes(t):
         if not whole:
             return INCOMPLETE
-        if embedders.lonely or (offset < 0 and not embedders.whole):
-            # Of something around it that is not known.
+        if containers.isolated or (offset < 0 and not containers.whole):
+            # A member of an unknown container.
             return "offset outside the type"
-        if not embedders.whole and covered(graph, t, offset, embedders, spoken_of=False):
+        if not containers.whole and covered(graph, t, offset, containers, mentioned_only=False):
             return "offset outside the type"
         return _beside(graph, t, offset, size, whole)
-    if whole and embedders.whole and not embedders.lonely and not covered(graph, t, offset, embedders):
+    if whole and containers.whole and not containers.isolated and not covered(graph, t, offset, containers):
         return _beside(graph, t, offset, size, whole)
-    # It may as well be the next of several: only a container that the function has a variable of.
-    next_of_several = embedders.speaks and bool(whole) and offset >= whole
-    if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, embedders.wanted()):
+    # Could be the next array element as well: require a container that the function has a variable of.
+    next_of_several = containers.knows_mentioned and bool(whole) and offset >= whole
+    if next_of_several and size > 1 and _at_several(graph, t, offset, size, outer, containers.wanted()):
         return "offset outside the type"
-    fitting: list[Located] = []
+    fitting: list[ResolvedMember] = []
     for container, at in outer:
         place = offset + at
         found = graph.member_at(container, place, size) if place >= 0 else None
         if found is not None and found.offset == 0 and size <= graph.size(found.type):
-            fitting.append(_as_it_is(Located, (container, place, found, "container")))
+            fitting.append(_as_it_is(ResolvedMember, (container, place, found, "container")))
     if size == 1 and all(_is_character(graph, one) for one in fitting):
-        # Characters are everywhere, and flags are tested in one byte of a number.
+        # Bytes are not specific: text is everywhere, and flags are tested by a byte of an integer.
         places = [(container, offset + at) for container, at in outer]
         bytes_in = [(t, at, graph.member_at(t, at, 1)) for t, at in places if _may_be(graph, t, at, 1)]
-        fitting = [Located(t, at, found, "container") for t, at, found in bytes_in if found is not None]
+        fitting = [ResolvedMember(t, at, found, "container") for t, at, found in bytes_in if found is not None]
     if fitting and whole and all(_beside_there(graph, t, one, offset) for one in fitting):
-        # Whatever it is in, it is another one of the type.
+        # All containers have another object of the type there.
         return _beside(graph, t, offset, size, whole)
     if size > 2:
-        # Of small numbers often less is read than there is.
+        # Small integers are often read narrower than they are.
         whole_members = [one for one in fitting if graph.size(one.field.type) == size]
-        if whole_members or (whole and offset >= whole and not embedders.speaks):
-            # It may be the next of several: then something else is read than there is in the container.
+        if whole_members or (whole and offset >= whole and not containers.knows_mentioned):
+            # Could be the next array element: then the container's member is not what is read.
             fitting = whole_members
     if next_of_several:
-        wanted = embedders.wanted()
+        wanted = containers.wanted()
         fitting = [one for one in fitting if graph.canonical(one.type) in wanted]
-    # Of containers in containers the innermost that fits says enough.
+    # Of nested containers the innermost that fits is enough.
     fitting.sort(key=lambda one: graph.size(one.type))
     names = {graph.canonical(one.type) for one in fitting}
     if len(names) > 1:
-        wanted = embedders.wanted()
+        wanted = containers.wanted()
         chosen = [one for one in fitting if graph.canonical(one.type) in wanted]
         if chosen:
             fitting = chosen
@@ -128,18 +137,18 @@ def _in_wholes(graph: TypeGraph, t: int, offset: int, size: int, whole: int, emb
 def _at_several(
     graph: TypeGraph, t: int, offset: int, size: int, outer: "list[tuple[int, int]]", wanted: "frozenset[int]"
 ) -> bool:
-    """Whether an access behind a part fits into two of the places where that lies in wanted containers, not both in one
-    object, and at any place something else is there than another one of the part.
+    """Whether an access past a part fits two unrelated positions of it in wanted containers, and some position has
+    anything else than another object of the type there.
 
-    Then no container is told whatever the others are: what begins all objects of a program lies in hundreds of places.
+    Then the containers are ambiguous without looking at the rest: a common first member is in hundreds of types.
     """
-    first: Located | None = None
+    first: ResolvedMember | None = None
     differ = other_there = False
     for container, at in sorted(outer, key=lambda one: graph.size(one[0])):
         found = graph.member_at(container, offset + at, size)
         if found is None or found.offset or size > graph.size(found.type):
             continue
-        one = _as_it_is(Located, (container, offset + at, found, "container"))
+        one = _as_it_is(ResolvedMember, (container, offset + at, found, "container"))
         other_there = other_there or not _beside_there(graph, t, one, offset)
         if (size == 2 or graph.size(found.type) == size) and graph.canonical(container) in wanted:
             if first is None:
@@ -152,40 +161,39 @@ def _at_several(
 
 
 def _may_be(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a member begins there, or one of a number's bytes does."""
+    """Whether a member, or a byte of an integer, starts at an offset."""
     if is_member(graph, t, offset, size):
         return True
     found = graph.member_at(t, offset, size) if size == 1 and offset >= 0 else None
     return found is not None and graph.is_scalar(found.type) and not graph.is_pointer(found.type)
 
 
-def _is_character(graph: TypeGraph, one: Located) -> bool:
-    """Whether a character of several is there."""
+def _is_character(graph: TypeGraph, one: ResolvedMember) -> bool:
+    """Whether the field is an element of a byte array."""
     return one.field.path.endswith("[]") and graph.size(one.field.type) == 1
 
 
-def _beside_there(graph: TypeGraph, t: int, found: Located, offset: int) -> bool:
-    """Whether another object of a type lies in a container where one would beside the first in an array."""
+def _beside_there(graph: TypeGraph, t: int, found: ResolvedMember, offset: int) -> bool:
+    """Whether a container has another object of the type where an array would have the neighbour."""
     place = found.offset - offset % graph.size(t)
     return place >= 0 and graph.object_at(found.type, place, t)
 
 
-def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> Located | str:
-    """A place in a neighbour of an array."""
+def _beside(graph: TypeGraph, t: int, offset: int, size: int, whole: int) -> ResolvedMember | str:
+    """The field in a neighbouring array element."""
     place = offset % whole
     found = graph.member_at(t, place, size) if place + size <= whole else None
-    return Located(t, place, found, "array") if found is not None else "offset outside the type"
+    return ResolvedMember(t, place, found, "array") if found is not None else "offset outside the type"
 
 
-def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spoken_of: bool = True) -> bool:
-    """Whether anything that has a type as its part may reach to an offset of that, with something else there than
-    another one of the type, as there is beside it in an array. ``spoken_of``: where there is too much else, only what
-    the function speaks of."""
+def covered(graph: TypeGraph, t: int, offset: int, containers: Containers, *, mentioned_only: bool = True) -> bool:
+    """Whether some container of the type extends to an offset and has anything else there than another object of the
+    type, as an array would. ``mentioned_only``: of many containers only those that the function mentions."""
     whole = graph.size(t)
-    wholes = embedders.wholes(t) if spoken_of else embedders.all_wholes(t)
+    wholes = containers.wholes(t) if mentioned_only else containers.all_wholes(t)
     for container, places in wholes.items():
         end = graph.size(container)
-        reaches = not end or goes_on(graph, container)
+        reaches = not end or ends_open(graph, container)
         for at in places:
             if reaches or 0 <= offset + at < end:
                 beside = at + offset - offset % whole if whole else -1
@@ -194,25 +202,28 @@ def covered(graph: TypeGraph, t: int, offset: int, embedders: Embedders, *, spok
     return False
 
 
-def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders) -> bool:
-    """Whether an offset lies in what is before an object, as the last element before an iterator's end is: not where
-    the object may be a part of something that has else there."""
+def is_last_before(graph: TypeGraph, t: int, offset: int, size: int, containers: Containers) -> bool:
+    """Whether an offset is in the object before, as the last element before an iterator's end; not if a container has
+    something else there."""
     before = -graph.size(t) <= offset < 0 and size <= graph.size(t) and graph.is_aggregate(t)
-    if not before or not embedders.bases_only or has_method_table(graph, t) or any(at for _t, at in embedders.of(t)):
+    if not before or not containers.bases_only or has_method_table(graph, t) or any(at for _t, at in containers.of(t)):
         return False
-    return not covered(graph, t, offset, embedders, spoken_of=False)
+    return not covered(graph, t, offset, containers, mentioned_only=False)
 
 
-def _within(graph: TypeGraph, outer: Located, inner: Located) -> bool:
-    """Whether the outer one's place is in an object of the inner one's type, at the same place of it."""
+def _within(graph: TypeGraph, outer: ResolvedMember, inner: ResolvedMember) -> bool:
+    """Whether the outer field is inside an object of the inner one's type, at the same offset of it."""
     canonical = graph.canonical(inner.type)
     return any(graph.canonical(t) == canonical and at == inner.offset for t, at in outer.field.containers)
 
 
-def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embedders | None) -> list[tuple[int, int]]:
-    """(aggregate, offset in it) of all that an access outside of a type may be in, if it is a part of something."""
+def candidates(
+    graph: TypeGraph, t: int, offset: int, size: int, containers: Containers | None
+) -> list[tuple[int, int]]:
+    """(container, offset in it) of all containers that have a member for an access outside of a type; at most
+    ``_CANDIDATES``."""
     found: list[tuple[int, int]] = []
-    outer = embedders.around(t) if embedders is not None else []
+    outer = containers.around(t) if containers is not None else []
     for container, at in outer:
         place = offset + at
         inside = graph.member_at(container, place, size) if place >= 0 else None
@@ -222,18 +233,18 @@ def candidates(graph: TypeGraph, t: int, offset: int, size: int, embedders: Embe
 
 
 def in_array_around(
-    graph: TypeGraph, t: int, step: int, offset: int, size: int, embedders: Embedders
-) -> Located | None:
-    """An element of an array of some steps in what an aggregate is a part of, if that is the only one, or the innermost
-    of those in each other, that has one there."""
-    fitting: list[tuple[int, int, int, Located]] = []
-    for container, at in embedders.around(t) if graph.is_aggregate(t) and embedders.complete else ():
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, containers: Containers
+) -> ResolvedMember | None:
+    """An element of an array with the stride in the only, or innermost, container of an aggregate that has one; else
+    None."""
+    fitting: list[tuple[int, int, int, ResolvedMember]] = []
+    for container, at in containers.around(t) if graph.is_aggregate(t) and containers.complete else ():
         place = offset + at
         if is_member(graph, container, place, size) and array_at(graph, container, abs(step), place):
             found = graph.member_at(container, place, size)
-            located = Located(container, place, found) if found is not None else None
+            located = ResolvedMember(container, place, found) if found is not None else None
         else:
-            located = in_array_behind(graph, container, step, place, size)
+            located = in_following_array(graph, container, step, place, size)
         if located is not None:
             fitting.append((graph.size(container), container, at, located))
     if not fitting:
@@ -241,4 +252,4 @@ def in_array_around(
     _size, container, at, first = min(fitting)
     if any(not graph.object_at(other, place - at, container) for _bytes, other, place, _located in fitting):
         return None
-    return Located(container, first.offset, first.field, "container")
+    return ResolvedMember(container, first.offset, first.field, "container")

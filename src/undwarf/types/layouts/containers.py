@@ -1,38 +1,39 @@
 # cython: language_level=3, annotation_typing=False
-"""What has a type as its part: the aggregates around it, and where in them it lies."""
+"""The containment relation: which aggregates have a type as a member or base class, and at which offsets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from undwarf.types.layouts.resolved_member import Located
+from undwarf.types.layouts.resolved_member import ResolvedMember
 from undwarf.types.layouts.type_graph import Kind, TypeGraph
 
-__all__ = ["Embedders", "Parts"]
+__all__ = ["Containers", "Parts"]
 
 _AGGREGATES = (Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT)
 _MANY = 64
-"""Aggregates that have a type as a part, above which not all of them are looked at."""
+"""If a type has more containers, only those of the function's variables count."""
 
 
 class Parts(Protocol):
-    """What lies in the aggregates of a unit, told without making records of them all."""
+    """Containment among the aggregates of a unit, without loading them all."""
 
     def wholes(self, t: int, *, bases_only: bool) -> dict[int, list[int]] | None:
-        """By aggregate the offsets of the members in it of what has a type as a part; None where that is not known."""
+        """{container: offsets} of the aggregates that contain a type; None if unknown."""
 
     def named(self, name: str) -> list[int]:
-        """The aggregates of a name, or to which a typedef gives it, without what they are declared in; those without
-        any by the empty one."""
+        """The aggregates with an unqualified name, their own or that of a typedef; anonymous ones under
+        the empty name."""
 
 
-class Embedders:
-    """Which aggregates have a member of a type, by value and not in an array; made when it is first asked for.
+class Containers:
+    """Which aggregates contain a type by value, outside of arrays; built at first use.
 
-    `types` gives all types that are to be looked at, or None where they are too many. `wanted` are those that go before
-    others: what the function's own variables are of. `bases_only`: a pointer to a part becomes one to the whole only
-    from a base class to what is derived from it, as in C++; `wanted_only`: only to what its variables are of. `lonely`:
-    behind an object that is a part of nothing may be anything, as behind the headers of a kernel's messages.
+    ``types`` returns all types to index, None if they are too many. ``wanted``: types of the function's own variables,
+    which are preferred. Policies: ``bases_only``: a pointer to a part becomes a pointer to its container only from a
+    base to a derived class, as in C++. ``wanted_only``: only containers that the function's variables have.
+    ``isolated``: past an object that is part of nothing anything may follow, as after the headers of network messages
+    in a kernel.
     """
 
     def __init__(
@@ -42,14 +43,14 @@ class Embedders:
         *,
         bases_only: bool = False,
         wanted_only: bool = False,
-        lonely: bool = False,
+        isolated: bool = False,
         parts: Parts | None = None,
     ) -> None:
         self._graph = graph
         self._parts = parts
         self._bases_only = bases_only
         self._wanted_only = wanted_only
-        self.lonely = lonely
+        self.isolated = isolated
         self._types = types
         self._direct: dict[int, list[tuple[int, int]]] | None = None
         self._shared = self
@@ -58,25 +59,25 @@ class Embedders:
         self._known_wanted: frozenset[int] | None = None
         self._known_names: set[str] | None = None
         self._around: dict[int, dict[int, list[int]]] = {}
-        """By type, the aggregates around it and where in them it is."""
+        """{type: {container: offsets}}."""
         self._near: dict[int, list[tuple[int, int]]] = {}
-        """What is around a type, of many what goes before others."""
+        """{type: [(container, offset)]}; preferred ones only if there are many."""
         self._narrowed: dict[int, dict[int, list[int]]] = {}
-        """What goes before others of what is around a type."""
-        self.located: dict[tuple[int, int, int], Located | str] = {}
-        """Answers of this function for accesses outside of types."""
 
-    def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Embedders":
-        """The same, for one function."""
-        made = Embedders(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
-        made.lonely = self.lonely
+        self.located: dict[tuple[int, int, int], ResolvedMember | str] = {}
+        """Cache of results for accesses outside of types, of one function."""
+
+    def preferring(self, wanted: Callable[[], frozenset[int]]) -> "Containers":
+        """The same relation for one function and its preferred types."""
+        made = Containers(self._graph, self._types, bases_only=self._bases_only, wanted_only=self._wanted_only)
+        made.isolated = self.isolated
         made._shared, made._parts = self._shared, self._parts
         made._wanted = wanted
         return made
 
     @property
     def complete(self) -> bool:
-        """Whether the types are known; else nothing can be said."""
+        """Whether the types are known; if not, nothing can be concluded."""
         shared = self._shared
         if shared._types is None:
             return False
@@ -88,41 +89,41 @@ class Embedders:
 
     @property
     def bases_only(self) -> bool:
-        """Whether only classes that derive from others are told."""
+        """Whether only base classes count as parts."""
         return self._bases_only
 
     @property
-    def speaks(self) -> bool:
-        """Whether it is known which types the function speaks of."""
+    def knows_mentioned(self) -> bool:
+        """Whether the types that the function mentions are known."""
         return self._wanted is not None
 
     @property
     def whole(self) -> bool:
-        """Whether it is told of everything what it is a part of; nodes of C++ containers hold values in plain bytes."""
+        """Whether containment covers all members; C++ containers store values as plain bytes."""
         return not self._wanted_only and not self._bases_only
 
     def wanted(self) -> frozenset[int]:
-        """Canonical types that go before others."""
+        """Canonical types that are preferred."""
         if self._known_wanted is None:
             self._known_wanted = self._wanted() if self._wanted is not None else frozenset()
         return self._known_wanted
 
     def of(self, t: int) -> list[tuple[int, int]]:
-        """(aggregate, offset of the member in it), also through aggregates in between."""
+        """(container, offset of the part in it), through any level of nesting."""
         return _places(self.wholes(t))
 
     def wholes(self, t: int) -> dict[int, list[int]]:
-        """As :meth:`of`, the offsets by aggregate."""
+        """As :meth:`of`, the offsets by container."""
         return self._narrow(t) if self._wanted_only else self._wholes_of(t)
 
     def all_wholes(self, t: int) -> dict[int, list[int]]:
-        """As :meth:`wholes`, also those that the function does not speak of, if they begin with the type: nobody goes
-        from another part to these."""
+        """As :meth:`wholes`, also for containers that the function does not mention if they start with the type: only a
+        pointer to the first part can be cast to these."""
         found = self._wholes_of(t)
         return {whole: [0] for whole, offsets in found.items() if 0 in offsets} if self._wanted_only else found
 
     def _narrow(self, t: int) -> dict[int, list[int]]:
-        """What goes before others of what is around a type."""
+        """The preferred containers of a type."""
         canonical = self._graph.canonical(t)
         known = self._narrowed.get(canonical)
         if known is None:
@@ -153,16 +154,16 @@ class Embedders:
         return found
 
     def _only_wanted(self, found: dict[int, list[int]]) -> dict[int, list[int]]:
-        """Those around a type that go before others."""
+        """Keep the preferred containers."""
         wanted, parts = self.wanted(), self._shared._parts
         if parts is not None and found:
-            # Most are told by their names alone.
+            # The names alone exclude most.
             named = {whole for name in self._names_of_wanted() for whole in parts.named(name)}
             found = {whole: offsets for whole, offsets in found.items() if whole in named}
         return {whole: offsets for whole, offsets in found.items() if self._graph.canonical(whole) in wanted}
 
     def _names_of_wanted(self) -> set[str]:
-        """The names of those that go before others, with all, some and none of what they are declared in."""
+        """Names of the preferred types with all, some and none of their enclosing scopes."""
         if self._known_names is None:
             self._known_names = set()
             for t in self.wanted():
@@ -175,7 +176,7 @@ class Embedders:
         return self._known_names
 
     def around(self, t: int) -> list[tuple[int, int]]:
-        """As :meth:`of`; of many only what the function's own variables are of: it may be a part of anything."""
+        """As :meth:`of`; if there are many, the preferred ones only: then the type may be part of anything."""
         canonical = self._graph.canonical(t)
         near = self._near.get(canonical)
         if near is None:
@@ -185,8 +186,7 @@ class Embedders:
         return near
 
     def headers(self, t: int) -> list[tuple[int, int]]:
-        """(aggregate, where they begin in it) of those whose last member is a row of elements of a type, as many as
-        there is room for."""
+        """(aggregate, offset of the elements) of structures with a trailing flexible array of a type."""
         shared = self._shared
         if shared._headers is None:
             shared._headers = {}
@@ -240,5 +240,5 @@ class Embedders:
 
 
 def _places(wholes: dict[int, list[int]]) -> list[tuple[int, int]]:
-    """(aggregate, offset) of each place in some."""
+    """[(container, offset)] of {container: offsets}."""
     return [(whole, offset) for whole, offsets in wholes.items() for offset in offsets]

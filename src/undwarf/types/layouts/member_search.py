@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What lies at a place within a type: the members there, down to the innermost."""
+"""Finds the members at an offset of a type, down to the innermost, with a score of how well each fits the access."""
 
 import cython
 
@@ -7,23 +7,25 @@ from undwarf.column import zeros
 from undwarf.types.layouts.type_records import AGGREGATES, DISCRIMINANT, VOID, Field, Kind, Member
 from undwarf.types.layouts.type_store import TypeStore
 
-# Fields by the ten thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of fields.
 _as_it_is = tuple.__new__
 
 _FARTHEST = cython.declare(cython.longlong, 1 << 58)
-"""Offsets past this lie in nothing; members, arrays and sizes end there for us."""
+"""Upper bound of offsets, and of members, arrays and sizes."""
 _LOWEST = cython.declare(cython.longlong, -1 << 40)
-"""Members do not begin before this; so far back they may be at each of the levels that are gone down."""
+"""Lower bound of member offsets, so that sums over all levels do not overflow."""
 _WORDS = cython.declare(cython.Py_ssize_t, 4)
-"""Of a member: offset, size, first bit and bits of a bit field, the last 0 for no bit field."""
+"""Columns of a member: offset, size, bit offset and bit size (0: no bit field)."""
 
 
 @cython.final
 @cython.cclass
-class Shape:
-    """One type as it is gone through: what it is below typedefs, or with these if it has no name of its own, its bytes;
-    of an array the element, its bytes and where it ends (-1: without bounds); of an aggregate its members, also as rows
-    of words."""
+class TypeShape:
+    """One type prepared for the search.
+
+    ``type``: below typedefs, except that an anonymous aggregate keeps its typedef; ``whole``: its size. Arrays:
+    ``element``, ``stride`` and ``end`` (-1: no bounds). Aggregates: ``members``, and ``rows`` with their columns.
+    """
 
     type = cython.declare(cython.Py_ssize_t)
     array = cython.declare(cython.bint)
@@ -36,12 +38,12 @@ class Shape:
     members: tuple[Member, ...] = cython.declare(tuple)
     rows: "memoryview[int]" = cython.declare("long long[::1]")
     open_end = cython.declare(cython.bint)
-    """Its last member is an array without bounds, or is made of such."""
+    """The last member is an array without bounds, or an anonymous aggregate of these."""
     hollow = cython.declare(cython.bint)
-    """It has no bytes of its own, and arrays without bounds."""
+    """Its size is 0 and it consists of arrays without bounds."""
     in_a_row = cython.declare(cython.bint)
-    """Each member begins where the one before has ended, or behind that, and none is a bit field: at most one holds an
-    offset, the last one that begins there or before."""
+    """Members are sorted, disjoint and no bit fields: at most one contains an offset, the last that starts at or before
+    it."""
 
     @cython.locals(at=cython.Py_ssize_t, end=cython.longlong)
     def __init__(self, graph: TypeStore, t: int) -> None:
@@ -58,7 +60,7 @@ class Shape:
         if self.array:
             stride, count = graph.stride(t), graph.element_count(t)
             self.element, self.stride = record.target, _bounded(stride)
-            # An array without bounds, or with none at the end of a structure, goes on; an inner one has its bounds.
+            # Arrays without bounds, or with none at the end of a structure, are open-ended; others end at their bounds.
             self.end = _bounded(count * stride) if count > 0 else -1
         elif self.aggregate:
             self.members = graph.members(t)
@@ -83,7 +85,8 @@ class Shape:
     @cython.exceptval(check=False)
     @cython.locals(offset=cython.longlong, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t)
     def first_at(self, offset: int) -> int:
-        """Of members in a row the one that may hold an offset; that behind the last for none."""
+        """Index of the only member that may contain an offset (``in_a_row``); the number of members if
+        there is none."""
         low = 0
         high = len(self.members)
         while low < high:
@@ -101,15 +104,15 @@ def _bounded(value: int) -> int:
 
 @cython.final
 @cython.cclass
-class Search:
-    """One look at the ``width`` bytes (0: unknown) at ``offset`` of type ``t``.
+class MemberSearch:
+    """One query: the leaves of type ``t`` at ``offset``, for an access of ``width`` bytes (0: unknown).
 
-    ``found`` are the leaves there, each with a score: 4 for a value of just this size, less for what only begins
-    there, for a part of a value, for what reaches past it, 0 for padding.
+    ``found`` are (score, field): 4 for a scalar of exactly this size, less if it only starts there, is accessed in
+    part, or is exceeded; 0 for padding.
     """
 
     _graph: TypeStore = cython.declare(object)
-    _shapes: dict[int, Shape] = cython.declare(dict)
+    _shapes: dict[int, TypeShape] = cython.declare(dict)
     _steps = cython.declare(cython.longlong)
     _depth = cython.declare(cython.longlong)
     width = cython.declare(cython.longlong)
@@ -126,11 +129,11 @@ class Search:
             self._descend(t, offset, 0, "", (), 0)
 
     @cython.cfunc
-    @cython.returns(Shape)
-    def _shape(self, t: int) -> Shape:
-        shape = cython.cast(Shape, self._shapes.get(t))
+    @cython.returns(TypeShape)
+    def _shape(self, t: int) -> TypeShape:
+        shape = cython.cast(TypeShape, self._shapes.get(t))
         if shape is None:
-            shape = Shape(self._graph, t)
+            shape = TypeShape(self._graph, t)
             if self._graph.settled:
                 self._shapes[t] = shape
         return shape
@@ -144,7 +147,7 @@ class Search:
         path=str,
         containers=tuple,
         depth=cython.longlong,
-        shape=Shape,
+        shape=TypeShape,
         index=cython.longlong,
         first=cython.longlong,
         width=cython.longlong,
@@ -167,10 +170,10 @@ class Search:
         containers: tuple[tuple[int, int], ...],
         depth: int,
     ) -> bool:
-        """Add the leaves at an offset of a type; whether there was one."""
+        """Add the leaves at an offset of a type; True if there are any."""
         self._steps -= 1
         if self._steps < 0 or depth > self._depth:
-            self._graph.defects.add("type too deep", self._graph.subject)
+            self._graph.defects.add("types nested too deeply", self._graph.subject)
             return False
         shape = self._shape(t)
         here = (*containers, (shape.type, offset))
@@ -217,7 +220,7 @@ class Search:
                 self._prefer_values(known, shape.whole, _join(path, Member(DISCRIMINANT, 0, 0, 0, 0, VOID)))
             if found:
                 return True
-            # Padding, or an aggregate whose members are not known.
+            # Padding, or an aggregate with unknown members.
             if shape.whole and offset >= shape.whole:
                 return False
             self.found.append((0, _as_it_is(Field, (path, shape.type, offset, begin, shape.whole, (), here))))
@@ -231,12 +234,10 @@ class Search:
         return True
 
     def _prefer_values(self, known: int, whole: int, path: str) -> None:
-        """Put one before the other where a value of one variant stands in for the discriminant, at ``path``, of an enum
-        of ``whole`` bytes.
+        """Choose between the discriminant of a Rust enum and a variant's value that encodes it (niche).
 
-        A pointer, or a value that is all there is, is what is wanted when it is read, and says which variant it is by
-        the way: it is that value. Of others, as the capacity of a vector with more variants beside it, it is mostly the
-        variant that is asked for.
+        If the value is a pointer or all of the enum, a read wants the value, and the discriminant only in passing.
+        Otherwise, as with the capacity of a vector, a read mostly wants the discriminant.
         """
         new = self.found[known:]
         values = [one for score, one in new if score >= 4 and one.path != path]
@@ -249,14 +250,14 @@ class Search:
 
 
 def _same_unit(members: tuple[Member, ...], first: int, member: Member) -> bool:
-    """Whether a bit field that begins behind the first byte touched shares it with no plain member."""
+    """Whether no plain member covers the first byte accessed before a bit field of the same storage unit."""
     return not any(
         not other.bit_size and 8 * other.offset <= first < 8 * (other.offset + max(other.size, 1)) for other in members
     )
 
 
 def _join(path: str, member: Member) -> str:
-    # What is inherited, or has no name, is a part of what it is in.
+    # Base classes and anonymous members do not appear in the path.
     if not member.name or member.base:
         return path
     return f"{path}.{member.name}" if path else member.name

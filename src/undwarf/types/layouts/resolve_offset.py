@@ -1,48 +1,48 @@
 # cython: language_level=3, annotation_typing=False
-"""What an access touches, given a type, an offset and by which steps the offset may be off.
+"""Resolves an access to a member: type, offset, stride and size give a :class:`ResolvedMember`, or the reason why not.
 
-An exact offset must lie inside the type. A step is explained by an array: of the type itself, where it is a multiple of
-the type's size, or by one inside that holds the offset and whose stride divides it. What is explained by nothing stays
-unknown: a negative offset is most often a pointer to a member, and the whole around it is not known.
+An exact offset must be inside the type. A stride must be explained by an array: of the type itself if it is a multiple
+of its size, or by an inner array that contains the offset and whose element size divides it. Anything else is unknown:
+a negative offset is most often a pointer to a member of an unknown container.
 """
 
 from undwarf.limits import Limits
 from undwarf.types.layouts.array_offsets import (
-    absorbed,
     array_at,
     at_border,
     before_element,
-    behind_last,
-    behind_smaller,
-    goes_on,
-    in_array_behind,
-    in_first_of_rest,
+    ends_open,
+    in_flexible_array_of_one,
+    in_following_array,
+    in_following_larger_array,
     in_rows,
+    in_rust_slice,
+    is_explained_by_array,
+    is_flexible_array_of_one,
     leaves_array,
     leaves_element,
-    stands_for_more,
 )
-from undwarf.types.layouts.container_of import around, covered, in_array_around
-from undwarf.types.layouts.containers import Embedders
-from undwarf.types.layouts.resolved_member import INCOMPLETE, WIDER, Located
+from undwarf.types.layouts.container_of import covered, in_array_around, member_outside
+from undwarf.types.layouts.containers import Containers
+from undwarf.types.layouts.resolved_member import INCOMPLETE, WIDER, ResolvedMember
 from undwarf.types.layouts.type_graph import VOID, Kind, Member, TypeGraph
 
-__all__ = ["in_words", "locate", "one_of_two"]
+__all__ = ["in_words", "locate", "members_selected_by_condition"]
 
 _APART = 64
-"""Bytes at most between two members of which a condition chooses one."""
+"""Largest distance of two members between which a condition selects."""
 _MANY = 16
-"""Numbers of an array that is hardly anything but a table."""
+"""Minimum length of an array that counts as a table."""
 _WORDS, _CHARACTERS = 8, 64
-"""Words of characters (a power of two), and characters, that a loop goes through in one turn at most."""
+"""Largest number of words of text (a power of two), and of characters, that a loop processes per iteration."""
 
 
 class _Variants:
-    """What one question has found of the members of unions, by their type and the offset: unions in each other have
-    many paths to few of them. ``steps`` are how many members may still be looked at, ``depth`` how far down."""
+    """Results for members of unions within one query, by (type, offset): nested unions reach few types by many paths.
+    ``steps`` and ``depth`` are the remaining budget."""
 
     def __init__(self, limits: Limits) -> None:
-        self.known: dict[tuple[int, int], Located | str] = {}
+        self.known: dict[tuple[int, int], ResolvedMember | str] = {}
         self.steps = limits.type_steps
         self.depth = limits.type_depth
 
@@ -53,21 +53,23 @@ def locate(
     step: int,
     offset: int,
     size: int,
-    embedders: Embedders | None = None,
+    containers: Containers | None = None,
     variants: _Variants | None = None,
-) -> Located | str:
-    """What an access of `size` bytes at `offset`, give or take `step`s, of a type touches; else why it is not known.
+) -> ResolvedMember | str:
+    """The member accessed by ``size`` bytes at ``offset``, plus or minus multiples of ``step``, of a type; else the
+    reason.
 
-    `variants` is of the question that this is a part of, the same step and size in a member of a union."""
+    ``variants`` belongs to the query that this one is part of (a member of a union, same step and size).
+    """
     if graph.kind(graph.strip(t)) in (Kind.FUNCTION, Kind.VOID):
-        return "code or void"
+        return "pointer to code or void"
     if graph.choices(t):
         t = VOID if step else graph.chosen(t, offset, size)
         if not t:
             return "ambiguous type"
     whole = graph.size(t)
     how, walks = "", 0
-    if step and whole and step % whole == 0 and not goes_on(graph, t):
+    if step and whole and step % whole == 0 and not ends_open(graph, t):
         if not 0 <= offset < whole:
             offset %= whole
         step, how, walks = 0, "array", step
@@ -76,52 +78,52 @@ def locate(
     if not step:
         found = graph.member_at(t, offset, size) if offset >= 0 else None
         if found is not None:
-            return Located(t, offset, found, how)
+            return ResolvedMember(t, offset, found, how)
         if not whole and not graph.members(t):
             return INCOMPLETE
-        found = behind_last(graph, t, offset, size) if 0 < whole <= offset else None
-        # What it is a part of has other members there.
-        if found is not None and not (embedders is not None and covered(graph, t, offset, embedders)):
-            return Located(t, offset, found, "behind")
-        return around(graph, t, offset, size, whole, embedders)
+        found = in_flexible_array_of_one(graph, t, offset, size) if 0 < whole <= offset else None
+        # Unless a container has other members there.
+        if found is not None and not (containers is not None and covered(graph, t, offset, containers)):
+            return ResolvedMember(t, offset, found, "behind")
+        return member_outside(graph, t, offset, size, whole, containers)
     if not 0 <= offset < whole:
         place = in_rows(graph, t, step, offset)
-        place = in_first_of_rest(graph, t, step, offset) if place is None else place
+        place = in_rust_slice(graph, t, step, offset) if place is None else place
         found = graph.member_at(t, place, size) if place is not None else None
         if found is not None and place is not None:
-            return Located(t, place, found, "array")
+            return ResolvedMember(t, place, found, "array")
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is not None:
-        # Any element of an array without bounds is as good: what is calculated of hashes is past all memory.
+        # All elements of an array without bounds are equal; hash computations give huge offsets.
         offset -= before_element(graph, found, step)
         found = graph.member_at(t, offset, size)
-    if found is not None and (absorbed(graph, found, step) or in_rows(graph, t, step, offset) is not None):
+    if found is not None and (is_explained_by_array(graph, found, step) or in_rows(graph, t, step, offset) is not None):
         if at_border(graph, t, step, offset):
-            return behind_smaller(graph, t, step, offset, size) or "unresolved array index"
-        # What an element and the one behind it share is none: the index counts from one, in the array behind.
+            return in_following_larger_array(graph, t, step, offset, size) or "unresolved array index"
+        # An access across two elements is of neither: the index is biased, into the following array.
         leaves = leaves_element(graph, found, step, size) or leaves_array(graph, t, step, offset)
-        other = in_array_behind(graph, t, step, offset, size) if leaves else None
-        return other or Located(t, offset, found)
-    other = in_array_behind(graph, t, step, offset, size)
+        other = in_following_array(graph, t, step, offset, size) if leaves else None
+        return other or ResolvedMember(t, offset, found)
+    other = in_following_array(graph, t, step, offset, size)
     if other is not None:
         return other
-    if embedders is not None and not embedders.whole and _is_behind_part(graph, t, offset, embedders):
-        return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
-    # Elements are read one by one when the index is biased: what is wider is no element. An index hardly counts from a
-    # member behind the array.
+    if containers is not None and not containers.whole and _is_behind_part(graph, t, offset, containers):
+        return in_array_around(graph, t, step, offset, size, containers) or "unresolved array index"
+    # With a biased index, elements are read one at a time, so wider accesses are none. Indices are hardly biased by a
+    # member after the array.
     arrays = [
         (at, stride)
         for at, stride, total in graph.arrays(t)
         if size <= stride and not step % stride
         if (step == stride < total and not at + total < offset < whole)
-        or (at <= offset and stands_for_more(graph, t, at, total))
+        or (at <= offset and is_flexible_array_of_one(graph, t, at, total))
     ]
     if len(arrays) == 1:
         at, stride = arrays[0]
         place = at + (offset - at) % stride
         found = graph.member_at(t, place, size)
         if found is not None:
-            return Located(t, place, found, "array")
+            return ResolvedMember(t, place, found, "array")
     part = _in_parts(graph, t, step, offset, size)
     if part is not None:
         return part
@@ -130,23 +132,23 @@ def locate(
         return variant
     aside = abs(step) - whole
     if whole and 0 < size <= aside and array_at(graph, t, aside, offset) is not None:
-        # From one object to the next, and in each of them to the next element of an array.
+        # The diagonal: the next object and in it the next element of an array.
         found = graph.member_at(t, offset, size)
         if found is not None:
-            return Located(t, offset, found, "array")
-    if embedders is not None and embedders.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
-        return in_array_around(graph, t, step, offset, size, embedders) or "unresolved array index"
+            return ResolvedMember(t, offset, found, "array")
+    if containers is not None and containers.whole and abs(step) > graph.pointer_size and offset >= 0 < whole:
+        return in_array_around(graph, t, step, offset, size, containers) or "unresolved array index"
     return "unresolved array index"
 
 
-def _is_behind_part(graph: TypeGraph, t: int, offset: int, embedders: Embedders) -> bool:
-    """Whether an offset is behind an aggregate, where something else may be that has it as its first part."""
-    return offset >= graph.size(t) > 0 and covered(graph, t, offset, embedders, spoken_of=False)
+def _is_behind_part(graph: TypeGraph, t: int, offset: int, containers: Containers) -> bool:
+    """Whether an offset is past an aggregate, where a container that starts with it may have something else."""
+    return offset >= graph.size(t) > 0 and covered(graph, t, offset, containers, mentioned_only=False)
 
 
-def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
-    """A part of a number of a long array, from whose begin on parts are gone through one by one, as tables of small
-    numbers are kept in room for large ones."""
+def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
+    """A narrow part of an element of a long array, traversed with the narrow size: tables of small integers in storage
+    for large ones."""
     if size != abs(step) or not 1 < size < graph.pointer_size or not graph.is_aggregate(t):
         return None
     for at, stride, total in graph.arrays(t):
@@ -155,37 +157,39 @@ def _in_parts(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Lo
         element, found = graph.member_at(t, at, stride), graph.member_at(t, at, size)
         whole = element is not None and graph.is_scalar(element.type) and graph.size(element.type) == stride
         if whole and found is not None and not graph.is_pointer(found.type):
-            return Located(t, at, found, "array")
+            return ResolvedMember(t, at, found, "array")
     return None
 
 
-def _in_variant(graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants) -> Located | None:
-    """What is touched in the only member of a union that explains the steps, as where several structures end in arrays
-    of their own, or one is an array."""
+def _in_variant(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, variants: _Variants
+) -> ResolvedMember | None:
+    """The member of the only member of a union that explains the stride, as where structures end in arrays of their
+    own."""
     if graph.kind(graph.strip(t)) != Kind.UNION:
         return None
     found = []
     for one in graph.members(graph.strip(t)):
         array = graph.is_array(one.type)
         inner = _in_member(graph, one, step, offset, size, variants) if array or graph.is_aggregate(one.type) else ""
-        if isinstance(inner, Located):
+        if isinstance(inner, ResolvedMember):
             path = f"{one.name}{inner.field.path}"
-            found.append(Located(t, offset, inner.field._replace(path=path)) if array else inner)
+            found.append(ResolvedMember(t, offset, inner.field._replace(path=path)) if array else inner)
     return found[0] if len(found) == 1 else None
 
 
 def _in_member(
     graph: TypeGraph, member: Member, step: int, offset: int, size: int, variants: _Variants
-) -> Located | str:
-    """As :func:`locate`, in a member of a union, asked once of each type and place."""
+) -> ResolvedMember | str:
+    """:func:`locate` in a member of a union, evaluated once for each type and offset."""
     key = (member.type, offset - member.offset)
     found = variants.known.get(key)
     if found is None:
-        # A union inside of itself explains nothing.
+        # Ends the recursion for a union that contains itself.
         variants.known[key] = "unresolved array index"
         variants.steps -= 1
         if variants.steps < 0 or variants.depth <= 0:
-            graph.defects.add("type too deep", graph.subject)
+            graph.defects.add("types nested too deeply", graph.subject)
             return "unresolved array index"
         variants.depth -= 1
         found = variants.known[key] = locate(graph, member.type, step, key[1], size, variants=variants)
@@ -193,21 +197,21 @@ def _in_member(
     return found
 
 
-def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> Located | None:
-    """The first of the words of different types that steps from the begin of an aggregate without arrays lead through:
-    who goes there copies it, or changes it with another one."""
+def in_words(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> ResolvedMember | None:
+    """The first of several words of different types that word-sized steps from an aggregate's start traverse: a copy,
+    or swap, by words. None if the aggregate has arrays."""
     found = graph.member_at(t, offset, size) if offset >= 0 and step == size == graph.pointer_size else None
     if found is None or found.offset or graph.size(found.type) != size or graph.arrays(t):
         return None
     begins = any(not left and graph.is_aggregate(one) and graph.size(one) > size for one, left in found.containers)
     behind = graph.member_at(t, offset + size, 1)
     differs = behind is not None and graph.canonical(behind.type) != graph.canonical(found.type)
-    return Located(t, offset, found, "array") if begins and differs else None
+    return ResolvedMember(t, offset, found, "array") if begins and differs else None
 
 
-def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
-    """(aggregate, offset) of two members of one type side by side of which a condition chooses, as a tree's left and
-    right; empty where that is not so."""
+def members_selected_by_condition(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> list[tuple[int, int]]:
+    """(aggregate, offset) of two members of one type between which a condition selects, such as a tree's left and
+    right; empty if there are none."""
     first = graph.member_at(t, offset, size) if offset >= 0 and 2 <= abs(step) <= _APART else None
     if first is None or first.offset or graph.size(first.type) != size:
         return []
@@ -220,15 +224,17 @@ def one_of_two(graph: TypeGraph, t: int, step: int, offset: int, size: int) -> l
     return []
 
 
-def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, walks: int) -> Located | str:
-    """One of several scalars in a row: what a pointer to a scalar leads to is one, or an array of them. ``walks``: by
-    steps of so many bytes, whole scalars."""
+def _in_scalars(
+    graph: TypeGraph, t: int, step: int, offset: int, size: int, whole: int, walks: int
+) -> ResolvedMember | str:
+    """A scalar, or an element of an array of scalars: a pointer to a scalar may point to either. ``walks``: the stride,
+    if it is a multiple of the scalar's size."""
     if not whole:
         return INCOMPLETE
     within = offset % whole
     if size > whole:
-        # Several at once: vectors of them, but hardly eight characters. What is counted backwards from where bytes
-        # begin lies before them, as elements before the marks of a table.
+        # Several scalars at once: vectors, but hardly eight characters. Backwards from the start of a byte array there
+        # are other elements, such as those before the control bytes of a hash table.
         by = abs(walks)
         if whole == 1 and (
             (size < 16 and not by) or by > _WORDS * size or (by & (by - 1) and not by & 1) or walks < -size
@@ -237,11 +243,15 @@ def _in_scalars(graph: TypeGraph, t: int, step: int, offset: int, size: int, who
         if size % whole or within:
             return WIDER
     elif whole == 1 and abs(walks) > _CHARACTERS:
-        # Who walks through characters does not take so many at once: they stand for something else.
+        # Text is not traversed in such large steps: the bytes are storage for something else.
         return "unresolved array index"
     elif within + size > whole or (step and (step % whole) and size != whole):
         return "unresolved array index"
     if step % whole:
         within = 0
     found = graph.member_at(t, within, size)
-    return Located(t, within, found, "" if not step and 0 <= offset < whole else "array") if found else "outside"
+    return (
+        ResolvedMember(t, within, found, "" if not step and 0 <= offset < whole else "array")
+        if found
+        else "offset outside the type"
+    )

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""An access that was explained: which field of which type it touches."""
+"""The result of a resolved access (:class:`ResolvedMember`), and predicates on the member at an offset."""
 
 from typing import NamedTuple
 
@@ -8,30 +8,30 @@ from undwarf.types.layouts.type_graph import Field, TypeGraph
 __all__ = [
     "INCOMPLETE",
     "WIDER",
-    "Located",
+    "ResolvedMember",
     "begins",
-    "begins_inside_pointer",
     "is_exact",
+    "is_inside_pointer_member",
     "is_member",
     "is_whole",
     "value_of",
 ]
 
 INCOMPLETE = "incomplete type"
-"""Why it is not known what is touched behind a pointer to what is only declared."""
+"""Reason: the pointee is only declared."""
 WIDER = "access wider than its type"
-"""Why it is not known what several numbers at once are."""
+"""Reason: the access covers several scalars."""
 
 
 _VECTOR = 16
-"""Bytes of several members at once."""
+"""Smallest vector access, which may cover several members."""
 
 
-class Located(NamedTuple):
-    """An access that was explained: the type, the offset of its first byte, and what lies there.
+class ResolvedMember(NamedTuple):
+    """A resolved access: the type, the offset of its first byte in it, and the field there.
 
-    `how` is "" for an offset inside the type, "array" for one of its neighbours, "behind" for what is further on in the
-    array of one element that it ends in, "container" for what it is a part of.
+    `how` is "" for an offset inside the type, "array" for a neighbouring element, "behind" for an element of a trailing
+    array of one (pre-C99 flexible array), "container" for a member of a containing object.
     """
 
     type: int
@@ -41,7 +41,7 @@ class Located(NamedTuple):
 
 
 def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a whole member of a size begins there; of small numbers often less is read than there is."""
+    """Whether an access is of a whole member; accesses of one or two bytes may be narrower than it."""
     found = graph.member_at(t, offset, size) if offset >= 0 else None
     if found is None or found.offset:
         return False
@@ -50,7 +50,7 @@ def is_member(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 
 def is_exact(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a member of a size begins there of which no less is read than there is, or some bits of one."""
+    """Whether an access is of a whole member and not narrower, or of an overlapping or unaligned one."""
     found = graph.member_at(t, offset, size) if is_member(graph, t, offset, size) else None
     if found is None:
         return False
@@ -59,25 +59,25 @@ def is_exact(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
 
 
 def is_whole(graph: TypeGraph, found: Field, size: int) -> bool:
-    """Whether a structure that begins where a member does is of a size, as where it is copied at once, with the room
-    behind its last member."""
+    """Whether a structure of ``size`` bytes starts at the field: structures are copied at once, with
+    trailing padding."""
     return any(not at and graph.size(one) == size and graph.is_aggregate(one) for one, at in found.containers)
 
 
 def begins(graph: TypeGraph, t: int, offset: int, size: int) -> bool:
-    """Whether a whole member of a size begins there, or several that are accessed at once."""
+    """Whether an access is of a whole member, or of several members by a vector register."""
     if is_member(graph, t, offset, size):
         return True
     found = graph.member_at(t, offset, size) if 0 <= offset <= graph.size(t) - size and size >= _VECTOR else None
     return found is not None and not found.offset
 
 
-def begins_inside_pointer(graph: TypeGraph, t: int, offset: int) -> bool:
-    """Whether what is at an offset of a type is in the middle of an address: nobody accesses that."""
+def is_inside_pointer_member(graph: TypeGraph, t: int, offset: int) -> bool:
+    """Whether an offset is inside a pointer member, where no access starts."""
     found = graph.member_at(t, offset, 1) if 0 < offset < graph.size(t) else None
     return found is not None and found.offset > 0 and graph.is_pointer(found.type)
 
 
-def value_of(graph: TypeGraph, found: Located, size: int) -> int:
-    """The type of the value that is read there; void where it is not one whole scalar."""
+def value_of(graph: TypeGraph, found: ResolvedMember, size: int) -> int:
+    """The type of the value read there; void if it is not one whole scalar."""
     return graph.value_at(found.type, found.offset, size)

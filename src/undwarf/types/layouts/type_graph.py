@@ -1,9 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""Types as a graph: what lies where in them, what they are called, and which of them are one.
+"""The type graph: names, canonical types, and members by offset, for types from DWARF, BTF or inference alike.
 
-A type is an int: 0 is void (or unknown), others are given out by the :class:`TypeStore` below this. Sizes and offsets
-are bytes unless the name says bits. Nothing here raises for what the input says: what cannot be is counted in
-``defects`` and ends what is being looked at.
+A type is an int id: 0 is void (or unknown), others come from :class:`TypeStore`. Sizes and offsets are bytes unless the
+name says bits. Bad input raises nothing: it is counted in ``defects`` and ends the query.
 """
 
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ import cython
 
 from undwarf.defects import Defects
 from undwarf.limits import DEFAULT, Limits
-from undwarf.types.layouts.member_search import Search
+from undwarf.types.layouts.member_search import MemberSearch
 from undwarf.types.layouts.type_records import (
     ADDRESSES,
     DISCRIMINANT,
@@ -32,15 +31,15 @@ from undwarf.types.layouts.type_store import TypeStore
 __all__ = ["DISCRIMINANT", "VOID", "Field", "Kind", "Loader", "Member", "TypeGraph", "TypeRecord"]
 
 _FIELDS_KEPT = 50_000
-"""Answers to where something lies in a type that are kept; the same are asked for at every turn of a loop."""
+"""Limit of cached results of :meth:`TypeGraph.member_at`; loops repeat the same queries."""
 _SEARCHES_KEPT, _FEW_LEAVES = 4096, 64
-"""Places in types of which is kept what lies there, if that is no more than so much."""
+"""Limit of cached searches, and of leaves in one of them."""
 
 _SEVERAL = -1
 _score_of = itemgetter(0)
 
 _MOST_CHOICES = 32
-"""Types that a pointer may lead to, of which its use has to tell one."""
+"""Limit of alternative pointees (:meth:`TypeGraph.one_of`)."""
 
 _TYPEDEFS = frozenset((Kind.TYPEDEF,))
 _WRAPPERS = (
@@ -58,14 +57,13 @@ _ARRAY = cython.declare(cython.int, Kind.ARRAY)
 _TYPEDEF = cython.declare(cython.int, Kind.TYPEDEF)
 _FUNCTION = cython.declare(cython.int, Kind.FUNCTION)
 _STEPS = cython.declare(cython.int, 512)
-"""Aggregates and arrays inside of a type that are looked at to find its arrays."""
+"""Limit of nested types that :meth:`TypeGraph.arrays` visits."""
 
 
 @cython.final
 @cython.cclass
 class TypeGraph(TypeStore):
-    """Types by number, and all that is asked of them. ``pointer_size`` serves where a source does not give a pointer's
-    size."""
+    """Types by id and the queries on them. ``pointer_size`` is used where a source does not give a pointer's size."""
 
     def __init__(
         self, *, pointer_size: int = 8, limits: Limits = DEFAULT, defects: Defects | None = None, subject: str = ""
@@ -74,13 +72,13 @@ class TypeGraph(TypeStore):
         self._names: dict[int, str] = {}
         self._canonical: dict[int, int] = {}
         self._alone: dict[tuple[str, int], int] = {}
-        """The type of a name and size, while there is only one; else _SEVERAL."""
+        """{(name, size): type} while there is only one, else _SEVERAL."""
         self._by_layout: dict[tuple[str, int, int], int] = {}
         self._by_shape: dict[tuple[str, int, int], int] = {}
-        """Types by name, size and shape, by which most are told before their layouts are looked at."""
+        """{(name, size, shape): type}: decides most comparisons without reading layouts."""
         self._shapes: dict[int, int] = {}
         self._layouts: dict[tuple[int, int], int] = {}
-        """Layouts by shapes and sizes."""
+        """{(shape, size): layout}."""
         self._fields: dict[tuple[int, int, int], Field | None] = {}
         self._searched: dict[tuple[int, int, int], list[tuple[int, Field]]] = {}
         self._objects: dict[tuple[int, int, int], bool] = {}
@@ -89,14 +87,13 @@ class TypeGraph(TypeStore):
         self._choice_of: dict[tuple[int, ...], int] = {}
         self._arrays: dict[int, list[tuple[int, int, int]]] = {}
         self.passed: dict[tuple[int, Any, int], Any] = {}
-        """Where parameters are (:mod:`undwarf.types.sources.parameter_registers`), by what is asked, their types, and
-        the result's.
-        """
+        """Cache of :mod:`undwarf.types.sources.parameter_registers`: {(query, parameter types, return
+        type): result}."""
         self._given: dict[int, str] | None = None
-        """By type the first typedef that leads right to it."""
+        """{type: first typedef that directly names it}."""
 
     def alignment(self, t: int) -> int:
-        """Of what the address of an object is a multiple: its largest scalar's size, at most 8, if all lie evenly."""
+        """Alignment in bytes: the largest scalar's size, at most 8, if all members are aligned; 1 for packed types."""
         return self._aligned(t, self.limits.type_depth)
 
     def _aligned(self, t: int, depth: int) -> int:
@@ -105,7 +102,7 @@ class TypeGraph(TypeStore):
         if known is None:
             if depth <= 0:
                 return 1
-            # Each once: members may be of one type all of them, or of the one that they are in.
+            # Each type once: members may repeat or be recursive.
             self._alignments[t] = 1
             known = self._alignments[t] = self._alignment_of(t, depth)
         return known
@@ -129,7 +126,7 @@ class TypeGraph(TypeStore):
         return most
 
     def arrays(self, t: int) -> list[tuple[int, int, int]]:
-        """(offset, stride, bytes) of the arrays in an aggregate, one level of aggregates deep after another."""
+        """(offset, stride, size in bytes) of the arrays in an aggregate, breadth first."""
         found: list[tuple[int, int, int]] | None = self._arrays.get(t)
         if found is None:
             found = self._arrays[t] = []
@@ -148,11 +145,11 @@ class TypeGraph(TypeStore):
         return found
 
     def parameters(self, t: int) -> tuple[tuple[str, int], ...]:
-        """(name, type) of a function's parameters; also of a pointer to one."""
+        """(name, type) of the parameters of a function or of a pointer to one."""
         return self._function(t).parameters
 
     def returns(self, t: int) -> int:
-        """What a function, or a pointer to one, returns; void for what is none."""
+        """The return type of a function or of a pointer to one; void for others."""
         record = self._function(t)
         return record.target if record.kind == Kind.FUNCTION else VOID
 
@@ -165,10 +162,11 @@ class TypeGraph(TypeStore):
     # Places within a type ----------------------------------------------------------------------------------
 
     def member_at(self, t: int, offset: int, size: int = 0) -> Field | None:
-        """What an access of ``size`` bytes (0: unknown) at ``offset`` of a type touches; None outside of the type.
+        """The field that an access of ``size`` bytes (0: unknown) at ``offset`` of a type is of; None outside of the
+        type.
 
-        Arrays take any element inside their bounds, an array without bounds (at the end of a structure) any element. Of
-        several members at one place the one is taken whose leaf has the size of the access, then one that begins there.
+        Arrays take any index inside their bounds, arrays without bounds any index. Of overlapping members the leaf with
+        the size of the access is preferred, then one that starts there.
         """
         if offset < 0:
             return None
@@ -181,8 +179,8 @@ class TypeGraph(TypeStore):
         return found
 
     def bits_at(self, t: int, offset: int, size: int, bits: int) -> Field | None:
-        """As :meth:`member_at`, for an access of some of its ``size`` bytes' ``bits`` only: of bit fields those that
-        have any of them. None where none has."""
+        """As :meth:`member_at`, for an access of which only some ``bits`` are used: only bit fields with any of them.
+        None if no leaf is."""
         leaves = self._leaves(t, offset, size) if offset >= 0 else []
         touched = [self._bits_in(one, bits) for _score, one in leaves]
         if not any(touched):
@@ -190,7 +188,7 @@ class TypeGraph(TypeStore):
         return self._best([leaf for leaf, some in zip(leaves, touched, strict=True) if some is not False])
 
     def _bits_in(self, found: Field, bits: int) -> bool | None:
-        """Whether a bit field has any of the bits of an access; None for what is none."""
+        """Whether a bit field has any of the bits of an access; None if it is no bit field."""
         container, within = found.containers[-1]
         name = found.path.rpartition(".")[2]
         for member in self.members(container):
@@ -204,14 +202,14 @@ class TypeGraph(TypeStore):
         return self._best(self._leaves(t, offset, size))
 
     def _best(self, leaves: list[tuple[int, Field]]) -> Field | None:
-        """Of the leaves at a place the best, with the others as its candidates."""
+        """The leaf with the best score, with the others as its candidates."""
         if not leaves:
             return None
         if len(leaves) == 1:
             alone: Field = leaves[0][1]
             return alone
         most, best = max(leaves, key=_score_of)
-        # Where a member is, padding of another one and bases without bytes are nothing that could be meant.
+        # Padding and empty bases are no candidates beside a member.
         paths = tuple(dict.fromkeys(one.path for score, one in leaves if score or not most))
         several = paths if len(paths) > 1 else ()
         return Field(best.path, best.type, best.offset, best.begin, best.size, several, best.containers)
@@ -219,12 +217,12 @@ class TypeGraph(TypeStore):
     @cython.cfunc
     @cython.returns(list)
     def _leaves(self, t: int, offset: int, size: int) -> list[tuple[int, Field]]:
-        """The leaves at a place of a type, with their scores (:class:`undwarf.types.layouts.member_search.Search`):
-        several things are asked of them, one after the other."""
+        """(score, field) of the leaves at an offset (:class:`~undwarf.types.layouts.member_search.MemberSearch`);
+        cached."""
         key = (t, offset, size)
         found: list[tuple[int, Field]] | None = self._searched.get(key)
         if found is None:
-            found = Search(self, t, offset, size).found
+            found = MemberSearch(self, t, offset, size).found
             if self.settled and len(found) <= _FEW_LEAVES:
                 if len(self._searched) >= _SEARCHES_KEPT:
                     self._searched.clear()
@@ -232,10 +230,9 @@ class TypeGraph(TypeStore):
         return found
 
     def value_at(self, t: int, offset: int, size: int) -> int:
-        """The type of a value of ``size`` bytes read at ``offset`` of a type; void where that is not one whole scalar.
+        """The type of a value of ``size`` bytes loaded from ``offset`` of a type; void if that is not one whole scalar.
 
-        Members of a union that are there with the same size must be of one type; a pointer goes before numbers, of
-        which nothing is asked that leads anywhere.
+        Union members of this size must agree. A pointer is preferred to integers: only its type matters further on.
         """
         if offset < 0 or size <= 0:
             return VOID
@@ -254,21 +251,22 @@ class TypeGraph(TypeStore):
         return found
 
     def scalars_at(self, t: int, offset: int, size: int) -> list[int]:
-        """The numbers and pointers of ``size`` bytes at ``offset`` of a type: of members of a union all of them."""
+        """All scalars of ``size`` bytes at ``offset`` of a type; several for members of a union."""
         leaves = self._leaves(t, offset, size)
         return [one.type for score, one in leaves if score >= 4 and self.is_scalar(one.type)]
 
     def is_mixed(self, t: int, offset: int, size: int) -> bool:
-        """Whether members of a union are there with ``size`` bytes of which some are pointers and others numbers."""
+        """Whether members of a union with ``size`` bytes are there, some of them pointers and others not."""
         leaves = self._leaves(t, offset, size)
         kinds = {self.is_pointer(one.type) for score, one in leaves if score >= 4 and self.is_scalar(one.type)}
         return len(kinds) > 1
 
     def pointers_at(self, t: int, offset: int, size: int) -> int:
-        """What a pointer read at ``offset`` of a type leads to, where that is one of several: a type that says so.
+        """The alternative pointees of a pointer at ``offset`` of a type, as a choice type (:meth:`choices`); void if
+        not ambiguous.
 
-        Of the members of a union that are pointers; void where there are not at least two. One of these, where the
-        others lead to anything, is that or anything. See :meth:`choices`.
+        For members of a union that are pointers, at least two. If one points to a described type and the others to
+        void, the result is that type or anything.
         """
         if offset < 0 or size != self.pointer_size:
             return VOID
@@ -282,7 +280,7 @@ class TypeGraph(TypeStore):
         return found if self.choices(found) else VOID
 
     def function_at(self, t: int, offset: int) -> int:
-        """The type of the only function that pointers at ``offset`` of a type lead to; void for none and several."""
+        """The only function type that pointers at ``offset`` of a type point to; void if there is none or several."""
         if offset < 0:
             return VOID
         leaves = self._leaves(t, offset, self.pointer_size)
@@ -291,7 +289,7 @@ class TypeGraph(TypeStore):
         return next(iter(found.values())) if len(found) == 1 else VOID
 
     def _or_anything(self, t: int) -> int:
-        """A type that says that an object is of a type, if that is what is done with it."""
+        """A choice type of one alternative: the type, if the accesses fit it."""
         found = self._choice_of.get((t,))
         if found is None:
             found = self._choice_of[(t,)] = self.add(TypeRecord(Kind.UNION, size=self.size(t)))
@@ -300,9 +298,9 @@ class TypeGraph(TypeStore):
         return found
 
     def one_of(self, types: Iterable[int], *, by_size: bool = False) -> int:
-        """A type that says that an object is one of several; the type itself where there is only one, void where they
-        are too many, or none of them has members and not all are bytes. ``by_size``: numbers that are all of other
-        sizes are told apart as well."""
+        """A choice type for an object of one of several types, decided by its use. The type itself if there is one;
+        void if there are too many, or if their use cannot decide: none is an aggregate and not all are bytes.
+        ``by_size``: scalars of different sizes can be decided, too."""
         told: dict[int, int] = {}
         for t in types:
             if t and (self.is_aggregate(t) or self.is_scalar(t)) and self.size(t):
@@ -324,28 +322,28 @@ class TypeGraph(TypeStore):
         return found
 
     def is_link(self, t: int) -> bool:
-        """Whether a type is made to be a part of others: nothing but pointers to others of its kind."""
+        """Whether a type consists of pointers to itself only, as list heads do: it is made to be embedded."""
         members = self.members(t)
         canonical = self.canonical(t)
         return bool(members) and all(self.canonical(self.target(one.type)) == canonical for one in members)
 
     def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
-        """The numbers of all types of some kinds that the program has, ascending: what only its use tells of is none,
-        which would be there or not by what was asked before."""
+        """Ids of all the program's types of some kinds, ascending; without choice types, which depend on earlier
+        queries."""
         found = super().of_kinds(kinds)
         return [t for t in found if t not in self._choices] if self._choices else found
 
     def choices(self, t: int) -> tuple[int, ...]:
-        """The types an object is one of, which its use tells; empty for a type that is one."""
+        """The alternatives of a choice type (:meth:`one_of`); empty for other types."""
         return self._choices.get(t, ())
 
     def chosen(self, t: int, offset: int, size: int) -> int:
-        """The only one of its choices that has a member of ``size`` bytes at ``offset``; void for none or several, and
-        where it may be anything."""
+        """The only alternative with a member of ``size`` bytes at ``offset``; void if none or several have, or if it
+        may be anything."""
         if len(self._choices.get(t, ())) == 1:
             return VOID
         fitting = []
-        # Of a number all of it is read, or several in a row; then a part of a member may be meant as well.
+        # Scalars are read whole, or several at once; then an aggregate's member may be read in part, too.
         numbers = [
             one
             for one in self._choices.get(t, ())
@@ -364,15 +362,14 @@ class TypeGraph(TypeStore):
         return fitting[0] if len(fitting) == 1 else VOID
 
     def reaches_next(self, t: int, found: Field, offset: int, size: int) -> bool:
-        """Whether so many bytes are a number of an aggregate that begins at an offset and some of those between it and
-        the next member, which are copied with it."""
+        """Whether an access covers a scalar member and padding up to the next one, which are copied together."""
         if found.offset or self.size(found.type) >= size:
             return False
         last = self.member_at(t, offset + size - 1, 1)
         return last is not None and self.is_aggregate(last.type)
 
     def _typed_bytes(self, found: Field) -> int:
-        """The type of a pointer to bytes in something that says what these are; void for others."""
+        """The type of a byte pointer in an aggregate that declares the bytes' type (`RawVec<T>`); void for others."""
         if not self.is_pointer(found.type) or self.size(self.target(found.type)) != 1:
             return VOID
         for container, _offset in found.containers:
@@ -382,7 +379,7 @@ class TypeGraph(TypeStore):
         return VOID
 
     def object_at(self, t: int, offset: int, wanted: int) -> bool:
-        """Whether an object of type ``wanted`` begins at ``offset`` of ``t``, be it in one of several variants."""
+        """Whether an object of type ``wanted`` starts at ``offset`` of ``t``, in any variant."""
         if offset < 0:
             return False
         if not offset and 0 < self.size(t) < self.size(wanted):
@@ -401,7 +398,7 @@ class TypeGraph(TypeStore):
         return known
 
     def only_object_of(self, t: int, offset: int, size: int) -> int:
-        """The only aggregate of so many bytes that begins at an offset of a type; void for none and several."""
+        """The only aggregate of ``size`` bytes that starts at an offset of a type; void if there is none or several."""
         leaves = self._leaves(t, offset, 0)
         found = {
             self.canonical(inner): inner
@@ -412,8 +409,7 @@ class TypeGraph(TypeStore):
         return next(iter(found.values())) if len(found) == 1 else VOID
 
     def unwrapped(self, t: int) -> int:
-        """The aggregate or array that one of Rust's wrappers holds which say that it may not be there yet, or is not
-        dropped; the type itself where it is no such wrapper, or holds a scalar."""
+        """The aggregate or array inside of Rust's `MaybeUninit`, `ManuallyDrop` and the like; else the type itself."""
         inner = t
         for _depth in range(16):
             name = self.record(self.strip(inner)).name
@@ -429,10 +425,8 @@ class TypeGraph(TypeStore):
     # Names -------------------------------------------------------------------------------------------------
 
     def canonical_name(self, t: int) -> str:
-        """The one name a type goes by, typedefs and qualifiers left out: ``struct node``, ``struct node*``, ``int[]``.
-
-        A type without a name of its own goes by the typedef it was reached through.
-        """
+        """The name of a type without typedefs and qualifiers: ``struct node``, ``struct node*``, ``int[]``. An
+        anonymous type has the name of the typedef it was reached through."""
         found = self._names.get(t)
         if found is None:
             found = self._names[t] = self._spell(t, 0)
@@ -448,7 +442,7 @@ class TypeGraph(TypeStore):
             if record.kind not in THROUGH:
                 break
             if record.kind == _TYPEDEF:
-                # The innermost typedef names what has no name itself.
+                # The innermost typedef names an anonymous type.
                 given = record.name or given
             t = record.target
         else:
@@ -471,8 +465,8 @@ class TypeGraph(TypeStore):
         return f"{record.keyword} {name}" if record.keyword else name
 
     def _given_name(self, t: int) -> str:
-        """The first typedef of a type without a name, where all types are known: what is reached otherwise than through
-        that, as what a member lies in, is the same type."""
+        """The first typedef of an anonymous type, if all types are known, so that it has one name however it was
+        reached."""
         if self._given is None:
             self._given = {}
             for one in self.of_kinds(_TYPEDEFS) if self.complete else ():
@@ -482,11 +476,10 @@ class TypeGraph(TypeStore):
         return found
 
     def layout(self, t: int) -> int:
-        """32 bits for what a type looks like, members and their types by name: equal for equal layouts, in all runs."""
+        """A 32-bit hash of size, members and their types' names, stable across runs."""
         t = self.strip(t)
         record = self.record(t)
-        # Headers' types are in unit after unit: looking at all of their members again would load these. Any are asked
-        # for at each access.
+        # Types of headers repeat in each unit: comparing shapes avoids loading their members again and again.
         shape = self._shape(t)
         key = (shape, self.size(t)) if shape else (0, t)
         known = self._layouts.get(key)
@@ -507,7 +500,7 @@ class TypeGraph(TypeStore):
         return found
 
     def _shape(self, t: int) -> int:
-        """Equal for aggregates that look alike, members and names of their types; 0 where that is not known."""
+        """A hash that is equal for aggregates with equal members and names of their types; 0 if unknown."""
         stripped = self.strip(t)
         found = self._shapes.get(stripped)
         if found is None:
@@ -518,20 +511,20 @@ class TypeGraph(TypeStore):
         return found
 
     def canonical(self, t: int) -> int:
-        """The first type found of this name and layout, for all of them."""
+        """The id of the first type with this name and layout, the same for all equal types."""
         found = self._canonical.get(t)
         if found is None:
             stripped = self.strip(t)
             name, size = self.canonical_name(t), self.size(t)
             alone = self._alone.setdefault((name, size), stripped)
             if alone == stripped:
-                # As long as no other has its name, nobody need know what it looks like.
+                # The layout is not needed while the name is unique.
                 self._canonical[t] = found = stripped
                 return found
             shape = self._shape(stripped)
             if alone != _SEVERAL:
                 if shape and shape == self._shape(alone):
-                    # Those of headers.
+                    # The same type of a header, in another unit.
                     self._canonical[t] = alone
                     return alone
                 self._alone[name, size] = _SEVERAL
@@ -545,7 +538,7 @@ class TypeGraph(TypeStore):
         return found
 
     def same(self, t: int, other: int) -> bool:
-        """Whether two types have one name and layout. What they look like need not be known where names differ."""
+        """Whether two types have one name and layout. Layouts are only read if the names are equal."""
         if t == other:
             return True
         if self.canonical_name(t) != self.canonical_name(other) or self.size(t) != self.size(other):

@@ -1,4 +1,4 @@
-"""What is said of one type: its kind, its members, its size; and of a place in one.
+"""Records of the type graph: kind, size and members of a type, and the field at an offset of one.
 
 Sizes and offsets are bytes unless the name says bits.
 """
@@ -11,7 +11,7 @@ VOID = 0
 
 
 class Kind(IntEnum):
-    """What a type is."""
+    """Kind of a type, close to DW_TAG_* and BTF_KIND_*."""
 
     VOID = 0
     INT = 1
@@ -32,17 +32,17 @@ class Kind(IntEnum):
     ATOMIC = 16
     FUNCTION = 17
     VARIANT = 18
-    """A Rust enum with values: its members are the discriminant and the variants, one over the other."""
+    """A Rust enum with values: its members are the discriminant and the variants, which overlap."""
     FORWARD = 19
-    """Declared, and defined nowhere that was found."""
+    """Declared without a known definition."""
     OTHER = 20
-    """What has a size at most (a pointer to a member, a vector register's type of its own)."""
+    """A type with at most a size (a pointer to a member, a vector register type)."""
     TAG = 21
-    """An annotation (BTF_KIND_TYPE_TAG), stepped over like a qualifier."""
+    """An annotation (BTF_KIND_TYPE_TAG), skipped like a qualifier."""
 
 
 THROUGH = frozenset((Kind.TYPEDEF, Kind.CONST, Kind.VOLATILE, Kind.RESTRICT, Kind.ATOMIC, Kind.TAG))
-"""What is not a type of its own: stepped over to get at one."""
+"""Typedefs and qualifiers, which :meth:`TypeStore.strip` skips."""
 AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS, Kind.VARIANT))
 ADDRESSES = frozenset((Kind.POINTER, Kind.REFERENCE))
 SCALARS = frozenset(
@@ -50,11 +50,12 @@ SCALARS = frozenset(
 )
 
 DISCRIMINANT = "discriminant"
-"""Name of the member of a VARIANT that says which of the others is there."""
+"""Name of the member of a VARIANT that selects the others."""
 
 
 class Member(NamedTuple):
-    """A member of an aggregate. ``bit_size`` is 0 unless it is a bit field; ``bit_offset`` is from the aggregate on."""
+    """A member of an aggregate. ``bit_size`` is 0 unless it is a bit field; ``bit_offset`` is relative to the
+    aggregate."""
 
     name: str
     offset: int
@@ -66,7 +67,7 @@ class Member(NamedTuple):
 
 
 class Unread(Protocol):
-    """What is not read of an aggregate before it is asked for: most are asked for their names and sizes only."""
+    """The members of an aggregate before they are read: of most types only name and size are needed."""
 
     def members(self) -> tuple[Member, ...]:
         """See :class:`TypeRecord`."""
@@ -77,12 +78,11 @@ class Unread(Protocol):
 
 @dataclass(slots=True)
 class TypeRecord:
-    """One type as its source says it. ``size`` is -1 where the source does not give it.
+    """One type as described by its source. ``size`` is -1 if the source does not give it.
 
-    ``target``: what a pointer, typedef or qualifier is of, an array's element, what a function returns. ``count``:
-    elements of an array, -1 for unknown. ``members``: of aggregates; a size of -1 in one is that of its type.
-    ``parameters``: (name, type) of a function. ``keyword`` goes before the name (``struct``), empty in languages
-    without.
+    ``target``: pointee, type below a typedef or qualifier, array element, return type. ``count``: array elements, -1 if
+    unknown. ``members``: of aggregates; a size of -1 means that of the member's type. ``parameters``: (name, type) of a
+    function. ``keyword`` precedes the name (``struct``), empty in languages without.
     """
 
     kind: Kind
@@ -96,39 +96,39 @@ class TypeRecord:
     keyword: str = ""
     signed: bool = False
     by_reference: bool = False
-    """A C++ class that is passed by its address, whatever its size."""
+    """A C++ class that is passed by reference, whatever its size."""
     virtual_bases: tuple[tuple[int, int], ...] = ()
-    """(offset in the table of virtual functions, type) of the bases whose place only the object says."""
+    """(vtable offset, type) of virtual bases, whose offset is in the vtable."""
     shape: int = 0
-    """Equal for two aggregates whose members have the same names, places and names of types; 0 for not known."""
+    """Hash of the members' names, offsets and names of types; 0 if unknown."""
     dynamic: bool = False
-    """A C++ class that is only declared: it may have virtual functions."""
+    """A C++ class that is only declared, and may have virtual functions."""
     holds: int = VOID
-    """What the bytes are that an address inside leads to, where its own type does not say (Rust's `RawVec<T>`)."""
+    """Type of the bytes that a byte pointer inside points to (Rust's `RawVec<T>`)."""
     unread: Unread | None = None
-    """Who tells members and shape; None where they are here."""
+    """Reads members and shape on demand; None if the record has them."""
 
 
 class Loader(Protocol):
-    """Makes the records of types that were only numbered."""
+    """Decodes the records of reserved type ids."""
 
     def load(self, key: int) -> "TypeRecord | None":
-        """The record that was reserved under a key; None where the source has none."""
+        """The record that was reserved under a key; None if the source has none."""
 
 
 class LoaderOfMany(Loader, Protocol):
-    """One that knows of what kinds its types are before it makes them."""
+    """A loader that knows the kinds of its types without decoding them."""
 
     def keys(self, kinds: frozenset[Kind]) -> "list[int]":
         """The keys of the types of some kinds, ascending."""
 
 
 class Field(NamedTuple):
-    """What lies at a place within a type.
+    """The innermost member at an offset of a type.
 
-    ``path`` names the members down to it, such as ``src.port[].low``, empty for the whole; ``type`` is the innermost
-    type there, which begins at ``begin`` of the outer type; ``offset`` is what is left within it. ``candidates`` are
-    the paths of all that lie there, where that is more than one: the members of a union, the bit fields of a unit.
+    ``path`` has the names of the members down to it, such as ``src.port[].low``, empty for the whole type. ``type`` is
+    the innermost type, which starts at ``begin`` of the outer one; ``offset`` is the rest within it. ``candidates`` are
+    the paths of all members there if there are several: members of a union, bit fields of a storage unit.
     """
 
     path: str
@@ -138,4 +138,4 @@ class Field(NamedTuple):
     size: int
     candidates: tuple[str, ...] = ()
     containers: tuple[tuple[int, int], ...] = ()
-    """(type, offset in it) of each type on the way, the outermost first and the innermost last."""
+    """(type, offset in it) of each enclosing type, outermost first, and of the innermost itself."""

@@ -8,16 +8,16 @@ cdef class TypeStore:
     cdef list _ranges
     cdef dict _members
     cdef readonly dict shapes
-    # By type, what it is below typedefs and qualifiers and of which kind that is, plus one; 0 for not asked yet.
+    # By type, the type below typedefs and qualifiers and its kind, plus one; 0 if not computed yet.
     cdef int[::1] _facts
-    # By type, its bytes plus one; 0 for not asked yet.
+    # By type, its size plus one; 0 if not computed yet.
     cdef long long[::1] _sizes
     cdef Py_ssize_t _room
     cdef int _loading
     cdef dict _pointers
     cdef dict _made_arrays
     cdef dict _numbers
-    # By type and how deep it is looked for, whether it is open.
+    # By type and depth, whether it is open-ended.
     cdef dict _open
 
     cpdef record(self, Py_ssize_t t)

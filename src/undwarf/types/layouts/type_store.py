@@ -1,11 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""Types as numbered records, filled at first touch, whatever the debugging information was: kind, size, members.
+"""Type records by id, decoded at first use: kinds, sizes, members, arrays, independent of the debugging format.
 
-A type is an int: 0 is void (or unknown), others are given out by :class:`TypeStore`. A record says what one type is; a
-loader makes it when it is first looked at. Qualifiers and typedefs are records of their own, which
-:meth:`TypeStore.strip` steps over. Sizes and offsets are bytes unless the name says bits. Nothing here raises for what
-the input says: a cycle, an array that cannot be, a reference to nothing are counted in ``defects`` and end what is
-being looked at.
+A type is an int id: 0 is void (or unknown), others come from :class:`TypeStore`, and a loader decodes the record when
+it is first needed. Typedefs and qualifiers are records of their own, which :meth:`TypeStore.strip` skips. Sizes and
+offsets are bytes unless the name says bits. Bad input raises nothing: cycles, impossible arrays and dangling references
+are counted in ``defects`` and end the query.
 """
 
 from collections.abc import Iterator
@@ -29,10 +28,10 @@ from undwarf.types.layouts.type_records import (
     TypeRecord,
 )
 
-# Members by the ten thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of members.
 _as_it_is = tuple.__new__
 
-# Kinds as numbers of C, as in `type_records.py`.
+# Kinds of `type_records.py` as C integers.
 _OTHER = Kind.OTHER
 _POINTER = cython.declare(cython.int, Kind.POINTER)
 _REFERENCE = cython.declare(cython.int, Kind.REFERENCE)
@@ -41,12 +40,12 @@ _AGGREGATE = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in AG
 _SCALAR = cython.declare(cython.ulonglong, sum([1 << int(kind) for kind in SCALARS]))
 
 _NAMELESS = 4
-"""Nameless aggregates, one in another, around an array without bounds."""
+"""Limit of nested anonymous aggregates around an array without bounds."""
 
 
 @cython.cclass
 class TypeStore:
-    """Types by number. ``pointer_size`` serves where a source does not give a pointer's size."""
+    """Types by id. ``pointer_size`` is used where a source does not give a pointer's size."""
 
     def __init__(self, pointer_size: int, limits: Limits, defects: Defects, subject: str) -> None:
         self.pointer_size = pointer_size
@@ -58,7 +57,7 @@ class TypeStore:
         self._ranges: list[tuple[int, int, LoaderOfMany]] = []
         self._members: dict[int, tuple[Member, ...]] = {}
         self.shapes: dict[int, Any] = {}
-        """Types as `member_search.py` goes through them."""
+        """Cache of `member_search.py`."""
         self._room = 256
         self._facts = zeros("i", 2 * self._room)
         self._sizes = zeros("q", self._room)
@@ -70,25 +69,25 @@ class TypeStore:
 
     @property
     def settled(self) -> bool:
-        """Whether no type is being made: those that are look unknown."""
+        """Whether no record is being decoded; those that are look unknown, so results must not be cached."""
         return not self._loading
 
     @property
     def complete(self) -> bool:
-        """Whether all types there are were given out at once, as of BTF; else those that were asked for so far."""
+        """Whether all types of the program are known (BTF), not only those requested so far (DWARF)."""
         return bool(self._ranges)
 
     def __len__(self) -> int:
         return len(self._records)
 
     def loaded(self) -> Iterator[int]:
-        """Numbers of the types that were looked at so far."""
+        """Ids of the types decoded so far."""
         return (number for number, record in enumerate(self._records) if record is not None)
 
     # Filling -----------------------------------------------------------------------------------------------
 
     def add(self, record: TypeRecord) -> int:
-        """A new type; its number. Past the limit all are void."""
+        """Add a type and return its id; void past the limit."""
         if len(self._records) >= self.limits.types:
             self.defects.add("too many types", self.subject)
             return VOID
@@ -96,14 +95,14 @@ class TypeStore:
         return len(self._records) - 1
 
     def number(self, kind: Kind, name: str, size: int) -> int:
-        """A number that is known without a description, as those of C are: made once."""
+        """The id of a scalar type without a description, such as those of C; created once."""
         found = self._numbers.get((kind, name, size))
         if found is None:
             found = self._numbers[kind, name, size] = self.add(TypeRecord(kind, name, size))
         return found
 
     def reserve(self, loader: Loader, key: int) -> int:
-        """A number for a type whose record ``loader`` makes when it is first looked at."""
+        """An id for a type whose record ``loader`` decodes at first use."""
         if len(self._records) >= self.limits.types:
             self.defects.add("too many types", self.subject)
             return VOID
@@ -113,7 +112,7 @@ class TypeStore:
         return number
 
     def reserve_many(self, loader: LoaderOfMany, count: int) -> int:
-        """Numbers in a row for the keys 0 to ``count`` - 1 of a loader; the first of them."""
+        """Consecutive ids for the keys 0 to ``count`` - 1 of a loader; returns the first."""
         count = max(0, min(count, self.limits.types - len(self._records)))
         first = len(self._records)
         self._records.extend([None] * count)
@@ -121,7 +120,7 @@ class TypeStore:
         return first
 
     def of_kinds(self, kinds: frozenset[Kind]) -> list[int]:
-        """The numbers of all types of some kinds, ascending; no others are made of those reserved together."""
+        """Ids of all types of some kinds, ascending; decodes no others of those reserved together."""
         found: list[int] = []
         at = 1
         for first, end, loader in self._ranges:
@@ -131,12 +130,12 @@ class TypeStore:
         return found + [t for t in range(at, len(self)) if self.kind(t) in kinds]
 
     def record(self, t: int) -> TypeRecord:
-        """The record of a type; that of void for a number that was never given out."""
+        """The record of a type; that of void for an unknown id."""
         found: Any = self._records[t if 0 <= t < len(self._records) else 0]
         return found if found is not None else self._load(t)
 
     def _load(self, t: int) -> TypeRecord:
-        # A loader that comes back to this type while it makes it finds an unknown one.
+        # Ends the recursion if the loader needs this type while it decodes it.
         self._records[t] = TypeRecord(_OTHER)
         loader, key = self._source(t)
         self._loading += 1
@@ -152,7 +151,7 @@ class TypeStore:
 
     @cython.locals(room=cython.Py_ssize_t)
     def _grow(self) -> int:
-        """Room for what is known of all types."""
+        """Enlarge the caches of facts about types."""
         room = max(2 * self._room, len(self._records))
         self._facts = longer(self._facts, 2 * self._room, 2 * room)
         self._sizes = longer(self._sizes, self._room, room)
@@ -169,23 +168,23 @@ class TypeStore:
         return None, 0
 
     def pointer_to(self, t: int) -> int:
-        """The type of a pointer to ``t``, made where it is needed."""
+        """The type of a pointer to ``t``, created on demand."""
         found = self._pointers.get(t)
         if found is None:
             found = self._pointers[t] = self.add(TypeRecord(Kind.POINTER, size=self.pointer_size, target=t))
         return found
 
     def array_of(self, t: int, count: int) -> int:
-        """The type of an array of ``t``, made where it is needed."""
+        """The type of an array of ``t``, created on demand."""
         found = self._made_arrays.get((t, count))
         if found is None:
             found = self._made_arrays[t, count] = self.add(TypeRecord(Kind.ARRAY, target=t, count=count))
         return found
 
-    # Asking ------------------------------------------------------------------------------------------------
+    # Queries -----------------------------------------------------------------------------------------------
 
     def strip(self, t: int) -> int:
-        """The type below typedefs and qualifiers; void where they lead nowhere or in a circle."""
+        """The type below typedefs and qualifiers; void if they form a cycle."""
         if 0 <= t < self._room and self._facts[2 * t]:
             return self._facts[2 * t] - 1
         return self._strip(t)
@@ -197,37 +196,37 @@ class TypeStore:
             record = self.record(t)
             if record.kind not in THROUGH:
                 if not self._loading and 0 <= first < len(self._records):
-                    # What is being made looks unknown until it is.
+                    # Types being decoded look unknown, so do not cache them.
                     if first >= self._room:
                         self._grow()
                     self._facts[2 * first] = t + 1
                     self._facts[2 * first + 1] = record.kind + 1
                 return t
             t = record.target
-        self.defects.add("typedef of itself", self.subject)
+        self.defects.add("circular typedef", self.subject)
         return VOID
 
     def _kind(self, t: int) -> int:
-        """What a type is below typedefs and qualifiers."""
+        """Kind of a type below typedefs and qualifiers."""
         if 0 <= t < self._room and self._facts[2 * t + 1]:
             return self._facts[2 * t + 1] - 1
         return int(self.record(self.strip(t)).kind)
 
     def kind(self, t: int) -> Kind:
-        """What a type is, as declared; ask for :meth:`strip` of it first to see through typedefs."""
+        """Kind of a type as declared; use :meth:`strip` first to see through typedefs."""
         return self.record(t).kind
 
     def name(self, t: int) -> str:
-        """The name it was declared by, without ``struct``; empty for none."""
+        """Declared name without ``struct``; empty if anonymous."""
         return self.record(t).name
 
     def target(self, t: int) -> int:
-        """What a pointer or reference leads to, an array's element, what a function returns; void for others."""
+        """Pointee, array element or return type; void for others."""
         return self.record(self.strip(t)).target
 
     @cython.locals(kind=cython.int)
     def is_pointer(self, t: int) -> bool:
-        """Whether a value of the type is an address (a pointer or a reference)."""
+        """Whether the type is a pointer or a reference."""
         kind = self._kind(t)
         return kind in (_POINTER, _REFERENCE)
 
@@ -236,16 +235,16 @@ class TypeStore:
         return bool(_AGGREGATE >> self._kind(t) & 1)
 
     def is_scalar(self, t: int) -> bool:
-        """Whether a value of the type fits a register as it is."""
+        """Whether the type is a scalar, held in one register."""
         return bool(_SCALAR >> self._kind(t) & 1)
 
     def is_void_pointer(self, t: int) -> bool:
-        """Whether a value of the type is an address of nobody knows what."""
+        """Whether the type is a pointer to void."""
         return self.is_pointer(t) and self.record(self.strip(self.target(t))).kind == Kind.VOID
 
     def is_open(self, t: int, depth: int = 0) -> bool:
-        """Whether a type without bytes of its own is an array without bounds, or nameless and made of such, as what
-        the kernel's DECLARE_FLEX_ARRAY makes."""
+        """Whether a type of size 0 is an array without bounds, or an anonymous aggregate of these, as the kernel's
+        DECLARE_FLEX_ARRAY creates."""
         if self.size(t):
             return False
         if self.is_array(t):
@@ -253,7 +252,7 @@ class TypeStore:
         record = self.record(self.strip(t))
         if record.kind not in AGGREGATES or record.name or depth >= _NAMELESS:
             return False
-        # Each once: members may be of one type all of them, and so may theirs.
+        # Each type once: members may repeat at each level.
         found = self._open.get((t, depth))
         if found is None:
             found = any(self.is_open(one.type, depth + 1) for one in self.members(t))
@@ -267,7 +266,7 @@ class TypeStore:
 
     @cython.locals(known=cython.longlong)
     def size(self, t: int) -> int:
-        """Bytes of a value; 0 where that is not known (void, functions, declarations, arrays without bounds)."""
+        """Size in bytes; 0 if unknown (void, functions, declarations, arrays without bounds)."""
         if 0 <= t < self._room and self._sizes[t]:
             return self._sizes[t] - 1
         known = self._size_of(t)
@@ -295,7 +294,7 @@ class TypeStore:
             total *= record.count
             t = record.target
         else:
-            self.defects.add("array of itself", self.subject)
+            self.defects.add("circular array type", self.subject)
             return 0
         total *= size
         if total > self.limits.type_bytes:
@@ -304,12 +303,12 @@ class TypeStore:
         return total
 
     def stride(self, t: int) -> int:
-        """Bytes from one element of an array to the next; 0 where that is not known."""
+        """Size of an array's element in bytes; 0 if unknown."""
         return self.size(self.target(t)) if self._kind(t) == _ARRAY else 0
 
     def dimensions(self, t: int) -> list[int]:
-        """An array and the arrays that are its elements, the outermost first; as deep as the limit says, since one may
-        be its own element in a damaged file. Empty for what is no array."""
+        """An array and the arrays that are its elements, outermost first, up to the depth limit (damaged files may have
+        cycles). Empty for other types."""
         found: list[int] = []
         while self._kind(t) == _ARRAY and len(found) < self.limits.type_depth:
             found.append(t)
@@ -317,7 +316,7 @@ class TypeStore:
         return found
 
     def element_count(self, t: int) -> int:
-        """Elements of an array; -1 for unknown (a flexible array, a computed bound) and for what is no array."""
+        """Elements of an array; -1 if unknown (flexible array, computed bound) or no array."""
         record = self.record(self.strip(t))
         if record.kind != _ARRAY:
             return -1
@@ -327,7 +326,7 @@ class TypeStore:
         return record.count
 
     def members(self, t: int) -> tuple[Member, ...]:
-        """Members as declared, those of base classes as one each (``base``); sizes and bit offsets filled in."""
+        """Members as declared, base classes as one each (``base``), with sizes and bit offsets filled in."""
         t = self.strip(t)
         found = self._members.get(t)
         if found is None:

@@ -1,22 +1,24 @@
-"""Virtual base classes of C++, and the tables that say where they are."""
+"""Virtual base classes of C++: which base a vtable entry gives the offset of.
+
+Source: Itanium C++ ABI, 2.5.2 (virtual base offsets in the vtable).
+"""
 
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
 
 def is_method_table(graph: TypeGraph, t: int) -> bool:
-    """Whether a type is an entry of a C++ class's table of virtual functions."""
+    """Whether a type is GCC's vtable entry type, the pointee of a vtable pointer."""
     return graph.record(t).name == "__vtbl_ptr_type" and graph.record(graph.strip(t)).kind == Kind.POINTER
 
 
 def has_method_table(graph: TypeGraph, t: int) -> bool:
-    """Whether an object of a type begins with a pointer to a C++ class's table of virtual functions."""
+    """Whether an object of a type starts with a vtable pointer."""
     first = graph.member_at(t, 0, graph.pointer_size) if graph.is_aggregate(t) else None
     return first is not None and not first.offset and is_method_table(graph, graph.target(first.type))
 
 
 def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
-    """The virtual base whose place is said at an offset of the table of virtual functions that the part of a class
-    at an offset has; void for none."""
+    """The virtual base whose offset is at ``slot`` of the vtable of the part of a class at ``offset``; void if none."""
     queue = [(t, offset)]
     for _step in range(64):
         if not queue:
@@ -35,9 +37,9 @@ def virtual_base(graph: TypeGraph, t: int, offset: int, slot: int) -> int:
     return VOID
 
 
-def virtual_base_behind(graph: TypeGraph, t: int, offset: int, slot: int) -> tuple[int, int] | None:
-    """(virtual base of a class, offset in it) of what is so far behind the part of the class whose table of virtual
-    functions says where the base is: None where it may be behind one part or another."""
+def virtual_base_from_offset(graph: TypeGraph, t: int, offset: int, slot: int) -> tuple[int, int] | None:
+    """(virtual base, offset in it) of an offset relative to the part of a class whose vtable has the base's offset at
+    ``slot``; None if several parts fit."""
     queue, parts = [(t, 0)], dict[int, int]()
     for _step in range(64):
         if not queue:
@@ -52,7 +54,7 @@ def virtual_base_behind(graph: TypeGraph, t: int, offset: int, slot: int) -> tup
 
 
 def all_virtual_bases(graph: TypeGraph, t: int) -> list[int]:
-    """The virtual bases of a class and of what that derives from."""
+    """The virtual bases of a class and of its bases."""
     found: dict[int, int] = {}
     queue = [t]
     for _step in range(64):

@@ -1,1 +1,1 @@
-"""What debugging information, BTF and symbol tables say: types, variables and their places, prototypes, objects."""
+"""Readers of DWARF, BTF and symbol tables: types, variables and their locations, prototypes, globals."""

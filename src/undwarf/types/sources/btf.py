@@ -1,7 +1,7 @@
-"""Types and functions from BTF: of a kernel, of a module, of a program.
+"""BTF: the types, functions and variables of a kernel, a kernel module or a program.
 
-Source: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux; a split file (a module's) goes on with the type
-numbers and the strings of its base. Everything in the section of types is made of 32-bit words.
+Source: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux. The type section is an array of 32-bit words. A
+split BTF file (a module's) continues the type numbers and string offsets of its base file.
 """
 
 import sys
@@ -32,17 +32,17 @@ _KINDS = {
     FLOAT: (Kind.FLOAT,), ARRAY: (Kind.ARRAY,), ENUM: (Kind.ENUM,), ENUM64: (Kind.ENUM,),
     FWD: (Kind.FORWARD, Kind.TAG), FUNC_PROTO: (Kind.FUNCTION,),
 }  # fmt: skip  # a table
-"""Which kinds of ours a type may be of."""
+"""The kinds of :class:`~undwarf.types.layouts.type_records.Kind` that a BTF kind can become."""
 _SIGNED, _CHAR, _BOOL = 1, 2, 4
 MAX_NAME = 4096
 
 
 class BtfFile:
-    """The bytes of one BTF file: where each of its types is, and its strings. ``base`` is what a split file
-    goes on from.
+    """One BTF file: where each type record starts, and the string table. ``base`` is the file that a split file
+    extends.
 
-    Raises :class:`undwarf.errors.UnreadableInput` where there is no BTF; damage further in is counted in ``defects``
-    and ends the types there.
+    Raises :class:`undwarf.errors.UnreadableInput` if the bytes are no BTF. Damage further in ends the list of types
+    there and is counted in ``defects``.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class BtfFile:
             raise UnreadableInput(f"cannot read {name or 'these bytes'}", "not BTF")
         order = "little" if magic == MAGIC else "big"
         if view[2] != 1:
-            raise UnreadableInput(f"cannot read {name or 'these bytes'}", f"BTF of version {view[2]}")
+            raise UnreadableInput(f"cannot read {name or 'these bytes'}", f"unsupported BTF version {view[2]}")
         self.swapped = order != sys.byteorder
         words = self._words(view[4:_HEADER])
         header, types_at, types_size, strings_at, strings_size = words
@@ -74,7 +74,7 @@ class BtfFile:
         self.strings = bytes(self._part(view, header + strings_at, strings_size, "strings"))
         self.strings_start: int = 0 if base is None else base.strings_start + len(base.strings)
         self.first: int = 1 if base is None else base.first + len(base)
-        """Number of the first type here; 0 is void everywhere."""
+        """Number of the first type in this file; 0 is void in all files."""
         self._starts: memoryview
         self.names: memoryview
         self.kinds: bytes
@@ -92,21 +92,21 @@ class BtfFile:
 
     def _part(self, view: memoryview, at: int, size: int, what: str) -> memoryview:
         if at > len(view) or size > len(view) - at:
-            self.defects.add("BTF cut short", self.name, detail=what)
+            self.defects.add("truncated BTF", self.name, detail=what)
         return view[at : at + size]
 
     def _find_types(self) -> None:
         self._starts, self.names, kinds, end, kind = index_types(self._types, max(self.limits.types - 1, 0))
         self.kinds = bytes(kinds)
         if end == UNKNOWN_KIND:
-            self.defects.add("unknown kind of BTF", self.name, detail=str(kind))
+            self.defects.add("unknown BTF kind", self.name, detail=str(kind))
         elif end == CUT:
-            self.defects.add("BTF cut short", self.name, detail="a type")
+            self.defects.add("truncated BTF", self.name, detail="a type")
         elif end == TOO_MANY:
             self.defects.add("too many types", self.name)
 
     def words(self, number: int) -> "tuple[BtfFile, array[int], int] | None":
-        """(file, its words, where the type begins) for a type's number; None for void and what does not exist."""
+        """(file, its words, index of the type's first word) of a type number; None for void and unknown numbers."""
         file: BtfFile | None = self
         while file is not None:
             if number >= file.first:
@@ -116,7 +116,7 @@ class BtfFile:
         return None
 
     def string(self, at: int) -> str:
-        """A string by its offset, which in a split file goes on behind its base's."""
+        """A string by its offset; the offsets of a split file continue those of its base."""
         file: BtfFile = self
         while at < file.strings_start and file.base is not None:
             file = file.base
@@ -125,12 +125,12 @@ class BtfFile:
         return file.strings[at:end].decode("utf-8", "backslashreplace") if end >= 0 else ""
 
     def first_named(self, kind: int, name: str) -> int:
-        """The number of this file's first type of one kind that has a name; 0 for none. No other name is read."""
+        """The number of this file's first type of a kind and name, 0 if there is none. Decodes no other names."""
         wanted = name.encode()
         places = set()
         at = self.strings.find(wanted + b"\0")
         while at >= 0:
-            # Strings may be the ends of others.
+            # Strings may be stored as the tail of others.
             places.add(at + self.strings_start)
             at = self.strings.find(wanted + b"\0", at + 1)
         file = self.base
@@ -143,7 +143,8 @@ class BtfFile:
         return self.first + min(found) if found else 0
 
     def named(self, kind: int, further: dict[str, list[int]] | None = None) -> dict[str, int]:
-        """Numbers of this file's types of one kind by name, the first of each name; the others go to ``further``."""
+        """{name: number} of this file's types of a kind, the first of each name; later ones of a name are added to
+        ``further``."""
         found: dict[str, int] = {}
         string, names, first = self.string, self.names, self.first
         at = self.kinds.find(kind)
@@ -167,14 +168,15 @@ def open_btf(path: str, *, base: "BtfFile | None" = None, limits: Limits = DEFAU
             raise UnreadableInput(
                 f"cannot read types of {path}",
                 "no .BTF section",
-                "types of a program with DWARF are taken with --binary",
+                "for the types of a program with DWARF use --binary",
             )
         return BtfFile(bytes(section), path, base=base, limits=limits)
     return BtfFile(data, path, base=base, limits=limits)
 
 
 class BtfTypes:
-    """The types of a BTF file in a graph: ``number`` translates, records are made when they are looked at."""
+    """The types of a BTF file as a lazy :class:`TypeGraph`: type numbers are reserved at once, records are decoded on
+    demand."""
 
     def __init__(self, file: BtfFile, graph: "TypeGraph | None" = None, *, base: "BtfTypes | None" = None) -> None:
         if base is None and file.base is not None:
@@ -190,12 +192,12 @@ class BtfTypes:
         self._first = graph.reserve_many(self, len(file))
 
     def number(self, btf: int) -> int:
-        """The graph's number of a BTF type; void for void and for what does not exist."""
+        """The graph's id of a BTF type number; void for 0 and unknown numbers."""
         place = btf - self.file.first
         if place < 0:
             return self.base.number(btf) if self.base is not None else VOID
         if place >= len(self.file):
-            self.file.defects.add("reference to no type", self.file.name)
+            self.file.defects.add("dangling type reference", self.file.name)
             return VOID
         return self._first + place
 
@@ -211,7 +213,7 @@ class BtfTypes:
 
     @cached_property
     def functions(self) -> dict[str, int]:
-        """BTF numbers of functions by name; `further_functions` then has those whose name another one had before."""
+        """BTF numbers of functions by name, the first of each; `further_functions` then has the others of a name."""
         return self.file.named(FUNC, self.further_functions)
 
     @cached_property
@@ -220,7 +222,8 @@ class BtfTypes:
         return self.file.named(VAR)
 
     def named(self, name: str) -> int:
-        """The graph's number of the structure, union, enumeration or typedef of a name, of the base too; else void."""
+        """The graph's id of the structure, union, enumeration or typedef with a name, in this file or its bases; void
+        if none."""
         types: BtfTypes | None = self
         while types is not None:
             for kind in (STRUCT, UNION, ENUM, ENUM64, TYPEDEF):
@@ -231,7 +234,7 @@ class BtfTypes:
         return VOID
 
     def sections(self) -> dict[str, list[tuple[str, int, int, int]]]:
-        """(name, type, offset, size) of the variables of each section, by the section's name."""
+        """{section: [(name, type, offset, size)]} of the variables that DATASEC records place in sections."""
         found: dict[str, list[tuple[str, int, int, int]]] = {}
         for name, number in self.file.named(DATASEC).items():
             place = self.file.words(number)
@@ -246,7 +249,7 @@ class BtfTypes:
         return found
 
     def variable(self, btf: int) -> "tuple[str, int] | None":
-        """(name, type) of a variable."""
+        """(name, type) of a VAR record; None for other kinds."""
         place = self.file.words(btf)
         if place is None:
             return None
@@ -256,14 +259,14 @@ class BtfTypes:
         return file.string(words[at]), self.number(words[at + 2])
 
     def prototype(self, btf: int) -> int:
-        """The graph's number of the type of a function; void where it is none."""
+        """The graph's id of a FUNC's prototype; void for other kinds."""
         place = self.file.words(btf)
         if place is None or place[1][place[2] + 1] >> 24 & 0x1F != FUNC:
             return VOID
         return self.number(place[1][place[2] + 2])
 
     def keys(self, kinds: frozenset[Kind]) -> list[int]:
-        """The places in the file of the types of some kinds, ascending."""
+        """Indices of this file's types of the given kinds, ascending."""
         found: list[int] = []
         for number, each in _KINDS.items():
             if kinds.isdisjoint(each):
@@ -276,7 +279,7 @@ class BtfTypes:
         return sorted(found)
 
     def load(self, key: int) -> TypeRecord | None:
-        """The record of the type at a place of the file."""
+        """The record of the type with an index in this file."""
         file = self.file
         found = file.words(file.first + key)
         if found is None:
@@ -354,7 +357,8 @@ class BtfTypes:
         return None
 
     def _old_bit_field(self, btf: int) -> int:
-        """Bits of an integer that is narrower than its storage, as bit fields were once described; else 0."""
+        """Width in bits of an integer narrower than its storage: bit fields in files without kind_flag. 0 for other
+        types."""
         found = self._integer(btf)
         if found is None:
             return 0

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=True, initializedcheck=False
-"""Where each type of a BTF section begins, what it is and where its name is: one pass over its words.
+"""Index of a BTF type section: start, kind and name offset of each record, in one pass over its words.
 
 Source: Documentation/bpf/btf.rst of Linux, "Type Encoding".
 """
@@ -14,7 +14,7 @@ WHOLE = 0
 CUT = 1
 UNKNOWN_KIND = 2
 TOO_MANY = 3
-"""Why the index ends."""
+"""Why the index ends: all was read, the section is truncated, a kind is unknown, or the limit was reached."""
 
 KINDS = cython.declare(cython.int, 20)
 FIXED = cython.declare("int[20]")
@@ -39,11 +39,13 @@ EACH[:] = [0, 0, 0, 0, 3, 3, 2, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0, 0, 0, 3]
     end=cython.int,
 )
 def index_types(words: Any, limit: int) -> tuple[memoryview, memoryview, memoryview, int, int]:
-    """(first words I, places of names I, kinds B, why it ends, the last kind looked at) of the types in the words (I)
-    of a section. At most ``limit`` types."""
+    """(starts I, name offsets I, kinds B, reason of the end, last kind read) of the types in a section's words (I).
+
+    Reads at most ``limit`` types.
+    """
     view = words
     total = view.shape[0]
-    # Three words are the least that a type takes.
+    # A type takes at least three words.
     most = min(limit, total // 3)
     starts, names, kinds = zeros("I", most), zeros("I", most), zeros("B", most)
     first, text, what = starts, names, kinds
@@ -79,7 +81,7 @@ def index_types(words: Any, limit: int) -> tuple[memoryview, memoryview, memoryv
     of=cython.uint,
 )
 def find_named(names: Any, kinds: Any, place: int, kind: int) -> int:
-    """The first type of a kind whose name is at a place; -1 for none."""
+    """Index of the first type with a kind and a name offset; -1 if there is none."""
     text, what = names, kinds
     wanted, of = place, kind
     for i in range(text.shape[0]):

@@ -1,8 +1,9 @@
-"""What functions of the C library take and return, where that tells what a program's own values are.
+"""Argument and return types of C library functions, as evidence for the types of a program's own values.
 
-BTF describes a program's own functions only, and clang's DWARF none that are only called. Source: C11 7.21 to 7.24;
-POSIX.1-2017 for strdup, strnlen and the like; glibc's errno.h and ctype.h. Only characters and what is returned count:
-numbers are converted when they are passed.
+BTF has only the program's own functions, and clang's DWARF has no prototypes of functions that are only called. Only
+text parameters and returned values are listed: integer arguments are converted at the call, so they are no evidence.
+
+Source: C11 7.21 to 7.24; POSIX.1-2017 for strdup, strnlen and the like; glibc's errno.h and ctype.h.
 """
 
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
@@ -23,23 +24,22 @@ CALLED_BACK = {
     "pthread_create": (2, (3,)),
     "thrd_create": (1, (2,)),
 }
-"""By function, the parameter that is called and which of the function's parameters it is given (C11 7.22.5, 7.26.5;
+"""{function: (callback parameter, parameters that are passed on to the callback)}, numbered from 0 (C11 7.22.5, 7.26.5;
 POSIX)."""
 ONE_ELEMENT = frozenset(("bsearch", "lfind", "lsearch"))
-"""Functions that give what they call a key first, and then an element."""
+"""Functions whose callback gets the key first, then an element."""
 
 ELEMENT_SIZES = {"qsort": 2, "qsort_r": 2, "bsearch": 3, "lfind": 3, "lsearch": 3}
-"""By function, the parameter that says how many bytes an element of an array takes (C11 7.22.5)."""
+"""{function: parameter with the size of an array element in bytes} (C11 7.22.5)."""
 ELEMENT_ARRAYS = {"qsort": 0, "qsort_r": 0}
-"""The parameter that is the array; it is the second of those of them that are not here."""
+"""{function: parameter that is the array}; for functions that are not listed it is the second one."""
 
 _FIRST, _BOTH = ((0, 2),), ((0, 2), (1, 2))
 SIZED = {
     "memset": _FIRST, "memcpy": _BOTH, "memmove": _BOTH, "memcmp": _BOTH, "read": ((1, 2),), "write": ((1, 2),),
     "recv": ((1, 2),), "send": ((1, 2),), "fread": ((0, 1),), "fwrite": ((0, 1),),
 }  # fmt: skip  # a table
-"""By function, which parameters are pointers to anything, and which ones say of how many bytes (C11 7.21.8, 7.24;
-POSIX)."""
+"""{function: ((void pointer parameter, parameter with its size in bytes), ...)} (C11 7.21.8, 7.24; POSIX)."""
 
 _TEXT = "text"
 _SIZE = ("long unsigned int", "unsigned long")
@@ -57,15 +57,12 @@ _FUNCTIONS: "dict[str, tuple[str | tuple[str, ...], tuple[int, ...]]]" = {
     "printf": (_INT, (0,)), "fprintf": (_INT, (1,)), "sprintf": (_INT, (0, 1)), "snprintf": (_INT, (0, 2)),
     "sscanf": (_INT, (0, 1)), "fopen": ("", (0, 1)), "remove": (_INT, (0,)), "system": (_INT, (0,)),
 }  # fmt: skip  # a table
-"""By name: what is returned (numbers by their names, or text), and which parameters are text."""
+"""{function: (returned, text parameters)}; returned is text or the possible names of an integer type."""
 _NUMBERS: dict[str, tuple[str, int, int]] = {
-    "__errno_location": ("int", 4, 1),
-    "__h_errno_location": ("int", 4, 1),
-    "__ctype_b_loc": ("unsigned short", 2, 2),
-    "__ctype_tolower_loc": ("int", 4, 2),
-    "__ctype_toupper_loc": ("int", 4, 2),
-}
-"""By what macros of the C library call: a number by name and bytes, and over how many pointers it is returned."""
+    "__errno_location": ("int", 4, 1), "__h_errno_location": ("int", 4, 1), "__ctype_b_loc": ("unsigned short", 2, 2),
+    "__ctype_tolower_loc": ("int", 4, 2), "__ctype_toupper_loc": ("int", 4, 2),
+}  # fmt: skip  # a table
+"""{function: (integer type, bytes, levels of pointers)} of functions that macros of the C library call."""
 TAKEN = {
     "malloc": ".", "calloc": "..", "realloc": "?.", "free": "?", "aligned_alloc": "..", "exit": ".", "srand": ".",
     "memcpy": "nr.", "memmove": "nr.", "memset": "n..", "memcmp": "rr.", "bcmp": "rr.", "memchr": "?..",
@@ -78,9 +75,11 @@ TAKEN = {
     "sprintf": "?rrrrr", "snprintf": "?rrrrr", "__printf_chk": "rrrrrr", "__fprintf_chk": "?rrrrr", "qsort": "?..?",
     "read": ".?.", "write": ".r.", "open": "r..", "close": ".", "time": "?",
 }  # fmt: skip  # a table
-"""By function, what its parameters are, and that it takes no more: ``.`` is no address; nothing is changed behind
-``r``, and no address of it is kept; behind ``n`` as many bytes are changed as the third one says; behind ``?`` as many
-as one likes (C11 7.21 to 7.24, 7.27; POSIX)."""
+"""{function: a character for each parameter}, for functions that take no others (C11 7.21 to 7.24, 7.27; POSIX).
+
+``.`` is no pointer; memory at ``r`` is only read, and the address is not kept; ``n``: as many bytes are written as the
+third parameter has; ``?``: any number of bytes may be written.
+"""
 GIVEN_BACK = frozenset(
     prefix + name + suffix
     for name in ("memcpy", "memmove", "memset", "strcpy", "strncpy", "strcat", "strncat")
@@ -90,7 +89,8 @@ GIVEN_BACK = frozenset(
 
 
 def returned_number(graph: TypeGraph, name: str) -> int:
-    """The pointer to a number that a function of the C library returns, whose macros call it; void for others."""
+    """The pointer to an integer that a function called by C library macros returns (errno, ctype); void for other
+    functions."""
     found = _NUMBERS.get(name)
     if found is None:
         return VOID
@@ -102,9 +102,9 @@ def returned_number(graph: TypeGraph, name: str) -> int:
 
 
 def library_function(graph: TypeGraph, name: str) -> "tuple[int, tuple[tuple[int, int], ...]] | None":
-    """(type that is returned, (register, type) of parameters) of a function of the C library; None for others.
+    """(return type, ((register, type) of text parameters)) of a C library function; None for unknown functions.
 
-    The type is void where nothing is to be told of it.
+    The return type is void if it is no evidence for a type.
     """
     found = _FUNCTIONS.get(name)
     if found is None:

@@ -7,7 +7,7 @@ cdef class CodeScopes:
     cdef object _space
     cdef Py_ssize_t _unit
     cdef Expressions _expressions
-    # Rows of scopes; of the ranges of code of each, first and last address.
+    # Rows of scopes; pairs of low and high address of their ranges.
     cdef unsigned long long[::1] _scopes
     cdef Py_ssize_t _scope_total
     cdef unsigned long long[::1] _ranges

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""The scopes of a function, blocks and inlined functions, and the code of each."""
+"""Lexical blocks and inlined functions of one function: depth, address ranges, and which contain an address."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from undwarf.types.sources.location_expressions import Expressions
 
 @cython.cclass
 class CodeScopes:
-    """The scopes of one function, whose concrete entry is ``entry``, as rows of numbers."""
+    """The scopes of the function with the concrete entry ``entry``, as rows of integers."""
 
     entry: Entry
     _space: Any
@@ -48,8 +48,8 @@ class CodeScopes:
     def _scope(
         self, depth: int, outer: int, low_kind: int, low: int, high_kind: int, high: int, list_kind: int, ranges: int
     ) -> int:
-        """A further scope, by its entry's attributes, their classes and values; its code is that of the scope
-        ``outer`` where it does not say."""
+        """Add a scope from the attributes of its entry (classes and values), and return its index. Without ranges of
+        its own it gets those of the scope ``outer``."""
         at = SCOPE_WORDS * self._scope_total
         if at == self._scopes.shape[0]:
             self._scopes = longer(self._scopes, at, 2 * at)
@@ -99,7 +99,7 @@ class CodeScopes:
     @cython.exceptval(check=False)
     @cython.locals(scope=cython.Py_ssize_t, low=cython.ulonglong, high=cython.ulonglong, k=cython.Py_ssize_t)
     def _within(self, scope: int, low: int, high: int) -> bool:
-        """Whether one range of a scope holds all of another."""
+        """Whether one range of a scope contains [low, high)."""
         for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
             if self._ranges[2 * k] <= low and high <= self._ranges[2 * k + 1]:
                 return True
@@ -111,8 +111,8 @@ class CodeScopes:
 
     @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t)
     def returned_at(self, pc: int) -> list[int]:
-        """The types that functions return, void for none, that are inlined at an address, the innermost first; at last
-        what the function itself returns."""
+        """Return types of the functions inlined at an address, innermost first, then of the function itself; void for
+        none."""
         at = pc
         held = [
             k for k in range(self._scope_total) if self._scopes[SCOPE_WORDS * k + 4] and self._within(k, at, at + 1)

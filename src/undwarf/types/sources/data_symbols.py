@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Symbols of variables and functions by name and by address, as ELF symbol tables have them; or of kallsyms."""
+"""Symbols of variables and functions by name and by address, from ELF symbol tables or kallsyms."""
 
 import struct
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from undwarf.symbols.symbol_table import SymbolTable
 from undwarf.types.sources.relocatable_objects import APART, ObjectFile
 
 PER_CPU = ".data..percpu"
-"""The section of a kernel's variables of which every cpu has its own."""
+"""The section of a kernel's per-CPU variables."""
 _OBJECT, _FUNC, _IFUNC, _TLS = 1, 2, 10, 6
 _UNDEFINED = 0
 _RESERVED = 0xFF00
@@ -24,7 +24,7 @@ class DataSymbols:
         self._elf = elf
 
     def section_address(self, name: str) -> int | None:
-        """Where a section is loaded; None where there is no such section."""
+        """The address of a section; None if there is no such section."""
         section = self._elf.section(name)
         return section.address if section is not None else None
 
@@ -36,7 +36,7 @@ class DataSymbols:
         layout = struct.Struct(mark + ("IBBHQQ" if wide else "IIIBBH"))
         found: list[tuple[int, int, int, str]] = []
         left = elf.limits.symbols
-        # In files that are not linked symbols count from their sections.
+        # Symbol values of relocatable files are relative to their sections.
         sections = elf.sections if isinstance(elf, ObjectFile) else ()
         for kind in (SHT_SYMTAB, SHT_DYNSYM):
             for section in elf.sections:
@@ -65,14 +65,14 @@ class DataSymbols:
             if found:
                 break
         if isinstance(elf, ObjectFile):
-            # Nothing says what of these are functions: the first byte may be called, all may be a variable.
+            # Undefined symbols have no reliable type: each counts as a function at its first byte and as a variable.
             for address, text_of in elf.undefined.items():
                 found += [(_FUNC, address, 0, text_of), (_OBJECT, address, APART, text_of)]
         return found
 
     @cached_property
     def variables(self) -> dict[str, list[int]]:
-        """Addresses of variables by name; more than one where each file has its own."""
+        """Addresses of variables by name; several if files have static variables of the same name."""
         found: dict[str, list[int]] = {}
         for what, value, _size, name in self._rows:
             if what == _OBJECT:
@@ -86,7 +86,7 @@ class DataSymbols:
         return sorted((value, size, name) for what, value, size, name in self._rows if what == _OBJECT and size)
 
     def variable_at(self, address: int) -> "tuple[str, int, int] | None":
-        """(name, address, size) of the variable's symbol that holds an address."""
+        """(name, address, size) of the variable symbol that covers an address; None if there is none."""
         at = bisect_right(self._objects, (address, 1 << 64, "")) - 1
         if at < 0 or address - self._objects[at][0] >= self._objects[at][1]:
             return None
@@ -94,14 +94,14 @@ class DataSymbols:
         return name.partition("@")[0], start, size
 
     def place_of(self, name: str) -> "tuple[int, int]":
-        """(address, size) of the only variable of a name; (0, 0) for none, or for several."""
+        """(address, size) of the only variable of a name; (0, 0) if there is none or several."""
         found = self.variables.get(name, [])
         held = self.variable_at(found[0]) if len(found) == 1 else None
         return (held[1], held[2]) if held is not None else (0, 0)
 
     @cached_property
     def functions(self) -> dict[int, str]:
-        """Names of functions by their address, the first of several."""
+        """{address: name} of functions, the first name of each address."""
         found: dict[int, str] = {}
         for what, value, _size, name in self._rows:
             if what in (_FUNC, _IFUNC):
@@ -113,7 +113,7 @@ class DataSymbols:
         found: dict[str, int] = {}
         for what, value, _size, name in self._rows:
             if what == _FUNC:
-                # Those of two files are two functions.
+                # Static functions of several files are different functions.
                 found[name] = value if found.setdefault(name, value) == value else -1
             elif what == _IFUNC:
                 found[name] = -1
@@ -133,7 +133,7 @@ class DataSymbols:
         return sorted({(value, value + size) for what, value, size, _name in self._rows if what == _FUNC and size})
 
     def function_at(self, address: int) -> "tuple[int, int] | None":
-        """The range of the function symbol that holds an address."""
+        """The range [low, high) of the function symbol that covers an address; None if there is none."""
         at = bisect_right(self._ranges, (address, 1 << 64)) - 1
         if at < 0 or address >= self._ranges[at][1]:
             return None
@@ -141,13 +141,13 @@ class DataSymbols:
 
 
 class _FunctionNames:
-    """Names of functions by the address they begin at."""
+    """Names of functions by their start address."""
 
     def __init__(self, table: SymbolTable) -> None:
         self._table = table
 
     def get(self, address: int, default: str = "") -> str:
-        """The name of the function that begins at an address."""
+        """The name of the function that starts at an address."""
         number = self._table.find(address)
         if number is None or self._table.extent(number)[0] != address:
             return default
@@ -155,7 +155,8 @@ class _FunctionNames:
 
 
 class TableSymbols:
-    """The same of a table of functions, as a kernel without a `.symtab` has them from kallsyms. No variables."""
+    """The interface of :class:`DataSymbols` over a table of functions: kernels without `.symtab` have kallsyms only. No
+    variables."""
 
     def __init__(self, table: SymbolTable, elf: ElfFile) -> None:
         self._table = table
@@ -164,15 +165,15 @@ class TableSymbols:
         self.functions = _FunctionNames(table)
 
     def section_address(self, name: str) -> int | None:
-        """Where a section is loaded; None where there is no such section."""
+        """The address of a section; None if there is no such section."""
         section = self._elf.section(name)
         return section.address if section is not None else None
 
     def place_of(self, _name: str) -> "tuple[int, int]":
-        """Nothing: variables are not known."""
+        """(0, 0): the table has no variables."""
         return 0, 0
 
     def function_at(self, address: int) -> "tuple[int, int] | None":
-        """The range of the function that holds an address."""
+        """The range [low, high) of the function that covers an address; None if there is none."""
         number = self._table.find(address)
         return self._table.extent(number) if number is not None else None

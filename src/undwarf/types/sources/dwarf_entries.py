@@ -1,8 +1,9 @@
 # cython: language_level=3, annotation_typing=False
-"""Entries of DWARF across all sections and files that belong to one binary, one entry at a time.
+"""DWARF entries (DIEs) across all sections and files of one binary, read one at a time.
 
-An entry is named by (space, offset): a space is one section of units in one file. References lead from one space to
-another: to the supplementary file that dwz made, to type units, from a split file's skeleton to its units.
+An entry is identified by (space, offset): a :class:`Space` is one section of units in one file. References cross
+spaces: to dwz's supplementary file (DW_FORM_GNU_ref_alt), to type units (signatures), from a skeleton unit to its split
+unit.
 """
 
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from undwarf.dwarf.strings import strings_at
 from undwarf.dwarf.unit_index import given_names
 from undwarf.dwarf.unit_kinds import UnitKind
 from undwarf.dwarf.value_classes import ValueClass
-from undwarf.types.sources.lru import Kept
+from undwarf.types.sources.lru import LruCache
 
 # DW_AT_*
 NAME, LOCATION, BYTE_SIZE, BIT_OFFSET, BIT_SIZE, LOW_PC, HIGH_PC = 0x03, 0x02, 0x0B, 0x0C, 0x0D, 0x11, 0x12
@@ -29,25 +30,26 @@ CALLING_CONVENTION, ARTIFICIAL, EXPORT_SYMBOLS, TEMPLATE_NAME = 0x36, 0x34, 0x89
 TAG_NAMESPACE, TAG_PACK = 0x39, 0x4108
 """DW_TAG_GNU_formal_parameter_pack is the latter."""
 _APART = {TAG_PACK: 255, 0x4107: 254, 0x4106: 253}
-"""Places of tags past 255 among :func:`tags_of`: of packs, of packs of templates, and of templates (DW_TAG_GNU_*)."""
+"""Indices in :func:`tags_of` of tags above 255: parameter packs, template parameter packs, template templates
+(DW_TAG_GNU_*)."""
 
-# Members of enumerations are slow to come by.
+# Looking up members of enumerations is slow.
 _STRING, _STRP, _LINE_STRP = int(ValueClass.STRING), int(ValueClass.STRP), int(ValueClass.LINE_STRP)
 _STRX, _STRP_ALT = int(ValueClass.STRX), int(ValueClass.STRP_ALT)
 _OF_TYPES = int(UnitKind.TYPE), int(UnitKind.SPLIT_TYPE)
 MAX_CHILDREN = 1 << 20
-"""Entries gone through below one entry."""
+"""Limit of children that are read of one entry."""
 MAX_TYPE_UNITS = 4096
-"""Units of types in packages that are opened to look for a type by its name."""
+"""Limit of type units in packages that are opened to find a type by its name."""
 
 _NOWHERE = (0, 0)
 _COLUMN_COST = 300
-"""Bytes of the objects around a column's."""
+"""Overhead of a column's Python objects in bytes."""
 
 
 def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
-    """Flags for :meth:`undwarf.dwarf.die.DebugInfo.entries`: the tags that are wanted, and those of them whose
-    children are looked at too."""
+    """A flag byte for each tag, for :meth:`undwarf.dwarf.die.DebugInfo.entries`: the wanted tags, and those of them
+    whose children are visited too (``into``)."""
     flags = bytearray(256)
     for tag in (*wanted, *into):
         flags[_APART.get(tag, tag)] = 3 if tag in into else 1
@@ -55,10 +57,8 @@ def tags_of(*wanted: int, into: tuple[int, ...] = ()) -> bytes:
 
 
 class Space:
-    """One section of units: ``info`` reads it, ``data`` are its bytes, ``number`` tells it from the binary's others.
-
-    ``owner`` and ``main_unit`` say, for a split file, which unit of the main file stands for one of its units.
-    """
+    """One section of units: ``info`` reads it, ``data`` are its bytes, ``number`` is its index among the binary's
+    spaces."""
 
     def __init__(self, spaces: "Spaces", file: DwarfFile, info: Any, data: memoryview, number: int) -> None:
         self.spaces = spaces
@@ -69,24 +69,25 @@ class Space:
         self.columns: dict[str, memoryview] = info.units.columns()
         self._named: dict[int, dict[int, tuple[int, int]]] = {}
         self.numbers: dict[int, int] = {}
-        """Numbers of types by the offsets of their entries; whoever gives them out adds to them."""
+        """{entry offset: type id}; filled by the owner of the ids."""
 
     def entry(self, offset: int) -> Entry | None:
-        """The entry at an offset; None where there is none that can be read."""
+        """The entry at an offset; None if it cannot be read."""
         unit = self.info.units.unit_at(offset)
         return self.entry_in(unit, offset) if unit >= 0 else None
 
     def entry_in(self, unit: int, offset: int) -> Entry | None:
-        """The entry at an offset that is known to be in a unit."""
+        """The entry at an offset within a known unit."""
         found: Entry | None = self.info.entry(unit, offset, self)
         return found
 
     def root(self, unit: int) -> Entry | None:
-        """The root of a unit."""
+        """The root entry of a unit."""
         return self.entry_in(unit, self.columns["first"][unit])
 
     def elsewhere(self, kind: int, value: int) -> Entry | None:
-        """The entry that a reference out of the section leads to."""
+        """The entry that a reference out of the section points to (supplementary file or type signature); None if not
+        found."""
         if kind == ValueClass.REF_ALT:
             other = self.spaces.alternative(self)
             return other.entry(value) if other is not None else None
@@ -96,15 +97,15 @@ class Space:
         return None
 
     def children(self, entry: Entry, tags: bytes) -> list[Entry]:
-        """The entries directly below one, of some tags (:func:`tags_of`)."""
+        """The direct children of an entry that have one of the tags (:func:`tags_of`)."""
         if not entry.has_children:
             return []
         found: list[Entry] = self.info.entries(entry.unit, entry.end, tags, MAX_CHILDREN, self)
         return found
 
     def members(self, entry: Entry, tags: bytes) -> list[Any]:
-        """The entries directly below one, of some tags; members that are plain as
-        :meth:`undwarf.dwarf.die.DebugInfo.members` tells them."""
+        """The direct children with one of the tags; plain members are tuples, see
+        :meth:`undwarf.dwarf.die.DebugInfo.members`."""
         if not entry.has_children:
             return []
         found: list[Any] = self.info.members(entry.unit, entry.end, tags, MAX_CHILDREN, self)
@@ -112,16 +113,16 @@ class Space:
 
     @cached_property
     def outline(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]]:
-        """What all units declare, in short: see :meth:`undwarf.dwarf.unit_index.UnitIndex.outline`."""
+        """Summary of what all units declare, see :meth:`undwarf.dwarf.unit_index.UnitIndex.outline`."""
         found: tuple[list[tuple[int, ...]], list[tuple[int, ...]], list[tuple[int, ...]]] = self.info.index.outline()
         self.file.elf.release(unpacked=False)
         return found
 
     def names_of(self, rows: list[tuple[int, ...]]) -> list[str]:
-        """The names of functions or declarations of :attr:`outline`, or of definitions."""
+        """The names of rows of :attr:`outline` (functions, declarations or definitions); empty if a row has none."""
         file = self.file
         first = self.info.first_number
-        # Of each class of strings, and of none, which rows have them and where they are.
+        # By form of the string: row numbers and offsets.
         sections: dict[int, tuple[list[int], list[int]]] = {}
         numbers: list[int] = []
         places: list[int] = []
@@ -146,7 +147,7 @@ class Space:
                 data = file.alt.strings
             else:
                 continue
-            # Those of headers' types are in unit after unit.
+            # Types of headers repeat in each unit.
             texts = dict.fromkeys(places)
             names = strings_at(data, list(texts))
             if len(texts) < len(places):
@@ -159,7 +160,7 @@ class Space:
         return found
 
     def declared(self, unit: int) -> dict[str, memoryview]:
-        """What a unit declares (:meth:`undwarf.dwarf.unit_index.UnitIndex.declared`), kept for a while."""
+        """The declarations of a unit (:meth:`undwarf.dwarf.unit_index.UnitIndex.declared`), from a cache."""
         kept = self.spaces.declared
         found = kept.get((self.number, unit))
         if found is None:
@@ -168,39 +169,39 @@ class Space:
         return found
 
     def given_name(self, unit: int, offset: int) -> str:
-        """The name that a typedef gives to a type without one, as ``typedef struct {...} name_t`` does; else empty.
+        """The name of the typedef of an anonymous type, as in ``typedef struct {...} name_t``; empty if there is none.
 
-        Of several the first that is declared where the type itself is.
+        Of several the first that is declared in the scope of the type.
         """
         kind, at = self.given_names(unit).get(offset, _NOWHERE)
         return self._string(kind, at, unit)
 
     def given_names(self, unit: int) -> dict[int, tuple[int, int]]:
-        """Class and value of the names that typedefs of a unit give to types without one, by these types' offsets."""
+        """{offset of an anonymous type: (form class, value) of its typedef's name} of a unit."""
         found = self._named.get(unit)
         if found is None:
             found = self._named[unit] = given_names(self.declared(unit))
         return found
 
     def language(self, unit: int) -> int:
-        """DW_LANG_* of a unit; 0 for unknown."""
+        """DW_LANG_* of a unit; 0 if unknown."""
         root = self.root(unit)
         return (root.number(0x13) or 0) if root is not None else 0
 
     def row_of(self, unit: int, offset: int) -> int:
-        """Which row of ``declared`` an entry is; -1 for none."""
+        """Row of an entry in ``declared``; -1 if it has none."""
         dies = self.declared(unit)["die"]
         at = bisect_right(dies, offset) - 1
         return at if at >= 0 and dies[at] == offset else -1
 
     def row_names(self, unit: int, rows: list[int]) -> list[str]:
-        """The plain names of some rows of ``declared``."""
+        """The unqualified names of rows of ``declared``."""
         declared = self.declared(unit)
         kinds, names = declared["kind"], declared["name"]
         return self.names_of([(unit, 0, kinds[row], names[row]) for row in rows])
 
     def row_name(self, unit: int, row: int) -> str:
-        """The plain name of a row of ``declared``."""
+        """The unqualified name of a row of ``declared``."""
         rows = self.declared(unit)
         kind = rows["kind"][row]
         return self._string(kind, rows["name"][row], unit)
@@ -209,7 +210,7 @@ class Space:
         return self.file.string(kind, value, unit + self.info.first_number, self.data) if kind else ""
 
     def qualified(self, unit: int, offset: int, name: str) -> str:
-        """A type's name with the namespaces and types it is declared in before it."""
+        """A type's name with its enclosing namespaces and types."""
         row = self.row_of(unit, offset)
         if row < 0:
             return name
@@ -232,14 +233,15 @@ class Space:
         return "::".join(reversed(parts))
 
     def _name_by_signature(self, unit: int, row: int) -> str:
-        """The name of what a row without one stands for, as Clang writes the types that a type's unit is within."""
+        """The name of an unnamed row by its type signature; Clang writes enclosing types in type units so."""
         rows = self.declared(unit)
         entry = self.entry_in(unit, rows["die"][row]) if rows["tag"][row] != TAG_NAMESPACE else None
         whole = entry.reference(SIGNATURE) if entry is not None else None
         return whole.string(NAME) if whole is not None else ""
 
     def _declaration_of(self, unit: int, row: int) -> int:
-        """The row of the declaration that a row completes, where it is in the same unit; else the row itself."""
+        """The row of the declaration that a row completes (DW_AT_specification), if it is in the same unit; else the
+        row itself."""
         entry = self.entry_in(unit, self.declared(unit)["die"][row])
         further = entry.reference(SPECIFICATION) if entry is not None else None
         found = self.row_of(unit, further.offset) if further is not None and further.unit == unit else -1
@@ -247,24 +249,27 @@ class Space:
 
 
 class Spaces:
-    """All spaces of one binary. ``main`` is its `.debug_info`, ``all`` are those that were opened; ``source_of`` tells
-    where the entries of a unit of ``file`` are (:meth:`undwarf.dwarf.line_lookup.DebugLines.source_of`)."""
+    """All spaces of one binary: ``main`` is its `.debug_info`, ``all`` are those opened so far.
+
+    ``source_of`` maps a unit of ``file`` to the file and unit that have its entries
+    (:meth:`undwarf.dwarf.line_lookup.DebugLines.source_of`).
+    """
 
     def __init__(self, file: DwarfFile, source_of: "Callable[[int], tuple[DwarfFile, int]] | None" = None) -> None:
         self.file = file
         self._source_of = source_of
         self.whole_name: Callable[[Entry, str], str] | None = None
-        """What a type is called with its template's arguments (:mod:`undwarf.types.sources.template_names`)."""
+        """Returns a type's name with its template arguments (:mod:`undwarf.types.sources.template_names`)."""
         self.main = Space(self, file, file.info, file.section("debug_info"), 0)
         self.all: list[Space] = [self.main]
         self._of: dict[tuple[int, bool], Space] = {(id(file), False): self.main}
-        self.declared: Kept[tuple[int, int], dict[str, memoryview]] = Kept(file.limits.dwarf_bytes // 2)
-        """What units declare, by space and unit; few at a time."""
+        self.declared: LruCache[tuple[int, int], dict[str, memoryview]] = LruCache(file.limits.dwarf_bytes // 2)
+        """Cache of declarations by (space, unit)."""
         self._signatures: dict[int, tuple[Space, int]] | None = None
         self._type_units: dict[int, list[tuple[Space, int]]] = {}
         self._split: dict[tuple[int, int], int] = {}
         self._tables: dict[tuple[int, int], tuple[memoryview, int, int, Any]] = {}
-        """Of each unit that was asked about: the section of addresses, where its own begin, their size and order."""
+        """By unit: the `.debug_addr` section, the offset of the unit's part, address size and byte order."""
 
     def of(self, file: DwarfFile, *, types: bool = False) -> Space:
         """The space of a file's `.debug_info`, or of its `.debug_types`."""
@@ -280,7 +285,7 @@ class Spaces:
 
     @cached_property
     def program(self) -> list[Space]:
-        """The spaces that units with code and variables are in, those of split files opened."""
+        """The spaces of units with code and variables; opens split files."""
         found = {self.main: None}
         if self._source_of is not None and len(self.main.data):
             for unit in self.file.roots.having(Root.DWO_NAME):
@@ -296,9 +301,9 @@ class Spaces:
 
     @cached_property
     def every(self) -> list[Space]:
-        """Those of types that have units of their own (of packages ``MAX_TYPE_UNITS``), and those of :attr:`program`.
+        """The spaces of type units (at most ``MAX_TYPE_UNITS`` of a package), then :attr:`program`.
 
-        GCC's units repeat of such types only what they use, and of methods not the parameters.
+        GCC's other units repeat only the parts of such types that they use, and of methods not the parameters.
         """
         left = MAX_TYPE_UNITS
         packages = set()
@@ -316,7 +321,7 @@ class Spaces:
         return [*(space for space in self.all if space not in program), *self.program]
 
     def type_units(self, space: Space) -> list[tuple[Space, int]]:
-        """The units of a space's file that have one type for all others (-fdebug-types-section)."""
+        """(space, unit) of a file's type units (-fdebug-types-section)."""
         found = self._type_units.get(space.number)
         if found is None:
             spaces = [space]
@@ -328,12 +333,12 @@ class Spaces:
         return found
 
     def alternative(self, space: Space) -> Space | None:
-        """The supplementary file's space."""
+        """The supplementary file's space; None without one."""
         file = space.file.alt
         return self.of(file) if file is not None else None
 
     def signature(self, signature: int, space: Space) -> "tuple[Space, int] | None":
-        """Where the type of a signature is."""
+        """(space, offset) of the type with a signature; None if not found."""
         if self._signatures is None:
             self._signatures = {}
             for one in list(self.all):
@@ -357,13 +362,13 @@ class Spaces:
                 self._signatures.setdefault(columns["signature"][unit], (space, place))
 
     def note_split(self, space: Space, unit: int, main_unit: int) -> None:
-        """Remember which unit of the main file a split unit's addresses are of."""
+        """Record the main file's unit whose addresses a split unit uses."""
         self._split[space.number, unit] = main_unit
         self._tables.pop((space.number, unit), None)
 
     def indexed_address(self, space: Space, unit: int, index: int) -> int | None:
-        """An entry of a unit's part of `.debug_addr`, and what the index has above its 32 bits behind that; None where
-        there is none."""
+        """Address at an index of a unit's part of `.debug_addr`, plus the upper 32 bits of ``index`` as an offset; None
+        if out of range."""
         data, base, size, order = self._table(space, unit)
         at = base + (index & 0xFFFFFFFF) * size
         if at + size > len(data):
@@ -371,7 +376,7 @@ class Spaces:
         return int.from_bytes(data[at : at + size], order) + (index >> 32)
 
     def addresses(self, space: Space, unit: int) -> memoryview:
-        """`.debug_addr` from where a unit's part of it begins."""
+        """`.debug_addr` from the start of a unit's part."""
         data, base, _size, _order = self._table(space, unit)
         return data[base:]
 
@@ -389,7 +394,7 @@ class Spaces:
 
 
 def name_of_entry(entry: Entry) -> str:
-    """An entry's plain name, from its origin or specification where it has none itself."""
+    """An entry's unqualified name, or that of its origin or specification."""
     for _hop in range(8):
         name = entry.string(NAME)
         if name:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, annotation_typing=False
-"""Numbers of location expressions and lists (DWARF 5, 7.6), read one behind the other."""
+"""Cursor over the integers of location expressions and lists (DWARF 5, 7.6)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from cython.cimports.undwarf.dwarf.leb128 import leb128
 
 @cython.cclass
 class Reader:
-    """Reads numbers of an expression or a list; past the end all are 0 and ``short`` is set."""
+    """Reads integers in sequence; past the end all are 0 and ``short`` is set."""
 
     def __init__(self, data: Any, order: Any) -> None:
         self.data = data
@@ -31,7 +31,7 @@ class Reader:
     @cython.exceptval(check=False)
     @cython.locals(size=cython.Py_ssize_t, value=cython.ulonglong, i=cython.Py_ssize_t, first=cython.Py_ssize_t)
     def fixed(self, size: int) -> int:
-        """A number of so many bytes, at most eight."""
+        """An unsigned integer of ``size`` bytes, at most eight."""
         if size < 0 or size > 8 or self.at < 0 or size > self.end - self.at:
             self.short = True
             return 0
@@ -46,14 +46,14 @@ class Reader:
     @cython.returns(cython.ulonglong)
     @cython.exceptval(check=False)
     def uleb(self) -> int:
-        """An unsigned LEB128 number, 64 bits of it."""
+        """An unsigned LEB128 integer, truncated to 64 bits."""
         return self.leb(False)
 
     @cython.cfunc
     @cython.returns(cython.longlong)
     @cython.exceptval(check=False)
     def sleb(self) -> int:
-        """A signed LEB128 number."""
+        """A signed LEB128 integer."""
         return cython.cast(cython.longlong, self.leb(True))
 
     @cython.cfunc
@@ -73,7 +73,7 @@ class Reader:
     @cython.exceptval(check=False)
     @cython.locals(size=cython.ulonglong)
     def skip(self, size: int) -> int:
-        """Step over so many bytes."""
+        """Skip ``size`` bytes."""
         if size > cython.cast(cython.ulonglong, self.end - self.at):
             self.short = True
             self.at = self.end

@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""Types from DWARF, made when they are looked at.
+"""DWARF type entries as records of the type graph, decoded on demand.
 
-Source: DWARF 5, chapter 5 (types), 3.3 (what functions take), 4.1 of the appendix on type units; for bit fields of
-DWARF 2 and 3, DW_AT_bit_offset counts from the most significant bit of the storage unit.
+Source: DWARF 5, chapter 5 (types), 3.3 (parameters), 7.3.3 (type units). In DWARF 2 and 3, DW_AT_bit_offset of a bit
+field counts from the most significant bit of the storage unit.
 """
 
 from bisect import bisect_left
@@ -61,7 +61,7 @@ _SIGNED_ENCODINGS = frozenset((0x05, 0x06, 0x0D))
 C_LANGUAGES = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x10, 0x8001))
 """DW_LANG_* of C, whose types have no namespaces."""
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A, 0x11))
-"""DW_LANG_* of C++; these and C say ``struct`` before a structure's name."""
+"""DW_LANG_* of C++; as in C, type names have the keyword ``struct``."""
 _SPOKEN_OF, _PARAMETERS = (
     tags_of(tags.TYPEDEF, TAG_TYPE_PARAMETER),
     tags_of(tags.FORMAL_PARAMETER, tags.UNSPECIFIED_PARAMETERS, into=(TAG_PACK,)),
@@ -72,18 +72,18 @@ _MEMBERS, _VARIANTS = tags_of(tags.MEMBER, tags.INHERITANCE, tags.VARIANT_PART),
 _DIMENSIONS = tags_of(tags.SUBRANGE_TYPE, tags.ENUMERATION_TYPE)
 _PASS_BY_REFERENCE = 4
 _BLOCK = int(ValueClass.BLOCK)
-# Members by the ten thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of members.
 _as_it_is = tuple.__new__
 _TO_TABLE = bytes((operations.DUP, operations.DEREF))
 _FROM_TABLE = bytes((operations.MINUS, operations.DEREF, operations.PLUS))
 _BUFFERS = ("__aligned_membuf<", "__aligned_buffer<")
-"""Templates of GNU's C++ library that hold an object of their parameter as bytes."""
+"""Templates of libstdc++ that store an object of their type parameter as bytes."""
 
 
 @cython.final
 @cython.cclass
 class DwarfTypes:
-    """The types of one binary in a graph. ``of`` gives the number of what an entry refers to."""
+    """The types of one binary in a :class:`TypeGraph`; :meth:`of` gives the id of the type that an entry refers to."""
 
     spaces = cython.declare(object, visibility="readonly")
     graph = cython.declare(object, visibility="readonly")
@@ -112,7 +112,7 @@ class DwarfTypes:
     @cython.ccall
     @cython.locals(at=cython.longlong)
     def of(self, entry: Entry) -> int:
-        """The type an entry refers to, void for none; its specification or origin may have it."""
+        """The type of an entry (DW_AT_type), also by its specification or origin; void if it has none."""
         for _hop in range(8):
             at = entry.target(TYPE)
             if at >= 0:
@@ -120,7 +120,7 @@ class DwarfTypes:
             if at < -1:
                 other = entry.reference(TYPE)
                 if other is None:
-                    self.graph.defects.add("reference to no type", self.graph.subject)
+                    self.graph.defects.add("dangling type reference", self.graph.subject)
                     return VOID
                 return self.number(other.space, other.offset)
             further = entry.reference(ABSTRACT_ORIGIN) or entry.reference(SPECIFICATION)
@@ -132,26 +132,26 @@ class DwarfTypes:
     @cython.ccall
     @cython.locals(numbers=dict, given=list)
     def number(self, space: Space, offset: int) -> int:
-        """The number of the type whose entry is at an offset; its record is made later."""
+        """The id of the type with an entry at an offset; its record is decoded later."""
         numbers = space.numbers
         found = numbers.get(offset)
         if found is None:
             given = self._given
             self._places.append((space, offset))
             found = numbers[offset] = self.graph.reserve(self, len(self._places) - 1)
-            # Ascending, as numbers are given out; past the limit of types they are all void.
+            # Ascending, since ids are; past the limit of types all are void.
             given.append(found or (given[len(given) - 1] if given else 0))
         return found
 
     def place(self, t: int) -> "tuple[Space, int] | None":
-        """Where the entry of a type is; None for types that have none of their own."""
+        """(space, offset) of a type's entry; None for types without one."""
         at = bisect_left(self._given, t)
         return self._places[at] if t and at < len(self._given) and self._given[at] == t else None
 
-    def spoken_of(self, t: int) -> list[int]:
-        """Types that a class names inside of itself: its typedefs and the parameters of its template."""
+    def mentioned_types(self, t: int) -> list[int]:
+        """Types named inside a class: its typedefs and template parameters."""
         if t and self.graph.kind(t) == Kind.TAG:
-            # Declared there, and described in a unit of its own.
+            # A declaration; the type unit has the definition.
             t = self.graph.strip(t)
         at = bisect_left(self._given, t)
         if not t or at >= len(self._given) or self._given[at] != t:
@@ -166,19 +166,20 @@ class DwarfTypes:
     @cython.returns(cython.bint)
     @cython.exceptval(-1)
     @cython.locals(found=object)
-    def leads(self, t: int) -> bool:
-        """Whether a value of a type in a register says what is in memory: numbers do not."""
+    def is_pointer_or_aggregate(self, t: int) -> bool:
+        """Whether a value of a type in a register is evidence for what is in memory: pointers and aggregates, not
+        scalars."""
         found = self._leading.get(t)
         if found is None:
             found = self._leading[t] = self.graph.is_pointer(t) or not self.graph.is_scalar(t)
         return bool(found)
 
-    def leads_to_object(self, t: int) -> bool:
-        """Whether a type is that of a pointer to an aggregate."""
+    def is_pointer_to_object(self, t: int) -> bool:
+        """Whether a type is a pointer to an aggregate."""
         return bool(self.graph.is_pointer(t) and self.graph.is_aggregate(self.graph.target(t)))
 
-    def made_for(self, entry: Entry) -> list[int]:
-        """The types that a function was made for, as its entry says, or what that specifies."""
+    def type_parameters(self, entry: Entry) -> list[int]:
+        """Template type parameters of a function, from its entry or the origin or specification of it."""
         found: list[int] = []
         for _hop in range(8):
             found = [self.of(child) for child in entry.space.children(entry, _TYPE_PARAMETERS)]
@@ -193,7 +194,7 @@ class DwarfTypes:
         key = (entry.space.number, entry.unit)
         found: int | None = self._languages.get(key)
         if found is None:
-            # The units that dwz makes do not say: they are as the rest of the program.
+            # dwz's partial units have no language: assume the program's.
             found = self._languages[key] = entry.space.language(entry.unit) or self._main_language
         return found
 
@@ -208,7 +209,7 @@ class DwarfTypes:
     # Records -----------------------------------------------------------------------------------------------
 
     def load(self, key: int) -> TypeRecord | None:
-        """The record of the type at a numbered place."""
+        """The record of the type with a key of :meth:`number`."""
         space, offset = self._places[key]
         entry = space.entry(offset)
         if entry is None or entry.tag == 0:
@@ -241,11 +242,11 @@ class DwarfTypes:
         return TypeRecord(Kind.OTHER, name, _size(entry))
 
     def parameters(self, entry: Entry) -> "tuple[tuple[tuple[str, int], ...], bool]":
-        """(name, type) of a function's parameters, and whether more may follow."""
+        """((name, type) of a function's parameters, whether it is variadic)."""
         found: list[tuple[str, int]] = []
         variadic = False
         for child in entry.space.children(entry, _PARAMETERS)[: self.graph.limits.type_members]:
-            # Those that stand for one in the source are in a pack of their own.
+            # The parameters of a pack are children of an entry of their own.
             if child.tag == tags.FORMAL_PARAMETER:
                 found.append((child.string(NAME), self.of(child)))
             elif child.tag == tags.UNSPECIFIED_PARAMETERS:
@@ -263,7 +264,7 @@ class DwarfTypes:
         return whole
 
     def _called(self, entry: Entry, written: str) -> str:
-        """The whole name of a type, with its namespaces, of the one that its definition is written with."""
+        """The qualified name of a type with template arguments, from the name in its definition."""
         return self._full_name(entry.reference(SPECIFICATION) or entry, self._whole_name(entry, written))
 
     def _keyword(self, entry: Entry, keyword: str) -> str:
@@ -271,7 +272,7 @@ class DwarfTypes:
         return keyword if language in C_LANGUAGES or language in _CXX else ""
 
     def _defined_elsewhere(self, entry: Entry, name: str, full: str) -> int:
-        """The type that a declaration stands for; void where it is not found."""
+        """The definition of a declared type; void if it is not found."""
         by_signature = entry.reference(SIGNATURE)
         if by_signature is not None:
             return self.number(by_signature.space, by_signature.offset)
@@ -279,13 +280,12 @@ class DwarfTypes:
         return self.number(*found) if found is not None else VOID
 
     def named(self, name: str) -> int:
-        """A type by its name, written with the namespaces it is in or without; void for none. See
-        :meth:`Definitions.named`."""
+        """A type by its name, qualified or not; void if there is none. See :meth:`Definitions.named`."""
         found = self._definitions.named(name)
         return self.number(*found) if found is not None else VOID
 
     def captured(self, name: str) -> int:
-        """What a closure of Rust has captured; void where no unit has it. See :meth:`Definitions.captured`."""
+        """The environment type of a Rust closure; void if no unit has it. See :meth:`Definitions.captured`."""
         found = self._definitions.captured(name)
         return self.number(*found) if found is not None else VOID
 
@@ -312,7 +312,7 @@ class DwarfTypes:
         named = entry
         further = entry.reference(SPECIFICATION)
         if further is not None:
-            # It was declared where it belongs, and is described elsewhere.
+            # The declaration has the scope, this entry is its definition.
             named, name = further, name or further.string(NAME)
         language = self.language(entry)
         if language in _CXX:
@@ -355,7 +355,7 @@ class DwarfTypes:
         )
 
     def _virtual_bases(self, entry: Entry) -> tuple[tuple[int, int], ...]:
-        """(offset in the table of virtual functions, type) of the bases whose place is told there."""
+        """(offset in the vtable, type) of bases whose offset is stored in the vtable."""
         if self.language(entry) not in _CXX:
             return ()
         found = []
@@ -367,14 +367,14 @@ class DwarfTypes:
         return tuple(found)
 
     def _first_parameter(self, entry: Entry) -> int:
-        """The first type that a generic type was made for."""
+        """The first template type parameter."""
         for child in entry.space.children(entry, _TYPE_PARAMETERS):
             return self.of(child)
         return VOID
 
     @cython.locals(numbers=dict)
     def members(self, entry: Entry) -> tuple[list[Member], bool]:
-        """The members of an aggregate, and whether some are one of several variants."""
+        """(members of an aggregate, whether some belong to variants of a tagged union)."""
         found: list[Member] = []
         variants = False
         space = entry.space
@@ -423,7 +423,7 @@ class DwarfTypes:
         if location == _BLOCK:
             place = _constant_place(entry.block(DATA_MEMBER_LOCATION))
             if place is None:
-                # Where a virtual base is, only the object says.
+                # The offset of a virtual base is only in the object.
                 return None
             at = place
         elif location:
@@ -434,7 +434,7 @@ class DwarfTypes:
         name = "" if inherited else entry.string(NAME)
         width = entry.number(BIT_SIZE) or 0
         if width <= 0:
-            # What can be told without making a record of the type is: most members' types are never looked at.
+            # The size comes from the entry, without decoding the type: most members' types are never needed.
             return _as_it_is(Member, (name, at, entry.size_of_type(), 8 * at, 0, t, inherited))
         if bits is None:
             old = entry.number(BIT_OFFSET)
@@ -462,7 +462,7 @@ class DwarfTypes:
 @cython.final
 @cython.cclass
 class _Unread:
-    """An aggregate of C or C++ whose members nobody has asked for so far; ``shaped``: its names are told by entries."""
+    """The members of a C or C++ aggregate, not read yet. ``shaped``: :meth:`shape` is available (C only)."""
 
     _types = cython.declare(DwarfTypes)
     _entry = cython.declare(object)
@@ -474,12 +474,12 @@ class _Unread:
         self._shaped = shaped
 
     def members(self) -> tuple[Member, ...]:
-        """As :class:`TypeRecord` has them."""
+        """The members as in :class:`TypeRecord`."""
         found, _variants = self._types.members(self._entry)
         return tuple(found)
 
     def shape(self) -> int:
-        """A number for what members of a type of C look like; 0 where that is not told."""
+        """A hash of the members of a C type, to compare types without reading them; 0 if unknown."""
         entry = self._entry
         if not self._shaped or not entry.has_children:
             return 0
@@ -496,7 +496,7 @@ def _size(entry: Entry) -> int:
 
 
 def _count(subrange: Entry) -> int:
-    """Elements of one dimension; -1 where it has no end, or only the running program knows it."""
+    """Number of elements of a dimension; -1 if it is open or only known at run time."""
     count = subrange.number(COUNT)
     if count is not None:
         return count if 0 <= count < 1 << 62 else -1
@@ -505,7 +505,7 @@ def _count(subrange: Entry) -> int:
         return -1
     size = subrange.size(UPPER_BOUND)
     if size >= 4 and upper == (1 << 8 * size) - 1:
-        # Minus one, in a form without sign: no elements.
+        # -1 in an unsigned form: no elements.
         return 0
     count = upper - (subrange.number(LOWER_BOUND) or 0) + 1
     return count if 0 <= count < 1 << 62 else -1
@@ -514,7 +514,7 @@ def _count(subrange: Entry) -> int:
 @cython.cfunc
 @cython.locals(reader=Reader, op=cython.int, value=object)
 def _constant_place(block: memoryview | None) -> int | None:
-    """The offset that an expression adds to the object's address, where it does nothing else."""
+    """The offset of an expression that only adds a constant to the object's address; None for others."""
     if not block:
         return None
     reader = Reader(block, "little")
@@ -527,10 +527,10 @@ def _constant_place(block: memoryview | None) -> int | None:
 @cython.cfunc
 @cython.locals(reader=Reader, op=cython.int, value=object)
 def _table_slot(block: memoryview | None) -> int | None:
-    """Where in an object's table of virtual functions an expression finds how far away a base is.
+    """The vtable offset from which an expression reads a virtual base's offset; None for other expressions.
 
-    DW_OP_dup, deref, a constant, minus, deref, plus: the Itanium C++ ABI (2.5.2) keeps these distances in front of the
-    table that the object's first word leads to.
+    DW_OP_dup, deref, a constant, minus, deref, plus: in the Itanium C++ ABI (2.5.2) these offsets precede the address
+    that the object's vtable pointer holds.
     """
     raw = bytes(block or b"")
     if raw[:2] != _TO_TABLE or raw[-3:] != _FROM_TABLE:

@@ -1,4 +1,4 @@
-"""BTF as a source of types for one binary: prototypes by symbol, per-cpu variables, globals joined with symbols."""
+"""BTF as the type source of one binary: prototypes by symbol name, per-CPU variables, globals by symbol address."""
 
 from bisect import bisect_right
 from functools import cached_property
@@ -12,11 +12,11 @@ from undwarf.types.sources.type_source import GlobalVariable, Place, Prototype
 
 
 class BtfSource:
-    """What BTF says about a binary. It has no local variables, so that ``places`` are empty.
+    """:class:`~undwarf.types.sources.type_source.TypeSource` over BTF, which has no local variables: variable
+    locations are empty.
 
-    ``symbols`` are those of the binary (None for a running kernel, whose functions are then asked for by name). The
-    addresses of variables come from the symbols of the same name, where there is one such, else from where BTF says
-    they are in their section.
+    ``symbols`` are the binary's (None: functions can only be queried by name). A global's address is that of the only
+    symbol of its name, or else of the symbol at its BTF section offset.
     """
 
     def __init__(
@@ -28,24 +28,24 @@ class BtfSource:
         self._prototypes: dict[str, Prototype | None] = {}
 
     def places(self, pc: int) -> list[list[Place]]:
-        """BTF does not know where local variables are."""
+        """Empty: BTF has no local variables."""
         return []
 
     def function_range(self, pc: int) -> "tuple[int, int] | None":
-        """The symbol that holds ``pc``, where symbols are known."""
+        """The range of the symbol that covers ``pc``; None if unknown."""
         return self.symbols.function_at(pc) if self.symbols is not None else None
 
     def describes(self, pc: int) -> bool:
-        """Whether the function that holds ``pc`` has a prototype."""
+        """Whether the function at ``pc`` has a prototype."""
         held = self.function_range(pc)
         return held is not None and self.prototype_at(held[0]) is not None
 
     def by_assembler(self, pc: int) -> bool:
-        """BTF does not say what a function was written in."""
+        """False: BTF has no source language."""
         return False
 
     def function_places(self, low: int, high: int) -> list[Place]:
-        """BTF does not know where local variables are."""
+        """Empty: BTF has no local variables."""
         return []
 
     @cached_property
@@ -71,7 +71,7 @@ class BtfSource:
 
     @cached_property
     def _per_cpu(self) -> tuple[list[int], list[GlobalVariable]]:
-        """By place in the section. A module's code names the kernel's own variables, whose section may begin at 0."""
+        """By offset in the section. Code of a module names the kernel's own variables, whose section may start at 0."""
         start = self._per_cpu_start
         found = [
             GlobalVariable(name, t, offset - start if start and offset >= start else offset, size)
@@ -86,7 +86,7 @@ class BtfSource:
 
     @cached_property
     def _per_cpu_names(self) -> dict[str, tuple[int, int]]:
-        """(type, size) of the base's per-cpu variables, by name."""
+        """{name: (type, size)} of the base files' per-CPU variables."""
         found: dict[str, tuple[int, int]] = {}
         types = self.types.base
         while types is not None:
@@ -96,37 +96,38 @@ class BtfSource:
         return found
 
     def returned_at(self, pc: int) -> list[int]:
-        """Nothing: BTF does not say what is inlined."""
+        """Empty: BTF has no inlined functions."""
         return []
 
-    def made_for(self, pc: int) -> list[int]:
-        """Nothing: BTF knows of no templates."""
+    def type_parameters(self, pc: int) -> list[int]:
+        """Empty: BTF has no templates."""
         return []
 
     def related(self, pc: int) -> list[list[int]]:
-        """Nothing: BTF does not say what a function's variables are, nor does it know of bases."""
+        """Empty: BTF has neither variables of functions nor base classes."""
         return []
 
     def type_named(self, name: str) -> int:
-        """A structure, union, enumeration or typedef by its name; void for none."""
+        """A structure, union, enumeration or typedef by its name; void if there is none."""
         return self.types.named(name)
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
-        """The variable that holds an address."""
+        """(variable, offset in it) at an address; None if there is none."""
         return _held(*self._globals, address)
 
     def variable_named(self, name: str) -> int:
-        """Nothing: BTF describes variables of its own sections only."""
+        """Void: BTF has no declarations of other files' variables."""
         return VOID
 
     def symbol_named(self, name: str) -> "tuple[int, int]":
-        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+        """(address, size) of the only variable symbol of a name; (0, 0) if there is none or several."""
         return self.symbols.place_of(name) if self.symbols is not None else (0, 0)
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The per-cpu variable at an address of the section, or at an offset in it where the section begins at 0."""
+        """(per-CPU variable, offset in it) at an address of the section, or at an offset if the section starts at 0;
+        None if none."""
         if isinstance(self.symbols, DataSymbols) and self.types.base is not None:
-            # A module's: of the kernel by name, of its own by where its section was put.
+            # In a module: the kernel's variables by name, its own by the address of its section.
             named = self.symbols.variable_at(offset)
             known = self._per_cpu_names.get(named[0]) if named is not None else None
             if named is not None and known is not None and offset - named[1] < known[1]:
@@ -134,18 +135,18 @@ class BtfSource:
         return _held(*self._per_cpu, offset - self._per_cpu_start if offset >= self._per_cpu_start else offset)
 
     def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """BTF has no thread-local variables."""
+        """None: BTF has no thread-local variables."""
         return None
 
     def prototype_at(self, address: int) -> "Prototype | None":
-        """The function whose symbol begins at an address."""
+        """The prototype of the function whose symbol starts at an address; None if unknown."""
         if self.symbols is None:
             return None
         name = self.symbols.functions.get(address, "")
         return self.prototype_named(name) if name else None
 
     def prototype_named(self, name: str) -> "Prototype | None":
-        """A function by its symbol's name. A clone has its function's return type, and no arguments."""
+        """The prototype of a symbol name; None if unknown. A clone (``name.isra.0``) has the return type only."""
         if name not in self._prototypes:
             self._prototypes[name] = self._prototype(name)
         return self._prototypes[name]
@@ -169,13 +170,13 @@ class BtfSource:
         if clone:
             return Prototype(name, record.target, (), trusted=False)
         if any(not self._alike(function, types.prototype(one)) for one in types.further_functions.get(plain, ())):
-            # Static functions of several files: which one a symbol is, nothing says.
+            # Static functions of several files with different prototypes: ambiguous.
             return Prototype(name, VOID, (), trusted=False)
         arguments = argument_registers(self.graph, record.parameters, record.target)
         return Prototype(name, record.target, record.parameters, variadic=record.variadic, arguments=arguments)
 
     def _alike(self, one: int, other: int) -> bool:
-        """Whether two functions take and return the same, whatever they call it."""
+        """Whether two functions have the same parameter and return types, whatever their names."""
         graph = self.graph
         first, second = ([graph.returns(t), *(each for _name, each in graph.parameters(t))] for t in (one, other))
         return [graph.canonical(t) for t in first] == [graph.canonical(t) for t in second]

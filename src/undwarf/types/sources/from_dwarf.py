@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""DWARF as a source of types for one binary: variables by scope, globals by address, prototypes by function."""
+"""DWARF as the type source of one binary: variables by scope, globals by address, prototypes by function."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -29,37 +29,38 @@ from undwarf.types.sources.dwarf_entries import (
 )
 from undwarf.types.sources.dwarf_types import C_LANGUAGES, DwarfTypes
 from undwarf.types.sources.locations import spots
-from undwarf.types.sources.lru import Kept
+from undwarf.types.sources.lru import LruCache
 from undwarf.types.sources.parameter_registers import argument_registers, is_clone, thunk_of, virtual_thunk_of
 from undwarf.types.sources.rust_closures import environment_of
 from undwarf.types.sources.scopes import FunctionScopes
 from undwarf.types.sources.type_source import GlobalVariable, Place, PlaceKind, Prototype
-from undwarf.types.sources.variable_declarations import Declared
+from undwarf.types.sources.variable_declarations import VariableDeclarations
 
 _PT_TLS = 7
 
 _FUNCTION_COST = 150
-"""Bytes, about, that we keep for a function's ranges."""
+"""Approximate bytes of a function's row in the cache of ranges."""
 
 MAX_RELATED = 1000
-"""Aggregates that one function speaks of."""
+"""Limit of aggregates related to one function (:meth:`DwarfSource.related`)."""
 MAX_RELATED_DEPTH = 5
 
 _ASSEMBLERS = frozenset((0x31, 0x8001))
-"""DW_LANG_* of what has no types: DW_LANG_Assembly, DW_LANG_Mips_Assembler."""
+"""Languages without types: DW_LANG_Assembly, DW_LANG_Mips_Assembler."""
 
 _NO_TYPES = frozenset((NAMESPACE, SUBPROGRAM, VARIABLE))
-"""What units declare even if they say no types."""
+"""Tags that also units without types declare."""
 
 FunctionRanges = tuple[list[int], list[int], list[int], Space, int, int]
-"""Starts, ends and entries of a unit's functions, where their entries are, the unit's number there, its low address."""
+"""(starts, ends and entry offsets of a unit's functions, their space, the unit's number in it, its low address)."""
 _FunctionPlace = tuple[FunctionRanges, int, int]
 Fixed = tuple[int, Space, int, int, int, int]
-"""An address, where the variable's entry is: space, unit, offset; first byte and size of the piece there, 0 for all."""
+"""(address; space, unit and offset of the variable's entry; offset and size of the piece at the address, size 0: all of
+it)."""
 
 
 class DwarfSource:
-    """What DWARF says about a binary; units, functions and types are read when they are asked for."""
+    """:class:`~undwarf.types.sources.type_source.TypeSource` over DWARF; units, functions and types on demand."""
 
     def __init__(self, lines: DebugLines, file: DwarfFile, elf: ElfFile, graph: TypeGraph) -> None:
         self.graph = graph
@@ -68,16 +69,16 @@ class DwarfSource:
         self._spaces = Spaces(file, lines.source_of)
         self.types = DwarfTypes(self._spaces, graph)
         self.symbols = DataSymbols(elf)
-        self._functions: Kept[tuple[int, int], FunctionScopes] = Kept(file.limits.dwarf_bytes // 4)
-        self._units: Kept[int, FunctionRanges] = Kept(file.limits.dwarf_bytes // 4)
+        self._functions: LruCache[tuple[int, int], FunctionScopes] = LruCache(file.limits.dwarf_bytes // 4)
+        self._units: LruCache[int, FunctionRanges] = LruCache(file.limits.dwarf_bytes // 4)
         self._last_unit = 0, 0, 0
-        """Where a part of the unit's code begins and ends that was asked about last, and the unit."""
+        """Cache of the last unit query: (low, high, unit)."""
         self._last_pc = -1
         self._last_place: _FunctionPlace | None = None
-        self._declared: dict[int, Declared] = {}
+        self._declared: dict[int, VariableDeclarations] = {}
         self._prototypes: dict[int, Prototype | None] = {}
         self._widest_at: dict[tuple[bool, int], tuple[GlobalVariable | None, int]] = {}
-        """By thread-local or not, and where it begins: what :meth:`_widest` found."""
+        """{(thread-local, start address): result of :meth:`_widest`}."""
 
     @classmethod
     def open(
@@ -90,7 +91,7 @@ class DwarfSource:
         limits: Limits = DEFAULT,
         defects: "Defects | None" = None,
     ) -> "DwarfSource | None":
-        """The types of a binary, from itself or its separate debug file; None where neither has DWARF."""
+        """The types of a binary, from itself or its separate debug file; None if neither has DWARF."""
         defects = Defects() if defects is None else defects
         lines = DebugLines.open(
             elf, debug_elf, find_alt=find_alt, find_split=find_split, limits=limits, defects=defects
@@ -120,7 +121,7 @@ class DwarfSource:
 
     @cached_property
     def _units_without_ranges(self) -> list[int]:
-        """Units that do not say where their code is, and have some."""
+        """Units that have functions but no ranges of their own."""
         return [unit for unit in self._lines.unit_index()[2] if self._ranges(unit)[0]]
 
     def _ranges(self, unit: int) -> FunctionRanges:
@@ -138,9 +139,9 @@ class DwarfSource:
         return found
 
     def _place(self, pc: int) -> "_FunctionPlace | None":
-        """The unit's functions, which of them holds ``pc``, and the unit."""
+        """(functions of the unit, index of the one that contains ``pc``, unit); None if there is none."""
         if pc != self._last_pc:
-            # Several things are asked of one function, one after the other.
+            # Consecutive queries are often for the same address.
             self._last_place = self._find_place(pc)
             self._last_pc = pc
         return self._last_place
@@ -151,7 +152,7 @@ class DwarfSource:
             return None
         ranges = self._ranges(unit)
         at = bisect_right(ranges[0], pc) - 1
-        # Functions may lie within each other, where the compiler nests them.
+        # Ranges of nested functions may overlap.
         for k in range(at, max(at - 8, -1), -1):
             if pc < ranges[1][k]:
                 return ranges, k, unit
@@ -169,17 +170,17 @@ class DwarfSource:
         entry = space.entry_in(number, dies[k])
         if entry is None:
             return None
-        # What lists of ranges are relative to is that of the unit which was read last.
+        # Makes this unit the current one: range lists are relative to the bases of the unit read last.
         self._lines.source_of(unit)
         declared = self._declared.get(space.number)
         if declared is None:
-            declared = self._declared[space.number] = Declared(self.types, space)
+            declared = self._declared[space.number] = VariableDeclarations(self.types, space)
         found = FunctionScopes(self.types, entry, base, environment_of, declared)
         self._functions.put(key, found, found.cost)
         return found
 
     def place(self, pc: int) -> "tuple[Space, int, int] | None":
-        """(space, unit, offset) of the entry of the function that holds ``pc``."""
+        """(space, unit, offset) of the entry of the function that contains ``pc``; None if there is none."""
         place = self._place(pc)
         if place is None:
             return None
@@ -187,7 +188,7 @@ class DwarfSource:
         return space, number, dies[k]
 
     def function_range(self, pc: int) -> "tuple[int, int] | None":
-        """The contiguous code of the function that holds ``pc``."""
+        """The contiguous range [low, high) of the function that contains ``pc``; None if there is none."""
         place = self._place(pc)
         if place is None:
             return None
@@ -195,8 +196,8 @@ class DwarfSource:
         return starts[k], ends[k]
 
     def describes(self, pc: int) -> bool:
-        """Whether a unit that has types tells of the function that holds ``pc``: none by an assembler, and none where
-        only lines and functions are described (-g1)."""
+        """Whether types are described for the function at ``pc``: not for assembly, nor for units with lines and
+        functions only (-g1)."""
         place = self._place(pc)
         if place is None:
             return False
@@ -204,44 +205,46 @@ class DwarfSource:
         return space.language(number) not in _ASSEMBLERS and not _NO_TYPES.issuperset(space.declared(number)["tag"])
 
     def by_assembler(self, pc: int) -> bool:
-        """Whether the unit of the function that holds ``pc`` was written for an assembler."""
+        """Whether the unit of the function at ``pc`` is written in assembly."""
         place = self._place(pc)
         return place is not None and place[0][3].language(place[0][4]) in _ASSEMBLERS
 
     def places(self, pc: int) -> list[list[Place]]:
-        """The variables that have a place at ``pc``, by scope, the innermost first."""
+        """The variables with a location at ``pc``, by scope, innermost first."""
         function = self._scopes(pc)
         return function.places_at(pc) if function is not None else []
 
     def function_places(self, low: int, high: int) -> Sequence[Place]:
-        """All places that are valid somewhere in a range of one function, those of outer scopes first.
+        """All variable locations valid anywhere in a range of one function, outer scopes first.
 
-        Of constants, and of numbers in registers, not all are among them: that a function has variables, not which.
+        Constants and integers in registers may be missing from it: it shows that a function has variables, not all of
+        them.
         """
         function = self._scopes(low)
         return function.places(low, high) if function is not None else []
 
     def returned_at(self, pc: int) -> list[int]:
-        """What the functions that are inlined at ``pc`` return, the innermost first, and the function itself."""
+        """Return types of the functions inlined at ``pc``, innermost first, then of the function itself."""
         function = self._scopes(pc)
         return function.returned_at(pc) if function is not None else []
 
-    def made_for(self, pc: int) -> list[int]:
-        """The types that a generic function was made for."""
+    def type_parameters(self, pc: int) -> list[int]:
+        """Template type parameters of the function at ``pc``."""
         function = self._scopes(pc)
-        return self.types.made_for(function.entry) if function is not None else []
+        return self.types.type_parameters(function.entry) if function is not None else []
 
     def types_of_variables(self, pc: int) -> Iterable[int]:
-        """Types of the variables and parameters of a function, those of what is inlined in it too."""
+        """Types of the variables and parameters of a function and of the functions inlined in it."""
         function = self._scopes(pc)
         return function.types if function is not None else ()
 
     def related(self, pc: int) -> list[list[int]]:
-        """The aggregates a function speaks of: those of its variables or what these lead to; what those name (typedefs,
-        parameters of templates); and what all of them contain and name in turn."""
+        """Aggregates related to a function, in three lists of increasing distance: those of its variables or their
+        pointees; also those that they name (typedefs, template parameters); and all that these contain or name. Empty
+        for C: no inheritance."""
         function = self._scopes(pc)
         if function is None or function.entry.space.language(function.entry.unit) in C_LANGUAGES:
-            # Where nothing derives from anything.
+            # C has no inheritance.
             return []
         graph = self.graph
         direct: dict[int, None] = {}
@@ -250,14 +253,14 @@ class DwarfSource:
         named: dict[int, None] = {}
         for t in direct:
             for part in (t, *(member.type for member in graph.members(t) if member.base)):
-                for inner in self.types.spoken_of(part):
+                for inner in self.types.mentioned_types(part):
                     self._whole(inner, named)
         found = direct | named
         queue = [(t, 0) for t in found]
         for t, depth in queue:
             if len(found) >= MAX_RELATED or depth >= MAX_RELATED_DEPTH:
                 break
-            for inner in (*(member.type for member in graph.members(t)), *self.types.spoken_of(t)):
+            for inner in (*(member.type for member in graph.members(t)), *self.types.mentioned_types(t)):
                 before = len(found)
                 self._whole(inner, found)
                 if len(found) > before:
@@ -265,7 +268,7 @@ class DwarfSource:
         return [list(direct), list(named), list(found)]
 
     def _whole(self, t: int, found: dict[int, None]) -> None:
-        """Note the aggregate that a type is, or that pointers lead to."""
+        """Add the aggregate that a type is or points to."""
         graph = self.graph
         for _hop in range(4):
             if not (graph.is_pointer(t) or graph.is_array(t)):
@@ -277,7 +280,7 @@ class DwarfSource:
     # Prototypes --------------------------------------------------------------------------------------------
 
     def prototype_at(self, address: int) -> "Prototype | None":
-        """The function that begins at an address."""
+        """The prototype of the function that starts at an address; None if unknown."""
         if address not in self._prototypes:
             place = self._place(address)
             found = None
@@ -286,7 +289,7 @@ class DwarfSource:
                 entry = space.entry_in(number, dies[k])
                 found = self._prototype(entry, address) if entry is not None else None
             elif place is None:
-                # GCC does not describe thunks.
+                # GCC emits no DWARF for thunks.
                 found = self._thunk(self.symbols.functions.get(address, ""), address)
             self._prototypes[address] = found
         return self._prototypes[address]
@@ -306,7 +309,7 @@ class DwarfSource:
                 break
             named = further
         name = symbol or entry.string(LINKAGE_NAME) or named.string(LINKAGE_NAME) or name_of_entry(entry)
-        # Clang describes thunks as functions without parameters, even where the method is inlined.
+        # Clang describes thunks as functions without parameters.
         thunk = self._thunk(name, low) if low >= 0 and not parameters else None
         if thunk is not None:
             return thunk
@@ -315,7 +318,7 @@ class DwarfSource:
         return Prototype(name, returns, parameters, low, noreturn, variadic, trusted, external=external and trusted)
 
     def _thunk(self, name: str, low: int) -> "Prototype | None":
-        """A C++ function that calls a method with its object; None for others."""
+        """The prototype of a C++ thunk, that of the method it calls; None for other functions."""
         plain, virtual = thunk_of(name), virtual_thunk_of(name)
         called = plain or virtual
         method = self._method(called[0]) if called is not None else None
@@ -340,15 +343,15 @@ class DwarfSource:
         )
 
     def _method(self, name: str) -> "Prototype | None":
-        """What a thunk calls: as a rule its own object file has it as well."""
+        """The prototype of a thunk's method, which is usually in the same object file."""
         found = self.prototype_named(name)
         if (found is None or not found.parameters) and (address := self.symbols.function_named(name)) is not None:
             found = self.prototype_at(address)
         return found
 
     def _base_of_thunk(self, t: int, method: str) -> int:
-        """The virtual base of a class that a method of it is called with: the only one, or the only one that declares a
-        method of that name, which differs by the class in its symbol; void where that is not told."""
+        """The virtual base through which a method's thunk is called: the only one, or the only one that declares the
+        method (their symbols differ in the class name); void if ambiguous."""
         graph = self.graph
         bases = all_virtual_bases(graph, t)
         if len(bases) > 1:
@@ -361,7 +364,7 @@ class DwarfSource:
 
     @cached_property
     def _declared_functions(self) -> dict[str, tuple[Space, int, int]]:
-        """Where functions of each symbol name are declared."""
+        """{symbol name: (space, unit, offset)} of declared functions."""
         found: dict[str, tuple[Space, int, int]] = {}
         for space in self._spaces.every:
             rows = space.outline[1]
@@ -371,7 +374,7 @@ class DwarfSource:
         return found
 
     def prototype_named(self, name: str) -> "Prototype | None":
-        """A function by its symbol's name, such as one that is declared here and defined in a library."""
+        """The prototype of a symbol name, such as of a library function that is declared here; None if unknown."""
         place = self._declared_functions.get(name.partition("@")[0])
         if place is None:
             return None
@@ -383,7 +386,7 @@ class DwarfSource:
 
     @cached_property
     def _fixed(self) -> tuple[list[Fixed], list[Fixed]]:
-        """Variables in memory, and those of threads, by address."""
+        """(variables in memory, thread-local ones), both sorted by address."""
         memory: list[Fixed] = []
         thread: list[Fixed] = []
         for space in self._spaces.program:
@@ -403,11 +406,11 @@ class DwarfSource:
         return memory, thread
 
     def type_named(self, name: str) -> int:
-        """A structure, union, class, enumeration or typedef by its name; void for none."""
+        """A structure, union, class, enumeration or typedef by its name; void if there is none."""
         return self.types.named(name)
 
     def _parts(self, space: Space, unit: int, die: int) -> list[Fixed]:
-        """Where a variable is whose address is computed, or whose pieces are at several."""
+        """The rows of a variable with a computed address or with pieces at several addresses."""
         entry = space.entry_in(unit, die)
         block = entry.block(LOCATION) if entry is not None else None
         if block is None:
@@ -427,7 +430,7 @@ class DwarfSource:
         ]
 
     def _in_block(self, place: int) -> int:
-        """An offset in the block of a thread; GCC's split files have an address in its template instead."""
+        """The offset in the thread's TLS block; GCC's split files have an address in the TLS template instead."""
         for segment in self._file.main.segments:
             if segment.type == _PT_TLS and max(segment.address, segment.memory_size) <= place:
                 return place - segment.address
@@ -464,10 +467,11 @@ class DwarfSource:
         return None
 
     def _widest(self, rows: list[Fixed], last: int, start: int) -> "tuple[GlobalVariable | None, int]":
-        """(the variable that begins at an address, bytes of it there), by the last of its rows.
+        """(the variable that starts at an address, its bytes there), from the last row of that address.
 
-        Several units may describe one variable, and one of them without the bounds of an array. At address 0 are also
-        the variables whose sections the linker dropped, thousands in a kernel: there a symbol says which one it is.
+        Several units may describe a variable, some without array bounds: the largest is taken. At address 0 are also
+        variables whose sections the linker dropped, thousands in a kernel; there the variable must have the symbol's
+        name.
         """
         best: GlobalVariable | None = None
         room = 0
@@ -488,7 +492,8 @@ class DwarfSource:
         return best, room
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
-        """The variable that holds an address: by its own entry, else by its symbol and a declaration of that name."""
+        """(variable, offset in it) at an address, by its own entry, else by its symbol and a declaration of that name;
+        None if none."""
         found = self._held(self._fixed[0], self._memory_starts, address)
         if found is not None:
             return found
@@ -505,29 +510,30 @@ class DwarfSource:
         return (GlobalVariable(name, t, start, size), address - start) if address - start < size else None
 
     def variable_named(self, name: str) -> int:
-        """The type of a variable that is declared here and defined elsewhere; void where there is none."""
+        """The type of a variable that is declared here and defined elsewhere; void if there is none."""
         place = self._declared_variables.get(name)
         entry = place[0].entry_in(place[1], place[2]) if place is not None else None
         return self.types.of(entry) if entry is not None else VOID
 
     def symbol_named(self, name: str) -> "tuple[int, int]":
-        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+        """(address, size) of the only variable symbol of a name; (0, 0) if there is none or several."""
         return self.symbols.place_of(name)
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The per-cpu variable whose address is ``offset``, which counts from the section where that begins at 0.
+        """(per-CPU variable, offset in it) at an address, or at an offset if the section starts at 0; None if there is
+        none.
 
-        Kernels for several cpus link the section at 0 (x86-64 until Linux 6.14) or where it is loaded; code names
-        its variables by the symbols' values either way. A module names those of the kernel.
+        The per-CPU section of SMP kernels is linked at 0 (x86-64 until Linux 6.14) or at its load address; in both
+        cases code uses the values of the symbols. A module's code names the kernel's variables.
         """
         return self.global_at(offset)
 
     def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The thread-local variable at an offset of the module's block."""
+        """(thread-local variable, offset in it) at an offset of the module's TLS block; None if there is none."""
         return self._held(self._fixed[1], self._thread_starts, offset)
 
 
 def _in_symbol(name: str) -> str:
-    """A class's name as symbols of its methods have it (Itanium C++ ABI, 5.1.2, `<source-name>`)."""
+    """A class name as it is mangled in symbols of its methods (Itanium C++ ABI, 5.1.2, `<source-name>`)."""
     plain = name.rpartition("::")[2]
     return f"{len(plain)}{plain}"

@@ -1,6 +1,6 @@
-"""What the slots of a program's global offset table lead to, once the dynamic linker has filled them.
+"""Targets of a program's global offset table: the address or symbol that the dynamic linker writes into each slot.
 
-Code that may be loaded anywhere calls functions and reaches variables through them. Source: gABI, "Relocation"; the
+Position-independent code calls functions and reaches variables through these slots. Source: gABI, "Relocation"; the
 psABIs of x86-64 (4.4.1) and AArch64 (5.7.9) for GLOB_DAT, JUMP_SLOT and RELATIVE.
 """
 
@@ -14,21 +14,21 @@ __all__ = ["OffsetTable"]
 
 _TYPES = {EM_X86_64: (6, 7, 8), EM_AARCH64: (1025, 1026, 1027)}
 _MOST = 500_000
-"""Relocations of one file that are read."""
+"""Limit of relocations of one file."""
 _ET_DYN = 3
 _MAX_NAME = 4096
 _SYMBOL = 24
 
 
 class OffsetTable:
-    """The slots of one 64-bit file, read when the first is asked for."""
+    """The slots of one 64-bit file, read at first use."""
 
     def __init__(self, elf: ElfFile) -> None:
         self._elf = elf
 
     @cached_property
     def _slots(self) -> dict[int, tuple[int, str]]:
-        """(address in this file or -1, name or empty) by slot."""
+        """{slot: (address in this file or -1, symbol name or empty)}."""
         elf = self._elf
         types = _TYPES.get(elf.machine)
         tables = [(one.address, one.address + one.size) for one in elf.sections if one.name in (".got", ".got.plt")]
@@ -56,7 +56,7 @@ class OffsetTable:
 
     @cached_property
     def _moved(self) -> dict[int, int]:
-        """What the dynamic linker writes, by place, where that is an address of this file."""
+        """{place: address in this file} of RELATIVE relocations."""
         elf = self._elf
         types = _TYPES.get(elf.machine)
         found: dict[int, int] = {}
@@ -73,11 +73,11 @@ class OffsetTable:
 
     @property
     def all_moved(self) -> dict[int, int]:
-        """The addresses of this file that the dynamic linker writes, by place."""
+        """{place: address in this file that the dynamic linker writes there}."""
         return self._moved
 
     def moved(self, address: int) -> int | None:
-        """The address that the dynamic linker writes to a place; None where it writes none of this file."""
+        """The address in this file that the dynamic linker writes to a place; None if it writes none."""
         return self._moved.get(address)
 
     def _word(self, address: int) -> int:
@@ -101,17 +101,18 @@ class OffsetTable:
         return (int.from_bytes(row[8:16], order) if defined else -1), name
 
     def get(self, slot: int) -> int | None:
-        """The address in this file that a slot leads to; None for what is elsewhere, and for what is no slot."""
+        """The address in this file that a slot points to; None for targets elsewhere and for no slot."""
         found = self._slots.get(slot)
         return found[0] if found is not None and found[0] > 0 else None
 
     def function(self, slot: int) -> int | None:
-        """What stands for the function that is called through a slot: its address, or the slot if it is elsewhere."""
+        """The id of the function called through a slot: its address, or the slot's if it is elsewhere; None for no
+        slot."""
         if slot not in self._slots:
             return None
         return self.get(slot) or slot
 
     def name(self, slot: int) -> str:
-        """The name of the symbol behind a slot; empty where there is none."""
+        """The symbol name of a slot; empty if it has none."""
         found = self._slots.get(slot)
         return found[1] if found is not None else ""

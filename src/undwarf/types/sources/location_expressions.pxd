@@ -1,4 +1,4 @@
-cdef class Told:
+cdef class DecodedExpression:
     cdef readonly list spots
     cdef readonly bytes flags
     cdef bint worded
@@ -10,7 +10,7 @@ cdef class Told:
     cdef long long reader
     cdef readonly Py_ssize_t number
 
-    cdef int put_in_words(self) except -1
+    cdef int fill_columns(self) except -1
 
 
 cdef class Expressions:
@@ -40,8 +40,8 @@ cdef class Expressions:
     cdef list _spots(self, expression, frame_base)
     cdef _read_frame_base(self, entry)
     cdef _listed_frame_base(self, entry)
-    cdef Told at(self, Py_ssize_t start, Py_ssize_t size)
-    cdef Told of(self, bytes expression)
-    cdef int _number(self, Told told) except -1
+    cdef DecodedExpression at(self, Py_ssize_t start, Py_ssize_t size)
+    cdef DecodedExpression of(self, bytes expression)
+    cdef int _number(self, DecodedExpression told) except -1
     cdef Py_ssize_t read_list(self, int kind, value) except -1
     cdef _read_lists(self)

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What the expressions of one function's variables tell: places, one by one or in lists by address."""
+"""Location expressions of one function's variables, decoded once and shared, singly or from location lists."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from undwarf.dwarf.die import Entry
 from undwarf.dwarf.root_die_columns import Root
 from undwarf.types.sources.dwarf_entries import FRAME_BASE, HIGH_PC, LOW_PC
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.location_lists import Lists
+from undwarf.types.sources.location_lists import LocationLists
 from undwarf.types.sources.location_table import words_of
 from undwarf.types.sources.locations import FrameBase, Spot, spots
 from undwarf.types.sources.type_source import PlaceKind
 
-__all__ = ["Expressions", "Known", "Told", "without_doubles"]
+__all__ = ["DecodedExpression", "ExpressionCache", "Expressions", "without_doubles"]
 
 _KEPT = 1 << 16
-"""Expressions that are kept for the functions looked at next."""
+"""Limit of decoded expressions that are cached for the next functions."""
 _FLAGS = {
     PlaceKind.REGISTER: 1, PlaceKind.VALUE: 1, PlaceKind.MEMORY: 2, PlaceKind.CFA: 2, PlaceKind.CONSTANT: 4,
     PlaceKind.CFA_VALUE: 2,
@@ -30,10 +30,12 @@ _AT_ENTRY = {62: (7, 8), 183: (31, 0)}
 
 @cython.final
 @cython.cclass
-class Told:
-    """What one expression tells: its spots, and in a byte of each what matters of its kind. ``reader`` and ``number``:
-    what it is called by the function read last; ``kind`` and what follows: what rows of places say of the first spot,
-    once ``worded``."""
+class DecodedExpression:
+    """One decoded expression: its ``spots``, and ``flags`` with a byte of what matters of each spot's kind.
+
+    ``reader`` and ``number``: its index in the function read last. ``kind`` and the following: the first spot as
+    columns of a location row, once ``worded``.
+    """
 
     def __init__(self, found: list[Spot]) -> None:
         self.spots = found
@@ -43,8 +45,8 @@ class Told:
         self.reader = -1
         self.number = -1
 
-    def put_in_words(self) -> int:
-        """Have what rows of places say of the first spot."""
+    def fill_columns(self) -> int:
+        """Compute the columns of the first spot."""
         spot = self.spots[0]
         self.kind, self.register, self.offset, self.piece, self.size = words_of(
             spot[0], spot[1], spot[2], spot[3], spot[4]
@@ -53,25 +55,24 @@ class Told:
         return 0
 
 
-class Known:
-    """What expressions tell that say the same in all units of a space, by frame base, size of addresses and expression:
-    for the functions looked at next."""
+class ExpressionCache:
+    """Cache of expressions that mean the same in all units of a space, by frame base, address size and bytes."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[FrameBase | None, int], dict[bytes, Told]] = {}
+        self._told: dict[tuple[FrameBase | None, int], dict[bytes, DecodedExpression]] = {}
         self._readers = 0
-        self.registers: list[Told | None] = [None] * 32
-        """What the expressions tell that are a register's number: half of all."""
+        self.registers: list[DecodedExpression | None] = [None] * 32
+        """Expressions DW_OP_reg0 to reg31 by number: half of all expressions."""
 
-    def of(self, frame_base: FrameBase | None, address_size: int) -> dict[bytes, Told]:
-        """Those that are read with a frame base."""
+    def of(self, frame_base: FrameBase | None, address_size: int) -> dict[bytes, DecodedExpression]:
+        """The cache for a frame base and an address size."""
         known = self._told.setdefault((frame_base, address_size), {})
         if len(known) > _KEPT:
             known.clear()
         return known
 
     def next_reader(self) -> int:
-        """A number for a function that is read."""
+        """A new id for the next function that is read."""
         self._readers += 1
         return self._readers
 
@@ -79,11 +80,13 @@ class Known:
 @cython.final
 @cython.cclass
 class Expressions:
-    """The expressions of one function, whose concrete entry is ``entry``; ``base`` is its unit's low address. ``told``
-    are those that were met, each with its number there. Of a list that was read, ``rows`` are four words for each entry
-    (start, end, place of the expression in ``data`` and its size)."""
+    """The expressions of the function with the concrete entry ``entry``; ``base`` is its unit's low address.
 
-    def __init__(self, types: DwarfTypes, entry: Entry, base: int, known: Known) -> None:
+    ``told`` are those met so far, each at its number. After :meth:`read_list`, ``rows`` has four words for each entry:
+    start, end, offset of the expression in ``data``, and its size.
+    """
+
+    def __init__(self, types: DwarfTypes, entry: Entry, base: int, known: ExpressionCache) -> None:
         space = entry.space
         self._types = types
         self._base = base
@@ -94,9 +97,9 @@ class Expressions:
         self._version = space.columns["version"][entry.unit]
         self._lists: Any = None
         self._rows_of_lists: Any = None
-        self._own: dict[bytes, Told] = {}
+        self._own: dict[bytes, DecodedExpression] = {}
         self._asked = False
-        self.told: list[Told] = []
+        self.told: list[DecodedExpression] = []
         low = entry.value(LOW_PC) if entry.kind(LOW_PC) == ADDRESS else 0
         self._low = low
         self._high = entry.value(HIGH_PC) if entry.kind(HIGH_PC) == ADDRESS else low + entry.value(HIGH_PC)
@@ -106,17 +109,17 @@ class Expressions:
         self._reader = known.next_reader()
 
     def close(self) -> None:
-        """Let go what only reading needs."""
+        """Drop what only reading needs."""
         self._own = {}
         self._lists = self._rows_of_lists = None
 
     def add(self, found: list[Spot]) -> int:
-        """Spots that no expression tells as they are; their number."""
-        self.told.append(Told(found))
+        """Add spots that no expression gives unchanged, and return their number."""
+        self.told.append(DecodedExpression(found))
         return len(self.told) - 1
 
     def indexed(self, index: int) -> int | None:
-        """The address that an index stands for in the function's unit."""
+        """The address at an index of the unit's `.debug_addr`; None if out of range."""
         self._asked = True
         found: int | None = self._types.spaces.indexed_address(self._space, self._unit, index)
         return found
@@ -149,8 +152,11 @@ class Expressions:
 
     @cython.locals(kind=cython.int, k=cython.Py_ssize_t, start=cython.Py_ssize_t, size=cython.Py_ssize_t)
     def _listed_frame_base(self, entry: Entry) -> FrameBase | None:
-        """The call frame address, if a list of what it is counted from begins so: DWARF 2 has no operation for it, and
-        GCC keeps to that with -gstrict-dwarf. A frame's base is the same all the time (DWARF 5, 3.3.5)."""
+        """The call frame address, if the location list of the frame base starts with it at the function's entry.
+
+        DWARF 2 has no operation for the CFA, so GCC with -gstrict-dwarf emits such lists. A frame base is constant
+        within a function (DWARF 5, 3.3.5).
+        """
         kind = entry.kind(FRAME_BASE)
         at_entry = _AT_ENTRY.get(self._space.file.elf.machine)
         if kind not in (SEC_OFFSET, UNSIGNED, LOCLISTX) or not self._low or at_entry is None:
@@ -163,42 +169,42 @@ class Expressions:
                 return FrameBase(-1, 0) if said == [at_entry] else None
         return None
 
-    @cython.locals(told=Told, base="const char *", expression=bytes, register=cython.int)
-    def at(self, start: int, size: int) -> Told:
-        """What an expression in ``data`` tells; nothing where it is not all inside."""
+    @cython.locals(told=DecodedExpression, base="const char *", expression=bytes, register=cython.int)
+    def at(self, start: int, size: int) -> DecodedExpression:
+        """The decoded expression at an offset of ``data``; empty if it does not fit."""
         expression = b""
         register = -1
         if 0 < size <= self.data.shape[0] - start:
             if size == 1 and operations.REG0 <= self.data[start] <= operations.REG31:
                 register = self.data[start] - operations.REG0
-                found: Told | None = self._registers[register]
+                found: DecodedExpression | None = self._registers[register]
                 if found is not None:
                     self._number(found)
                     return found
-            # All of it is inside.
+            # The bounds were checked above.
             base = cython.cast("const char *", cython.address(self.data[start]))
             expression = base[:size]
-        told: Told = self.of(expression)
+        told: DecodedExpression = self.of(expression)
         if register >= 0:
             self._registers[register] = told
         return told
 
-    def of(self, expression: bytes) -> Told:
-        """What an expression tells; most are written over and over."""
-        found: Told | None = self._known.get(expression)
+    def of(self, expression: bytes) -> DecodedExpression:
+        """The decoded expression of these bytes, from the cache where it was met before."""
+        found: DecodedExpression | None = self._known.get(expression)
         if found is None:
             found = self._own.get(expression)
         if found is None:
             self._asked = False
             places = self._spots(expression, self._frame_base)
-            found = Told(without_doubles(places) if len(places) > 1 else places)
-            # What an index stands for is each unit's own.
+            found = DecodedExpression(without_doubles(places) if len(places) > 1 else places)
+            # Address indices are specific to a unit.
             (self._own if self._asked else self._known)[expression] = found
         self._number(found)
         return found
 
-    def _number(self, told: Told) -> int:
-        """Have what an expression tells among those that were met."""
+    def _number(self, told: DecodedExpression) -> int:
+        """Add an expression to those met by the current function."""
         if told.reader != self._reader:
             told.reader = self._reader
             told.number = len(self.told)
@@ -207,7 +213,7 @@ class Expressions:
 
     @cython.locals(k=cython.Py_ssize_t, total=cython.Py_ssize_t)
     def read_list(self, kind: int, value: int) -> int:
-        """How many entries a list has, which are then in ``rows``."""
+        """Read a location list into ``rows`` and return the number of its entries."""
         lists = self._lists
         if lists is None:
             lists = self._lists = self._read_lists()
@@ -215,7 +221,7 @@ class Expressions:
             value = lists.offset_of(value)
         total: int = lists.read(value)
         if self._rows_of_lists is not lists.rows:
-            # More room was needed.
+            # The buffer has grown.
             self.rows = self._rows_of_lists = lists.rows
         if self._version == 2 and self._base and total and self._counts_from_none(self.rows[0]):
             for k in range(total):
@@ -224,19 +230,19 @@ class Expressions:
         return total
 
     def _counts_from_none(self, start: int) -> bool:
-        """Whether a list's addresses are such themselves, not distances from the unit's begin: so GCC writes them where
-        a unit's code is in several sections, for which it has no list of ranges in DWARF 2."""
+        """Whether a list has absolute addresses instead of offsets from the unit's base. GCC emits these in DWARF 2,
+        which has no range lists, if the unit's code is in several sections."""
         here = self._low <= start < self._high
         return not here and bool(self._low <= start - self._base < self._high)
 
-    def _read_lists(self) -> Lists:
-        """The lists of the function's unit."""
+    def _read_lists(self) -> LocationLists:
+        """The location lists of the function's unit."""
         space, file = self._space, self._space.file
         width = space.columns["offset_size"][self._unit]
         table = file.roots.value(self._unit, Root.LOCLISTS_BASE) if self._version >= 5 else 0
         data = file.section("debug_loclists" if self._version >= 5 else "debug_loc")
         self.data = data
-        return Lists(
+        return LocationLists(
             data,
             version=5 if self._version >= 5 else 0 if file.split else 4,
             base=self._base,
@@ -249,7 +255,7 @@ class Expressions:
 
 
 def without_doubles(found: list[Spot]) -> list[Spot]:
-    """Without pieces that are all said to be in one register: a pointer and an index, of which one was there before."""
+    """Without pieces that are all in one register: a pointer and an index, of which only one can be current."""
     registers = [spot.register for spot in found if spot.kind == PlaceKind.REGISTER]
     if len(set(registers)) == len(registers):
         return found

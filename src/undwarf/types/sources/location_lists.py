@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, annotation_typing=False
-"""Location lists: where in the code which location expression holds.
+"""Location lists: address ranges and the location expression valid in each.
 
 Source: DWARF 5, 7.7.3; DWARF 4, 7.7.3; GCC's wiki on DebugFission for the lists of split files of DWARF 4.
 """
@@ -12,20 +12,20 @@ from undwarf.column import longer, zeros
 from undwarf.types.sources.dwarf_numbers import Reader
 
 MAX_ENTRIES = cython.declare(cython.Py_ssize_t, 100_000)
-"""Entries of one location list that are read."""
+"""Limit of entries of one location list."""
 
 Entry = tuple[int, int, bytes]
-"""Start and end of a range, and the expression that holds there."""
+"""(start, end, expression) of one entry."""
 
 
 @cython.final
 @cython.cclass
-class Lists(Reader):
+class LocationLists(Reader):
     """The location lists of one unit, whose low address is ``base``.
 
-    ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC wrote it before DWARF 5.
-    ``addresses`` is the unit's part of `.debug_addr`. Of `.debug_loclists` the unit has a table of lists at ``table``,
-    each number of which takes ``width`` bytes.
+    ``version`` is 5 for `.debug_loclists`, 4 for `.debug_loc`, 0 for `.debug_loc.dwo` as GCC emitted it before DWARF 5.
+    ``addresses`` is the unit's part of `.debug_addr`. In `.debug_loclists` the unit's offset table is at ``table``,
+    with entries of ``width`` bytes.
     """
 
     version = cython.declare(cython.int)
@@ -75,8 +75,11 @@ class Lists(Reader):
     @cython.returns(cython.Py_ssize_t)
     @cython.exceptval(-1)
     def read(self, offset: int) -> int:
-        """How many entries the list at an offset has. They are in ``rows``, four numbers (Q) each: start and end of the
-        range, where the expression is in the section, and its size, which is inside of it."""
+        """Read the list at an offset into ``rows`` and return the number of its entries.
+
+        ``rows`` (Q) has four columns: start, end, offset of the expression in the section, and its size, clamped to the
+        section.
+        """
         self.count = 0
         self.short = not 0 <= offset < self.end
         if not self.short:
@@ -94,7 +97,7 @@ class Lists(Reader):
     @cython.exceptval(-1)
     @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, size=cython.ulonglong, at=cython.Py_ssize_t)
     def add(self, start: int, stop: int, size: int) -> int:
-        """Keep an entry whose expression is at hand, as much as there is of it."""
+        """Add an entry whose expression starts at the cursor, clamped to the section."""
         if size > cython.cast(cython.ulonglong, self.end - self.at):
             size = self.end - self.at
         at = 4 * self.count
@@ -114,7 +117,7 @@ class Lists(Reader):
     @cython.exceptval(-2)
     @cython.locals(number=cython.ulonglong, found=cython.ulonglong, end=cython.ulonglong)
     def offset_of(self, index: int) -> int:
-        """Where the list with a number in the unit's table begins; -1 for none."""
+        """Offset of the list with an index in the unit's table; -1 if there is none."""
         number = index
         end = self.end
         if number >= (end - self.table) // self.width:
@@ -135,7 +138,7 @@ class Lists(Reader):
         i=cython.Py_ssize_t,
     )
     def address(self) -> int:
-        """The address that the index which follows stands for; 0 for none."""
+        """The address at the index that follows; 0 if out of range."""
         index = self.uleb()
         size = self.address_size
         if size <= 0 or index >= cython.cast(cython.ulonglong, self.addresses.shape[0] // size):
@@ -151,7 +154,7 @@ class Lists(Reader):
     @cython.exceptval(-1)
     @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, highest=cython.ulonglong)
     def old(self) -> int:
-        """A list of `.debug_loc` (DWARF 2 to 4)."""
+        """Read a list of `.debug_loc` (DWARF 2 to 4)."""
         base = self.base
         highest = 0xFFFFFFFFFFFFFFFF
         if self.address_size < 8:
@@ -172,7 +175,7 @@ class Lists(Reader):
     @cython.exceptval(-1)
     @cython.locals(start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, kind=cython.int)
     def split(self) -> int:
-        """A list of `.debug_loc.dwo` as GCC wrote it before DWARF 5."""
+        """Read a list of `.debug_loc.dwo` as GCC emitted it before DWARF 5."""
         base = 0
         while self.more() and self.count < MAX_ENTRIES:
             kind = cython.cast(cython.int, self.fixed(1))
@@ -202,7 +205,7 @@ class Lists(Reader):
         start=cython.ulonglong, stop=cython.ulonglong, base=cython.ulonglong, size=cython.ulonglong, kind=cython.int
     )
     def new(self) -> int:
-        """A list of `.debug_loclists` (DWARF 5)."""
+        """Read a list of `.debug_loclists` (DWARF 5)."""
         base = self.base
         while self.more() and self.count < MAX_ENTRIES:
             kind = cython.cast(cython.int, self.fixed(1))
@@ -214,7 +217,7 @@ class Lists(Reader):
             if kind == 6:
                 base = self.fixed(self.address_size)
                 continue
-            if kind == 9:  # GCC's pair of views, which says nothing of addresses
+            if kind == 9:  # GCC's pair of views: no addresses
                 self.uleb()
                 self.uleb()
                 continue

@@ -1,5 +1,6 @@
 # cython: language_level=3, annotation_typing=False
-"""Where a function's variables are, as rows of words for the data flow; as objects only those that are looked at."""
+"""Variable locations of one function as rows of integers for the data flow; objects are built only for rows that are
+read."""
 
 from collections.abc import Callable, Sequence
 from typing import overload
@@ -12,23 +13,23 @@ from cython.cimports.undwarf.types.sources.type_source import PlaceKind
 from undwarf.column import zeros
 from undwarf.types.sources.type_source import Place
 
-__all__ = ["PlaceTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
+__all__ = ["LocationTable", "SortedPlaces", "behind_calls", "sorted_places", "table_of", "words_of"]
 
 _HIGHEST = cython.declare(cython.longlong, 1 << 40)
 
 
-class PlaceTable(Sequence[Place]):
-    """The places of one function's variables. ``rows`` (q) are PLACE_WORDS of each; ``strays`` (B) says of each
-    whether it is a register that a variable stays with where its scope has ended; ``make`` makes the object."""
+class LocationTable(Sequence[Place]):
+    """The variable locations of one function. ``rows`` (q) has PLACE_WORDS columns; ``outliving_scope`` (B) flags
+    registers whose location outlives the variable's scope; ``make`` builds the object of a row."""
 
-    def __init__(self, rows: memoryview, strays: memoryview, make: Callable[[int], Place]) -> None:
+    def __init__(self, rows: memoryview, outliving_scope: memoryview, make: Callable[[int], Place]) -> None:
         self.rows = rows
-        self.strays = strays
+        self.outliving_scope = outliving_scope
         self._make = make
         self._made: dict[int, Place] = {}
 
     def __len__(self) -> int:
-        return len(self.strays)
+        return len(self.outliving_scope)
 
     @overload
     def __getitem__(self, number: int) -> Place: ...
@@ -39,7 +40,7 @@ class PlaceTable(Sequence[Place]):
             return [self[one] for one in range(*number.indices(len(self)))]
         made = self._made.get(number)
         if made is None:
-            if not 0 <= number < len(self.strays):
+            if not 0 <= number < len(self.outliving_scope):
                 raise IndexError(number)
             made = self._made[number] = self._make(number)
         return made
@@ -48,9 +49,9 @@ class PlaceTable(Sequence[Place]):
     @cython.wraparound(False)
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, offset=cython.longlong)
     def valid_at(self, at: int) -> list[Place]:
-        """Those that are valid so far behind the function's begin, in their order."""
+        """The locations valid at an offset from the function's start, in order."""
         rows, offset = self.rows, at
-        # There are thousands in a large function; as many as there are whole rows.
+        # A large function has thousands of rows.
         found = [
             n for n in range(len(rows) // PLACE_WORDS) if rows[PLACE_WORDS * n] <= offset < rows[PLACE_WORDS * n + 1]
         ]
@@ -63,10 +64,11 @@ class PlaceTable(Sequence[Place]):
         wanted=cython.longlong, kind=cython.longlong,
     )  # fmt: skip  # rows of C types
     def types_in(self, register: int, at: int) -> list[int]:
-        """The types of those of which a register holds the value, or what it is counted from, in their order."""
+        """Types of the variables whose value is in a register, or computed from it, at an offset from the function's
+        start."""
         rows, offset, wanted = self.rows, at, register
         found = []
-        # As many as there are whole rows.
+        # Integer division: whole rows only.
         for place in range(len(rows) // PLACE_WORDS):
             n = place * PLACE_WORDS
             if rows[n + 3] == wanted and rows[n] <= offset < rows[n + 1]:
@@ -79,8 +81,8 @@ class PlaceTable(Sequence[Place]):
     @cython.wraparound(False)
     @cython.locals(rows="const long long[::1]", place=cython.Py_ssize_t, n=cython.Py_ssize_t)
     def in_single_registers(self, low: int) -> list[tuple[int, int, int, bool, int]]:
-        """(from which address on, register, offset, whether it is what that holds, type) of those that are all of what
-        a register holds, or are counted from that, in a function that begins at ``low``."""
+        """(start address, register, offset, whether the variable is the register's value, type) of variables that are
+        entirely in, or computed from, one register. ``low`` is the function's address."""
         rows = self.rows
         found = []
         # As many as there are whole rows.
@@ -89,7 +91,7 @@ class PlaceTable(Sequence[Place]):
             if (
                 (rows[n + 2] == PlaceKind.REGISTER or rows[n + 2] == PlaceKind.VALUE)
                 and rows[n + 6] == 0
-                and not self.strays[place]
+                and not self.outliving_scope[place]
             ):
                 whole = rows[n + 2] == PlaceKind.REGISTER
                 found.append((low + rows[n], rows[n + 3], rows[n + 4], whole, rows[n + 7]))
@@ -97,7 +99,7 @@ class PlaceTable(Sequence[Place]):
 
     @cython.locals(rows="const long long[::1]", n=cython.Py_ssize_t, wanted=cython.longlong)
     def counted_from(self, register: int) -> list[int]:
-        """Where those begin to be valid, behind the function's begin, that are counted from what a register holds."""
+        """Sorted start offsets of the locations relative to a register."""
         rows, wanted = self.rows, register
         count = len(rows) // PLACE_WORDS
         found = {
@@ -109,19 +111,19 @@ class PlaceTable(Sequence[Place]):
 
 
 @cython.locals(
-    rows="long long[::1]", strays="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t, fields=tuple,
-    words=tuple, first=cython.ulonglong, most=cython.ulonglong,
+    rows="long long[::1]", outliving_scope="unsigned char[::1]", at=cython.Py_ssize_t, n=cython.Py_ssize_t,
+    fields=tuple, words=tuple, first=cython.ulonglong, most=cython.ulonglong,
 )  # fmt: skip  # rows of C types
-def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
-    """The table of places of a function that begins at ``low`` and is so many bytes long."""
-    if isinstance(places, PlaceTable):
+def table_of(places: Sequence[Place], low: int, size: int) -> LocationTable:
+    """The location table of a function of ``size`` bytes at ``low``."""
+    if isinstance(places, LocationTable):
         return places
     made = rows = zeros("q", PLACE_WORDS * len(places))
-    flags = strays = zeros("B", len(places))
+    flags = outliving_scope = zeros("B", len(places))
     first, most = low, size + 1
     at = 0
     for n, place in enumerate(places):
-        # A named tuple is one; asking for its members by name takes several times as long.
+        # Indexing the tuple is several times as fast as its named fields.
         fields = cython.cast(tuple, place)
         words = words_of(fields[2], fields[3], fields[4], fields[7], fields[8])
         rows[at] = _distance(fields[5], first, most)
@@ -133,13 +135,13 @@ def table_of(places: Sequence[Place], low: int, size: int) -> PlaceTable:
         rows[at + 6] = words[4]
         rows[at + 7] = fields[1]
         rows[at + 8] = -1
-        strays[n] = fields[2] == PlaceKind.REGISTER and fields[9]
+        outliving_scope[n] = fields[2] == PlaceKind.REGISTER and fields[9]
         at += PLACE_WORDS
-    return PlaceTable(made, flags, places.__getitem__)
+    return LocationTable(made, flags, places.__getitem__)
 
 
 def words_of(kind: int, register: int, offset: int, piece: int, size: int) -> tuple[int, int, int, int, int]:
-    """What rows say of a place, whenever it is valid: numbers that are too large become the largest."""
+    """The columns of a location other than its validity and type; values out of range are clamped."""
     return (
         kind,
         register if -1 <= register < 1 << 30 else -1,
@@ -155,7 +157,7 @@ def words_of(kind: int, register: int, offset: int, piece: int, size: int) -> tu
 @cython.returns(cython.longlong)
 @cython.locals(first=cython.ulonglong, most=cython.ulonglong, at=cython.ulonglong)
 def _distance(address: int, first: int, most: int) -> int:
-    """How far behind the first an address is; -1 for before it, at most ``most``."""
+    """The offset of an address from ``first``, at most ``most``; -1 if it is before."""
     try:
         at = address
     except OverflowError:
@@ -166,22 +168,23 @@ def _distance(address: int, first: int, most: int) -> int:
 
 
 class SortedPlaces:
-    """Places by what they say. ``in_registers``: what a register holds - its value, or where it is, as of what is
-    passed by address; ``in_frame``: what is in memory, which may be both; ``pointing``: the address of a place in the
-    frame. ``always``: whether one is in a register in all of the function; ``over_calls``: whether one is said to be on
-    both sides of a call in a register that callees may change.
+    """Row numbers of a location table by kind of location.
 
-    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are their rows, ``strays`` and ``seeds`` those and the
-    registers of the first, each with -1: what that holds is asked for later.
+    ``in_registers``: a register holds the value, or the address of a value passed by reference. ``in_frame``: in
+    memory; may overlap with the former. ``pointing``: the value is the address of a stack slot. ``always``: one is in a
+    register in the whole function. ``over_calls``: a location in a caller-saved register spans a call.
+
+    ``register_rows``, ``frame_rows`` and ``pointing_rows`` are the rows themselves. ``outliving_scope`` and ``seeds``
+    belong to ``in_registers``; ``seeds`` are pairs of the register and -1 for a value that is filled in later.
     """
 
     def __init__(
-        self, table: PlaceTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool, over_calls: bool
+        self, table: LocationTable, numbers: "tuple[memoryview, memoryview, memoryview]", always: bool, over_calls: bool
     ) -> None:
         self.in_registers, self.in_frame, pointing = numbers
         self.pointing_rows = _picked(table, pointing)[0]
         self.always, self.over_calls = always, over_calls
-        self.register_rows, self.strays, self.seeds = _picked(table, self.in_registers)
+        self.register_rows, self.outliving_scope, self.seeds = _picked(table, self.in_registers)
         self.frame_rows = _picked(table, self.in_frame)[0]
 
 
@@ -194,15 +197,18 @@ class SortedPlaces:
     first=cython.Py_ssize_t, last=cython.Py_ssize_t, middle=cython.Py_ssize_t,
 )  # fmt: skip  # rows of C types
 def sorted_places(
-    table: PlaceTable,
+    table: LocationTable,
     size: int,
     of_frame: tuple[int, int],
     is_aggregate: Callable[[int], bool],
     calls_of: "memoryview[int]",
     lost: int,
 ) -> SortedPlaces:
-    """The places of a function of so many bytes, whose frame is counted from two registers. ``calls_of`` (I): where
-    what follows a call begins in it; ``lost``, as bits: the registers that callees may change."""
+    """Classify the locations of a function of ``size`` bytes whose frame is addressed from two registers
+    (``of_frame``).
+
+    ``calls_of`` (I) are the offsets after its calls; ``lost`` is a bit set of the caller-saved registers.
+    """
     behind, changed = calls_of, lost
     calls = len(behind)
     over = False
@@ -257,11 +263,11 @@ def sorted_places(
     used=cython.Py_ssize_t,
 )
 def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> "memoryview[int]":
-    """Where what follows a call begins in a function (I), whose instructions' flows (B) and offsets (I) are given."""
+    """Offsets (I) of the instructions after calls, from the flows (B) and offsets (I) of a function's instructions."""
     flows, offsets = flows_of, offsets_of
     made = into = zeros("I", len(flows))
     used = 0
-    # There are as many offsets as flows.
+    # Both arrays have the same length.
     for k in range(len(flows) - 1):
         if flows[k] & 15 in (CALL, INDIRECT_CALL):
             into[used] = offsets[k + 1]
@@ -273,19 +279,20 @@ def behind_calls(flows_of: "memoryview[int]", offsets_of: "memoryview[int]") -> 
 @cython.wraparound(False)
 @cython.locals(
     rows="const long long[::1]", flags="const unsigned char[::1]", which="const int[::1]", into="long long[::1]",
-    strays="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t, n=cython.Py_ssize_t,
+    outliving_scope="unsigned char[::1]", seeds="int[::1]", at=cython.Py_ssize_t, k=cython.Py_ssize_t,
+    n=cython.Py_ssize_t,
 )  # fmt: skip  # rows of C types
-def _picked(table: PlaceTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
-    """(rows, strays, registers and -1) of some places, by their numbers: all are those of rows of the table."""
-    rows, flags, which = table.rows, table.strays, numbers
+def _picked(table: LocationTable, numbers: memoryview) -> tuple[memoryview, memoryview, memoryview]:
+    """(rows, flags, seeds) of the rows with some numbers."""
+    rows, flags, which = table.rows, table.outliving_scope, numbers
     made = into = zeros("q", PLACE_WORDS * len(numbers))
-    made_strays = strays = zeros("B", len(numbers))
+    made_strays = outliving_scope = zeros("B", len(numbers))
     made_seeds = seeds = zeros("i", 2 * len(numbers))
     for at in range(len(which)):
         n = which[at]
         for k in range(PLACE_WORDS):
             into[PLACE_WORDS * at + k] = rows[PLACE_WORDS * n + k]
-        strays[at] = flags[n]
+        outliving_scope[at] = flags[n]
         seeds[2 * at] = rows[PLACE_WORDS * n + 3]
         seeds[2 * at + 1] = -1
     return made, made_strays, made_seeds

@@ -1,9 +1,8 @@
 # cython: language_level=3, boundscheck=True, annotation_typing=False
-"""Where a variable is: location expressions, told as places.
+"""Evaluates location expressions symbolically, to variable locations.
 
-Source: DWARF 5, 2.5 (expressions), 2.6 (locations). Only what can be said without running the program is told: a
-register, an address in one plus a constant, the call frame address plus a constant, a fixed address. All else is no
-place.
+Only what needs no running program has a location: a register, a register or the call frame address plus a constant, a
+fixed address, each possibly dereferenced. Source: DWARF 5, 2.5 (expressions), 2.6 (locations).
 """
 
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from undwarf.types.sources.dwarf_numbers import Reader
 from undwarf.types.sources.type_source import PlaceKind
 
 _REG, _CFA, _FIXED, _CONST = 1, 2, 3, 4
-"""What a value on the stack is relative to."""
+"""The base of a value on the expression stack."""
 _IN_MEMORY = {_REG: PlaceKind.MEMORY, _CFA: PlaceKind.CFA, _FIXED: PlaceKind.ADDRESS}
 _AS_VALUE = {
     _REG: PlaceKind.VALUE,
@@ -25,18 +24,18 @@ _AS_VALUE = {
     _CONST: PlaceKind.CONSTANT,
 }
 _NO_REGISTER = -1
-# Spots by the thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are thousands of spots.
 _as_it_is = tuple.__new__
 
 Indexed = Callable[[int], "int | None"]
-"""The address that an index stands for."""
+"""Maps an index of `.debug_addr` to an address; None if out of range."""
 
 
 class Spot(NamedTuple):
-    """A place without a name: see :class:`undwarf.types.sources.type_source.Place`.
+    """A location without a name, see :class:`undwarf.types.sources.type_source.Place`.
 
-    ``indirect``: what is there is an address, and the object is ``beyond`` bytes behind that; ``further``: there is
-    only the address of the object.
+    ``indirect``: the location holds the object's address less ``beyond``. ``further``: after that load there is another
+    one.
     """
 
     kind: PlaceKind
@@ -51,12 +50,12 @@ class Spot(NamedTuple):
 
 @cython.cfunc
 def _spot(kind: PlaceKind, register: int, offset: int) -> Spot:
-    """A place of the whole of something."""
+    """The location of a whole variable."""
     return _as_it_is(Spot, (kind, register, offset, 0, 0, False, 0, False))
 
 
 class FrameBase(NamedTuple):
-    """What DW_OP_fbreg counts from: the call frame address (``register`` -1) or a register, plus ``offset``."""
+    """The base of DW_OP_fbreg: the call frame address (``register`` -1) or a register, plus ``offset``."""
 
     register: int
     offset: int
@@ -65,8 +64,8 @@ class FrameBase(NamedTuple):
 @cython.final
 @cython.cclass
 class _Value:
-    """A value that is a base plus a constant; ``loaded`` where it was then read from memory, and ``beyond`` added to
-    that; ``further`` where the sum was read from again."""
+    """A symbolic value, base plus offset. ``loaded``: it was then dereferenced and ``beyond`` added; ``further``: the
+    sum was dereferenced again."""
 
     base = cython.declare(cython.int)
     register = cython.declare(object)
@@ -113,7 +112,7 @@ def spots(
     indexed: Indexed,
     steps: int = 1000,
 ) -> list[Spot]:
-    """The places an expression tells, one for each piece; empty where it tells none."""
+    """The locations of an expression, one for each piece; empty if none can be determined."""
     reader = Reader(expression, order)
     found: list[Spot] = []
     stack: list[_Value | None] = []
@@ -142,7 +141,7 @@ def spots(
         elif op == operations.STACK_VALUE:
             current = _value(stack)
             if current is None:
-                # A value that is computed; in pieces, others may follow.
+                # A computed value has no location; other pieces may follow.
                 stack.append(None)
         elif op in (operations.GNU_PUSH_TLS_ADDRESS, operations.FORM_TLS_ADDRESS):
             top = stack.pop() if stack else None
@@ -182,7 +181,7 @@ def _step(
     frame_base: FrameBase | None,
     indexed: Indexed,
 ) -> bool:
-    """One operation on the stack; False for one whose result is not known (its operands are stepped over)."""
+    """Evaluate one operation; False if its result is unknown (its operands are skipped)."""
     if op == operations.ADDR:
         stack.append(_Value(_FIXED, _NO_REGISTER, reader.fixed(address_size)))
     elif op in (operations.ADDRX, operations.GNU_ADDR_INDEX):
@@ -258,10 +257,10 @@ def _sum(first: _Value | None, second: _Value | None, sign: int) -> _Value | Non
 @cython.cfunc
 @cython.locals(reader=Reader, op=cython.int)
 def _skip(op: int, reader: Reader, address_size: int) -> None:
-    """Step over the operands of an operation that is not evaluated."""
+    """Skip the operands of an operation that is not evaluated."""
     if op in (operations.PICK, operations.XDEREF_SIZE):
         reader.fixed(1)
-    elif op in (operations.BRA, operations.SKIP, operations.CALL2):  # what is told would depend on the run
+    elif op in (operations.BRA, operations.SKIP, operations.CALL2):  # depends on run-time values
         reader.short = True
     elif op in (operations.IMPLICIT_VALUE, operations.ENTRY_VALUE, operations.GNU_ENTRY_VALUE):
         size = reader.uleb()
@@ -290,7 +289,7 @@ def _skip(op: int, reader: Reader, address_size: int) -> None:
 @cython.cfunc
 @cython.locals(top=_Value)
 def _memory(stack: "list[_Value | None]") -> Spot | None:
-    """The object is where the top of the stack says."""
+    """The object is at the address on top of the stack."""
     top = stack[-1] if stack else None
     if top is None or top.base == _CONST:
         return None
@@ -301,7 +300,7 @@ def _memory(stack: "list[_Value | None]") -> Spot | None:
 @cython.cfunc
 @cython.locals(top=_Value)
 def _value(stack: "list[_Value | None]") -> Spot | None:
-    """The value is the top of the stack."""
+    """The object's value is the top of the stack."""
     top = stack[-1] if stack else None
     if top is None:
         return None

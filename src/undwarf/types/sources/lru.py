@@ -1,17 +1,17 @@
-"""What was read and may be asked for again, up to so many bytes, least recently used first to go."""
+"""Least recently used cache, limited in bytes."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-__all__ = ["Kept"]
+__all__ = ["LruCache"]
 
 Key = TypeVar("Key", bound=Hashable)
 Thing = TypeVar("Thing")
 
 
-class Kept(Generic[Key, Thing]):
-    """Things by key. Each says how many bytes it costs; the one put last always stays."""
+class LruCache(Generic[Key, Thing]):
+    """Values by key, each with a size in bytes. The one added last always stays."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -22,7 +22,7 @@ class Kept(Generic[Key, Thing]):
         return len(self._things)
 
     def get(self, key: Key) -> Thing | None:
-        """What was put under a key, if it is still there."""
+        """The value of a key, None if it is not cached."""
         found = self._things.get(key)
         if found is None:
             return None
@@ -30,7 +30,7 @@ class Kept(Generic[Key, Thing]):
         return found[0]
 
     def put(self, key: Key, thing: Thing, size: int) -> None:
-        """Keep a thing of so many bytes; others go until all fit."""
+        """Add a value of ``size`` bytes, and drop the least recently used ones until the limit is met."""
         before = self._things.pop(key, None)
         if before is not None:
             self.used -= before[1]

@@ -1,4 +1,4 @@
-"""A program's numbers by their names, and its structures by their sizes."""
+"""A program's scalar types by name, and its structures by size."""
 
 from undwarf.types.layouts.type_graph import VOID, Kind, TypeGraph
 
@@ -8,11 +8,11 @@ _KINDS = frozenset((Kind.INT, Kind.FLOAT, Kind.CHAR))
 _TYPEDEFS = frozenset((Kind.TYPEDEF,))
 _AGGREGATES = frozenset((Kind.STRUCT, Kind.UNION, Kind.CLASS))
 _PARAMETER_LIST = "__va_list_tag"
-"""What compilers make a list of parameters of, which nobody leads to."""
+"""The compilers' structure of va_list, to which programs have no pointers."""
 _MOST = 2048
-"""Structures of a program beyond which not all of them are looked at."""
+"""If a program has more structures, :func:`structures` gives none."""
 _SIGNED = {1: ("char", "signed char"), 2: ("short int", "short"), 4: ("int",), 8: ("long int", "long")}
-"""Names of integers by size, as compilers for this machine give them."""
+"""Names of signed integers by size, as compilers for x86-64 emit them."""
 _UNSIGNED = {
     1: ("unsigned char",),
     2: ("short unsigned int", "unsigned short"),
@@ -30,10 +30,10 @@ _last: "tuple[TypeGraph, dict[tuple[str, Kind], int]] | None" = None
 
 
 def number_types(graph: TypeGraph) -> dict[tuple[str, Kind], int]:
-    """Integers, characters and floating-point numbers by name and kind; those of the last graph are remembered.
+    """{(name, kind): type} of integers, characters and floating-point types. Cached for the last graph.
 
-    Where not all are known, those of C: which of them were looked at depends on what was asked before, and code of
-    which nothing says what it does was hardly written in anything else.
+    If the graph is not complete, those of C: which types were loaded would depend on earlier queries, and code without
+    type information is mostly C.
     """
     global _last
     if _last is None or _last[0] is not graph:
@@ -47,12 +47,12 @@ def number_types(graph: TypeGraph) -> dict[tuple[str, Kind], int]:
 
 
 def integer(graph: TypeGraph, size: int, *, signed: bool) -> int:
-    """A program's integer of so many bytes; void where it has none."""
+    """A program's integer type of ``size`` bytes; void if it has none."""
     return _named(graph, (_SIGNED if signed else _UNSIGNED).get(size, ()), (Kind.INT, Kind.CHAR))
 
 
 def floating_number(graph: TypeGraph, size: int) -> int:
-    """A program's number with a point of so many bytes; void where it has none."""
+    """A program's floating-point type of ``size`` bytes; void if it has none."""
     return _named(graph, _FLOATS.get(size, ()), (Kind.FLOAT,))
 
 
@@ -62,15 +62,17 @@ def _named(graph: TypeGraph, names: tuple[str, ...], kinds: tuple[Kind, ...]) ->
 
 
 def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
-    """Structures and unions by how many bytes they take, but those without a name, to which hardly a pointer leads;
-    those of the last graph are remembered. None where not all are known: which one is the only one of some kind would
-    depend on what was asked before."""
+    """{size: structures and unions}, without anonymous ones, to which there are hardly any pointers. Cached for the
+    last graph.
+
+    Empty if the graph is not complete: which type is the only one of its size would depend on earlier queries.
+    """
     global _last_sizes
     if _last_sizes is None or _last_sizes[0] is not graph:
         found: dict[int, list[int]] = {}
         named: dict[int, int] = {}
         for t in graph.of_kinds(_TYPEDEFS) if graph.complete else ():
-            # What has no name of its own is known by the first that is given to it.
+            # An anonymous type is known by its first typedef.
             named.setdefault(graph.record(t).target, t)
         for t in graph.of_kinds(_AGGREGATES) if graph.complete else ():
             one = t if graph.name(t) else named.get(t, VOID)
@@ -81,6 +83,6 @@ def structures_by_size(graph: TypeGraph) -> dict[int, list[int]]:
 
 
 def structures(graph: TypeGraph) -> list[int]:
-    """All structures and unions; none where they are very many."""
+    """All structures and unions; empty if there are more than ``_MOST``."""
     found = [t for size, each in structures_by_size(graph).items() if size for t in each]
     return found if len(found) <= _MOST else []

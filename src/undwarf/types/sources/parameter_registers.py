@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""Which registers hold the parameters of a function when it begins.
+"""Parameter passing on x86-64: which registers and stack slots hold a function's parameters at its entry.
 
 Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, 3.2.3 "Parameter Passing"; the
-Itanium C++ ABI, 3.1.2, for classes that are passed by their address.
+Itanium C++ ABI, 3.1.2, for classes passed by reference.
 """
 
 import re
@@ -15,8 +15,7 @@ INTEGER_REGISTERS = (5, 4, 1, 2, 8, 9)
 """DWARF numbers of rdi, rsi, rdx, rcx, r8, r9."""
 
 _IN_REGISTERS, _ON_STACK, _CLASSES = 0, 1, 2
-"""What is kept of parameters, by these and what they are returned with: the same functions are called everywhere; and
-of what is larger than a register, by its type."""
+"""Kinds of results in the graph's cache: by parameter and return types, since prototypes repeat; _CLASSES by type."""
 
 _FLOAT = Kind.FLOAT
 
@@ -30,21 +29,21 @@ _VIRTUAL_THUNK = re.compile(r"_ZTv0_n([0-9]{1,9})_(?=[A-Z0-9])")
 
 
 def thunk_of(name: str) -> tuple[str, int] | None:
-    """(symbol of the method, bytes from its object's begin to where the first parameter points) of a function that
-    only adjusts that (Itanium C++ ABI, 5.1.4.1, "Virtual Override Thunks"); None for other functions."""
+    """(method's symbol, bytes from the object's start to the first parameter's pointee) of a thunk that only adjusts
+    `this` (Itanium C++ ABI, 5.1.4.1, "Virtual Override Thunks"); None for other functions."""
     found = _THUNK.match(name)
     return None if found is None else ("_Z" + name[found.end() :], int(found[2]) * (1 if found[1] else -1))
 
 
 def virtual_thunk_of(name: str) -> tuple[str, int] | None:
-    """(symbol of the method, where in the table of virtual functions it says how far away the method's object is) of a
-    function that is given a virtual base of that (as above); None for other functions."""
+    """(method's symbol, vtable offset of the adjustment) of a thunk that is called with a virtual base (as above); None
+    for other functions."""
     found = _VIRTUAL_THUNK.match(name)
     return None if found is None else ("_Z" + name[found.end() :], -int(found[1]))
 
 
 def is_clone(name: str) -> bool:
-    """Whether a symbol is a compiler's changed copy of a function, whose parameters may be others."""
+    """Whether a symbol is a compiler's clone of a function, whose parameters may differ."""
     return "." in name and any(mark in name for mark in _CLONE_MARKS)
 
 
@@ -55,7 +54,7 @@ def _kept(
     returns: int,
     find: "Callable[[TypeGraph, tuple[tuple[str, int], ...], int], _Found]",
 ) -> _Found:
-    """What is found of parameters, once for all functions that have the same; not while types are still being read."""
+    """The result of ``find`` from the graph's cache; not cached while types are still being loaded."""
     key = (what, parameters, returns)
     known: _Found | None = graph.passed.get(key)
     if known is None:
@@ -70,8 +69,7 @@ def argument_registers(
 ) -> tuple[tuple[int, int, int], ...]:
     """(register, type, offset in the type) of each part of a parameter that is in an integer register at entry.
 
-    A parameter passed by its address counts with a type of its own, a pointer. What comes behind a parameter whose size
-    is not known is left out.
+    A parameter passed by reference has a pointer type of its own. Parameters after one of unknown size are left out.
     """
     return _kept(graph, _IN_REGISTERS, parameters, returns, _in_registers)
 
@@ -82,7 +80,7 @@ def _in_registers(
     left = list(INTEGER_REGISTERS)
     found: list[tuple[int, int, int]] = []
     if returns and returned_in_memory(graph, returns):
-        # The caller says where the result is wanted.
+        # A hidden argument with the address of the result.
         found.append((left.pop(0), graph.pointer_to(returns), 0))
     elif graph.kind(graph.strip(returns)) == Kind.FORWARD:
         return ()
@@ -95,7 +93,7 @@ def _in_registers(
             found.append((left.pop(0), graph.pointer_to(t), 0))
             continue
         if record.kind in (Kind.ARRAY, Kind.FUNCTION):
-            # As declared; what is passed is the address.
+            # Arrays and functions decay to pointers.
             found.append((left.pop(0), graph.pointer_to(record.target if record.kind == Kind.ARRAY else t), 0))
             continue
         classes = _classes(graph, stripped)
@@ -109,7 +107,7 @@ def _in_registers(
 
 
 def vector_registers(graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]") -> tuple[tuple[int, int, int], ...]:
-    """(number of the vector register, type, offset in the type) of each part of a parameter that is in one at entry."""
+    """(vector register, type, offset in the type) of each part of a parameter that is in a vector register at entry."""
     found: list[tuple[int, int, int]] = []
     for _name, t in parameters:
         stripped = graph.strip(t)
@@ -123,7 +121,7 @@ def vector_registers(graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]"
 
 
 def returned_parts(graph: TypeGraph, t: int) -> tuple[tuple[str, int], ...]:
-    """(class, offset) of each eight bytes of an aggregate that is returned in registers; empty for all else."""
+    """(class, offset) of each eightbyte of an aggregate returned in registers; empty for all else."""
     stripped = graph.strip(t)
     if not graph.is_aggregate(stripped) or graph.record(stripped).by_reference:
         return ()
@@ -133,7 +131,7 @@ def returned_parts(graph: TypeGraph, t: int) -> tuple[tuple[str, int], ...]:
 def stack_arguments(
     graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", returns: int
 ) -> tuple[tuple[int, int], ...]:
-    """(offset from the call frame address, type) of each parameter that the caller puts on the stack."""
+    """(offset from the call frame address, type) of each parameter on the stack."""
     return _kept(graph, _ON_STACK, parameters, returns, _on_stack)
 
 
@@ -165,7 +163,7 @@ def _on_stack(graph: TypeGraph, parameters: "tuple[tuple[str, int], ...]", retur
 
 
 def returned_in_memory(graph: TypeGraph, t: int) -> bool:
-    """Whether a value is returned where a hidden first argument says."""
+    """Whether a value is returned in memory at the address of a hidden first argument."""
     record = graph.record(graph.strip(t))
     if record.by_reference:
         return True
@@ -173,7 +171,7 @@ def returned_in_memory(graph: TypeGraph, t: int) -> bool:
 
 
 def _classes(graph: TypeGraph, t: int) -> "list[tuple[int, str]] | None":
-    """(offset, class) of each eight bytes of a value; empty if it is in memory, None if that cannot be told."""
+    """(offset, class) of each eightbyte of a value; empty if it is in memory, None if its size is unknown."""
     size = graph.size(t)
     if size <= 0:
         return None
@@ -193,7 +191,7 @@ def _classes(graph: TypeGraph, t: int) -> "list[tuple[int, str]] | None":
 
 
 def _scan(graph: TypeGraph, t: int, at: int, parts: dict[int, str], steps: list[int], depth: int) -> bool:
-    """Classify the scalars of a value into the eight bytes they are in; False where it must be in memory."""
+    """Classify a value's scalars by eightbyte; False if it must be in memory."""
     steps[0] -= 1
     if steps[0] < 0 or depth > 16:
         return False

@@ -1,4 +1,4 @@
-"""What a format says of the numbers that are printed with it (C11 7.21.6.1)."""
+"""Integer arguments of printf formats, as evidence for their size and signedness (C11 7.21.6.1)."""
 
 import re
 
@@ -8,7 +8,7 @@ FORMATS = {
     "printf": 0, "fprintf": 1, "dprintf": 1, "sprintf": 1, "snprintf": 2,
     "__printf_chk": 1, "__fprintf_chk": 2, "__dprintf_chk": 2, "__sprintf_chk": 3, "__snprintf_chk": 4,
 }  # fmt: skip  # a table
-"""By function, which parameter is the format; what is printed follows."""
+"""{function: parameter that is the format}; the printed values follow it."""
 _CONVERSION = re.compile(rb"%[-+ #0']*(\*|[0-9]*)(?:\.(\*|[0-9]*))?(hh|h|ll|l|q|L|j|z|t)?(.)", re.DOTALL)
 _LARGE = frozenset((b"l", b"ll", b"q", b"j", b"z", b"t"))
 _SIGNED, _UNSIGNED, _OTHER = b"dic", b"u", b"spn"
@@ -17,7 +17,7 @@ _FLOATING = b"aAeEfFgG"
 
 
 def general_arguments(text: bytes) -> list[tuple[bytes, int]]:
-    """(conversion, bytes) of what is printed from general registers, in order; as far as it is understood."""
+    """(conversion, bytes) of the arguments in general registers, in order, up to the first unknown conversion."""
     found: list[tuple[bytes, int]] = []
     at = 0
     while (at := text.find(b"%", at)) >= 0:
@@ -31,7 +31,7 @@ def general_arguments(text: bytes) -> list[tuple[bytes, int]]:
         found += [(b"d", 4) for one in (width, precision) if one == b"*"]
         if conversion in _FLOATING:
             if length == b"L":
-                # Those are on the stack.
+                # Passed on the stack.
                 break
             continue
         if conversion not in _SIGNED + _UNSIGNED + _OTHER + _IN_HEXADECIMAL:
@@ -41,6 +41,5 @@ def general_arguments(text: bytes) -> list[tuple[bytes, int]]:
 
 
 def unsigned_size(conversion: bytes, size: int) -> int:
-    """The bytes of the number without sign that is printed; 0 for others. In hexadecimal small ones with a sign are
-    printed as well."""
+    """Bytes of an unsigned argument; 0 for others. Small signed integers are also printed in hexadecimal."""
     return size if conversion == _UNSIGNED or (conversion in _IN_HEXADECIMAL and size == 8) else 0

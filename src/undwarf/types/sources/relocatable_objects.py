@@ -1,8 +1,8 @@
-"""Files that are not linked (kernel modules, `.o`) as if they were: sections at addresses, code relocated.
+"""Relocatable files (kernel modules, `.o`) presented as linked: sections at addresses, relocations applied.
 
-Where sections lie is what :mod:`undwarf.elf.section_layout` says, which is also what their DWARF is read by. What a
-file uses and does not define gets an address of its own, far from the sections, so that calls and variables keep their
-names. Source: the gABI, "Relocation"; which relocations the kernel allows in modules is said by arch/*/kernel/module.c.
+Sections have the addresses of :mod:`undwarf.elf.section_layout`, which their DWARF uses too. Each undefined symbol gets
+an address of its own far from the sections, so that calls and variables keep their names. Source: the gABI,
+"Relocation"; arch/*/kernel/module.c of Linux for the relocations allowed in modules.
 """
 
 from bisect import bisect_right
@@ -24,19 +24,19 @@ from undwarf.elf.section_layout import section_addresses
 __all__ = ["ObjectFile", "as_linked"]
 
 ELSEWHERE = 0x10000000
-"""Where addresses of what is defined elsewhere begin; code reaches them with 31 bits."""
+"""First address of undefined symbols, within reach of 31-bit relocations."""
 APART = 0x10000
-"""Bytes between two of them: what is behind a variable's begin stays its own."""
+"""Distance between undefined symbols, so that offsets in a variable stay unambiguous."""
 _END = 0x7FFF0000
 
 
 def as_linked(elf: ElfFile) -> ElfFile:
-    """The file itself where it is linked, else an :class:`ObjectFile` of it."""
+    """The file itself if it is linked, else an :class:`ObjectFile` of it."""
     return ObjectFile(elf) if elf.kind == ET_REL and not isinstance(elf, ObjectFile) else elf
 
 
 class ObjectFile(ElfFile):
-    """One file that is not linked. `read` gives code and constants with relocations applied."""
+    """One relocatable file; `read` returns code and constants with relocations applied."""
 
     def __init__(self, elf: ElfFile) -> None:
         super().__init__(elf._buffer, elf.path, limits=elf.limits, defects=elf.defects)
@@ -69,7 +69,7 @@ class ObjectFile(ElfFile):
 
     @cached_property
     def undefined(self) -> dict[int, str]:
-        """Names of what is defined elsewhere, by the address it got here."""
+        """{assigned address: name} of undefined symbols."""
         table = self._symbol_section
         data = self.section_data(table) if table is not None else None
         if table is None or data is None or not self.is_64 or not table.link < len(self.sections):
@@ -92,17 +92,17 @@ class ObjectFile(ElfFile):
 
     @cached_property
     def _numbers(self) -> dict[int, int]:
-        """Addresses of what is defined elsewhere, by the symbol's number."""
+        """{symbol index: assigned address} of undefined symbols."""
         return {}
 
     @cached_property
     def _values(self) -> memoryview:
-        """What each symbol stands for."""
+        """Value of each symbol."""
         table = self._symbol_section
         data = self.section_data(table) if table is not None else None
         if table is None or data is None:
             return memoryview(b"").cast("B").cast("Q")
-        # Most files are linked.
+        # Only needed for relocatable files.
         from undwarf.dwarf.apply_relocations import symbol_values
 
         extended = next(
@@ -123,9 +123,11 @@ class ObjectFile(ElfFile):
         return values
 
     def read(self, address: int, size: int, *, writable: bool = False) -> memoryview | None:
-        """Bytes at an address that :func:`undwarf.elf.section_layout.section_addresses` gives; None where a section's
-        end or nothing is in the way. Sections that are written to count too: nothing says which are so only at
-        first."""
+        """``size`` bytes at an address of :func:`undwarf.elf.section_layout.section_addresses`; None if they are not
+        all in one section.
+
+        Sections that are writable count too: nothing shows which are read-only once the file is loaded.
+        """
         at = bisect_right(self._placed, address, key=lambda one: one[0]) - 1
         if at < 0 or size < 0 or address + size > self._placed[at][1]:
             return None
@@ -152,7 +154,7 @@ class ObjectFile(ElfFile):
                 continue
             if made is None:
                 made = bytearray(data)
-            # What is not understood stays as it is: instructions that use it lead to nothing known.
+            # Unsupported relocations leave the bytes unchanged: such operands resolve to nothing known.
             apply_relocations(
                 made,
                 relocations,

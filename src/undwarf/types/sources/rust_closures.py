@@ -1,9 +1,9 @@
-"""The type of what a closure of Rust has captured.
+"""The environment type of a Rust closure: the structure of its captured variables.
 
-rustc describes the closures of a function in that function's namespace: the code of one as a function
-``{closure#0}``, what it captured as a structure ``{closure_env#0}`` beside it, both with the parameters of the generic
-function around them in their names. The code's own parameter that leads there is not described, only the captured
-variables are. Where the code is in one unit, and who makes the closure in another, the structure may be there alone.
+rustc puts the closures of a function into its namespace: the code as a function ``{closure#0}``, the captured variables
+as a structure ``{closure_env#0}``, both with the generic parameters of the enclosing function in their names. DWARF
+describes the captured variables but not the parameter that points to the structure, so the structure is found by its
+name. It may be in another unit than the code: in that of the function that creates the closure.
 """
 
 from undwarf.dwarf.die import Entry
@@ -19,7 +19,8 @@ _CODE = "{closure#"
 
 
 def environment_of(types: DwarfTypes, entry: Entry) -> int:
-    """The structure a closure's captured variables are in, by the entry of its code; void where there is none."""
+    """The environment structure of a closure, from the entry of its code; void for other functions or if it is not
+    found."""
     name = name_of_entry(entry)
     if not name.startswith(_CODE):
         return VOID

@@ -1,3 +1,3 @@
 from undwarf.types.sources.code_scopes cimport CodeScopes
-from undwarf.types.sources.variable_declarations cimport Declared, Variable
-from undwarf.types.sources.location_expressions cimport Expressions, Told
+from undwarf.types.sources.variable_declarations cimport VariableDeclarations, Variable
+from undwarf.types.sources.location_expressions cimport Expressions, DecodedExpression

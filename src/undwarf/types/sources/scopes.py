@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""What is declared in each scope of a function: variables with their places."""
+"""Variables and their locations in each scope of a function, from its DWARF entry."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,11 +22,11 @@ from undwarf.types.sources.dwarf_entries import (
     tags_of,
 )
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.location_expressions import Expressions, Told
-from undwarf.types.sources.location_table import PlaceTable, words_of
+from undwarf.types.sources.location_expressions import DecodedExpression, Expressions
+from undwarf.types.sources.location_table import LocationTable, words_of
 from undwarf.types.sources.locations import Spot
 from undwarf.types.sources.type_source import Place
-from undwarf.types.sources.variable_declarations import Declared, Variable
+from undwarf.types.sources.variable_declarations import Variable, VariableDeclarations
 
 _TRY, _CATCH = 0x32, 0x25
 _WITHIN = tags_of(
@@ -34,12 +34,12 @@ _WITHIN = tags_of(
     tags.FORMAL_PARAMETER,
     into=(tags.INLINED_SUBROUTINE, tags.LEXICAL_BLOCK, _TRY, _CATCH, tags.GNU_FORMAL_PARAMETER_PACK),
 )
-# Places by the ten thousand: past the named tuple's own way to be made.
+# tuple.__new__ is faster than the named tuple's constructor; there are tens of thousands of locations.
 _as_it_is = tuple.__new__
 MAX_PLACES = 200_000
-"""Places of one function that are kept."""
+"""Limit of variable locations of one function."""
 _PLACE_COST, _SCOPE_COST = 100, 50
-"""Bytes, about, that a place of a variable takes, and a scope."""
+"""Approximate bytes of a variable's location, and of a scope."""
 
 ENTRY = cython.declare(cython.Py_ssize_t, 12)
 """Numbers of each row of :meth:`undwarf.dwarf.die.DebugInfo.variables`."""
@@ -56,16 +56,16 @@ whose it is; the scope."""
 @cython.final
 @cython.cclass
 class FunctionScopes(CodeScopes):
-    """The scopes of one function, and the places of what is declared in each. ``entry`` is its concrete entry; ``base``
-    its unit's low address; ``environment`` tells the type of what a closure has captured, void for none."""
+    """The scopes of one function and the variable locations in each. ``entry`` is its concrete entry, ``base`` its
+    unit's low address; ``environment`` returns the environment type of a closure, void for other functions."""
 
     types = cython.declare(dict, visibility="readonly")
-    """Types of all variables and parameters, those without a place too."""
+    """Types of all variables and parameters, also of those without a location."""
     _environment = cython.declare(object)
     _left = cython.declare(cython.Py_ssize_t)
     _through = cython.declare(list)
-    """Variables whose address, or that of what they are a part of, is in a place of its own."""
-    _declared = cython.declare(Declared)
+    """Variables whose address, or the address of the object they are part of, is in a location."""
+    _declared = cython.declare(VariableDeclarations)
     _variables = cython.declare(list)
     _rows = cython.declare("unsigned long long[::1]")
     _row_total = cython.declare(cython.Py_ssize_t)
@@ -76,7 +76,7 @@ class FunctionScopes(CodeScopes):
         entry: Entry,
         base: int,
         environment: Callable[[DwarfTypes, Entry], int],
-        declared: Declared,
+        declared: VariableDeclarations,
     ) -> None:
         super().__init__(types, entry, Expressions(types, entry, base, declared.expressions))
         self._environment = environment
@@ -108,7 +108,7 @@ class FunctionScopes(CodeScopes):
 
     @property
     def cost(self) -> int:
-        """Bytes, about, that are kept."""
+        """Approximate bytes in use."""
         return _SCOPE_COST * self._scope_total + _PLACE_COST * self._row_total
 
     @cython.cfunc
@@ -125,7 +125,7 @@ class FunctionScopes(CodeScopes):
         inside=list,
     )
     def _walk(self, entries: Any) -> int:
-        # What the entries at each depth are declared in.
+        # The enclosing scope of entries at each depth.
         inside = [0]
         for n in range(entries.shape[0] // ENTRY):
             row = n * ENTRY
@@ -134,7 +134,7 @@ class FunctionScopes(CodeScopes):
             if depth + 1 < len(inside):
                 del inside[depth + 1 :]
             if len(inside) <= depth:
-                # What it is in could not be read.
+                # The parent could not be read.
                 continue
             scope = inside[depth]
             if tag in (tags.VARIABLE, tags.FORMAL_PARAMETER):
@@ -166,7 +166,7 @@ class FunctionScopes(CodeScopes):
         scope=cython.Py_ssize_t,
         kind=cython.int,
         variable=Variable,
-        told=Told,
+        told=DecodedExpression,
         k=cython.Py_ssize_t,
         total=cython.Py_ssize_t,
         start=cython.Py_ssize_t,
@@ -182,8 +182,8 @@ class FunctionScopes(CodeScopes):
         self.types[variable.type] = None
         if kind == 0:
             return 0
-        if variable.leads < 0:
-            variable.leads = self._types.leads(variable.type)
+        if variable.is_pointer_or_aggregate < 0:
+            variable.is_pointer_or_aggregate = self._types.is_pointer_or_aggregate(variable.type)
         before = self._row_total
         if kind == BLOCK:
             expression = bytes(self._space.data[entries[row + 10] : entries[row + 10] + entries[row + 11]])
@@ -194,11 +194,14 @@ class FunctionScopes(CodeScopes):
             total = self._expressions.read_list(kind, entries[row + 10])
             for k in range(total):
                 low, high = self._expressions.rows[4 * k], self._expressions.rows[4 * k + 1]
-                if low < high or (low == high and variable.leads and self._types.leads_to_object(variable.type)):
+                if low < high or (
+                    low == high and variable.is_pointer_or_aggregate and self._types.is_pointer_to_object(variable.type)
+                ):
                     start = self._expressions.rows[4 * k + 2]
                     size = self._expressions.rows[4 * k + 3]
                     told = self._expressions.at(start, size)
-                    # Of what is gone before anything else is run it is said where it was, as views have it.
+                    # An empty range: the variable is gone before the next instruction (location views). Keep it at that
+                    # address.
                     self._add(scope, variable, told, low, max(high, low + 1))
         if self._row_total > before:
             self._variables.append(variable)
@@ -210,7 +213,7 @@ class FunctionScopes(CodeScopes):
     @cython.locals(
         scope=cython.Py_ssize_t,
         variable=Variable,
-        told=Told,
+        told=DecodedExpression,
         low=cython.ulonglong,
         high=cython.ulonglong,
         first=cython.ulonglong,
@@ -219,20 +222,20 @@ class FunctionScopes(CodeScopes):
         k=cython.Py_ssize_t,
         flags=cython.int,
     )
-    def _add(self, scope: int, variable: Variable, told: Told, low: int, high: int) -> int:
-        """What an expression tells of a variable becomes places of a scope."""
+    def _add(self, scope: int, variable: Variable, told: DecodedExpression, low: int, high: int) -> int:
+        """Add the locations that an expression gives a variable."""
         for which in range(len(told.spots)):
             flags = told.flags[which]
-            if flags == IN_REGISTER and not variable.leads and self._scopes[SCOPE_WORDS * scope + 3]:
+            if flags == IN_REGISTER and not variable.is_pointer_or_aggregate and self._scopes[SCOPE_WORDS * scope + 3]:
                 continue
             if self._left <= 0:
-                self._types.graph.defects.add("too many places of variables", self._types.graph.subject)
+                self._types.graph.defects.add("too many variable locations", self._types.graph.subject)
                 return 0
             self._left -= 1
             if flags & INDIRECT:
                 self._through.append((scope, variable, told.spots[which], low, high))
             elif flags & ON_FRAME and self._scopes[SCOPE_WORDS * scope] and not self._within(scope, low, high):
-                # Lists go on where the variable's scope has ended, and others are there.
+                # Location lists may extend past the variable's scope, where the stack slot may be reused.
                 for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
                     first, last = self._ranges[2 * k], self._ranges[2 * k + 1]
                     if first < high and low < last:
@@ -262,7 +265,7 @@ class FunctionScopes(CodeScopes):
         k=cython.Py_ssize_t,
     )
     def _split(self, scope: int, told: int, which: int, low: int, high: int) -> int:
-        """The places of a variable in a register, inside of its scope and where it goes on outside."""
+        """Split a variable's range in a register into the parts inside and outside of its scope."""
         for k in range(self._scopes[SCOPE_WORDS * scope + 1], self._scopes[SCOPE_WORDS * scope + 2]):
             first, last = max(low, self._ranges[2 * k]), min(high, self._ranges[2 * k + 1])
             if first < last and self._left > 0:
@@ -287,7 +290,7 @@ class FunctionScopes(CodeScopes):
         at=cython.Py_ssize_t,
     )
     def _row(self, scope: int, told: int, which: int, low: int, high: int) -> int:
-        """A place of the variable whose number is the next one."""
+        """Add a location of the variable that is added next."""
         at = ROW * self._row_total
         if at == self._rows.shape[0]:
             self._rows = longer(self._rows, at, 2 * at)
@@ -306,7 +309,8 @@ class FunctionScopes(CodeScopes):
     @cython.exceptval(-1)
     @cython.locals(variable=Variable, scope=cython.Py_ssize_t, total=cython.Py_ssize_t, depth=cython.bint)
     def _lead_through(self) -> int:
-        """Make the places that hold addresses: of one variable, or of what several variables are parts of."""
+        """Turn locations that hold an address into pointers: to a variable, or to the object that several variables are
+        part of."""
         graph = self._types.graph
         ends: dict[tuple[bool, PlaceKind, int, int], int] = {}
         for scope, variable, spot, _low, _high in self._through:
@@ -316,14 +320,14 @@ class FunctionScopes(CodeScopes):
         whole = self._environment(self._types, self.entry) if any(ends.values()) else VOID
         rows, total = self._rows, self._row_total
         self._rows, self._row_total = zeros("Q", ROW * (total + len(self._through))), 0
-        # What leads there may be a variable of its own, as a closure is to what it captured: that goes before.
+        # The pointer may be a variable itself, such as a closure's environment: that one takes precedence.
         for scope, variable, spot, low, high in reversed(self._through):
             depth = self._scopes[SCOPE_WORDS * scope] > 0
             end = ends[depth, spot.kind, spot.register, spot.offset]
             t = variable.type
             if end:
                 if depth or not whole or graph.size(whole) < end:
-                    # A part of something unknown.
+                    # The enclosing object is unknown.
                     continue
                 t = whole
             number = self._expressions.add([Spot(spot.kind, spot.register, spot.offset)])
@@ -347,7 +351,7 @@ class FunctionScopes(CodeScopes):
         into="unsigned long long *",
     )
     def _in_order(self) -> int:
-        """Bring the places of outer scopes before those of inner ones, each scope's as they were found."""
+        """Sort locations by depth of their scope, stable within a scope."""
         begins = zeros("Q", self._scope_total)
         depths = [self._scopes[SCOPE_WORDS * k] for k in range(self._scope_total)]
         at = 0
@@ -360,21 +364,22 @@ class FunctionScopes(CodeScopes):
             scope = row[5]
             to = begins[scope]
             begins[scope] += 1
-            # The first and the last word are looked at, and all between are inside.
+            # The first and last word were bounds-checked, so all between are in range.
             ordered[ROW * to + 5] = row[5]
             into = cython.address(ordered[ROW * to])
             into[0], into[1], into[2], into[3], into[4] = row[0], row[1], row[2], row[3], row[4]
         self._rows = ordered
         return 0
 
-    # Asking ------------------------------------------------------------------------------------------------
+    # Queries -----------------------------------------------------------------------------------------------
 
     @cython.ccall
     @cython.locals(
-        k=cython.Py_ssize_t, told=Told, variable=Variable, spot=tuple, scope=cython.Py_ssize_t, inside=cython.bint,
+        k=cython.Py_ssize_t, told=DecodedExpression, variable=Variable, spot=tuple, scope=cython.Py_ssize_t,
+        inside=cython.bint,
     )  # fmt: skip  # rows of C types
     def place(self, k: int) -> Place:
-        """The place that a row tells."""
+        """The location object of a row."""
         told = self._expressions.told[self._rows[ROW * k + 2]]
         variable = self._variables[self._rows[ROW * k + 4]]
         spot = cython.cast(tuple, told.spots[self._rows[ROW * k + 3]])
@@ -395,21 +400,21 @@ class FunctionScopes(CodeScopes):
         last=cython.ulonglong,
         numbers="int[::1]",
         rows="long long[::1]",
-        strays="unsigned char[::1]",
+        outliving_scope="unsigned char[::1]",
         k=cython.Py_ssize_t,
         n=cython.Py_ssize_t,
         at=cython.Py_ssize_t,
         which=cython.Py_ssize_t,
         total=cython.Py_ssize_t,
         scope=cython.Py_ssize_t,
-        told=Told,
+        told=DecodedExpression,
         variable=Variable,
         words=tuple,
     )
-    def places(self, low: int, high: int) -> PlaceTable:
-        """The places that are valid somewhere in a range of code, those of outer scopes first.
+    def places(self, low: int, high: int) -> LocationTable:
+        """The locations valid anywhere in [low, high), outer scopes first.
 
-        Of what is a number without a place of its own one is among them at most: that there are variables.
+        At most one constant is included: enough to show that the function has variables.
         """
         first = low
         last = high
@@ -424,7 +429,7 @@ class FunctionScopes(CodeScopes):
                 numbers[total] = k
                 total += 1
         made = rows = zeros("q", PLACE_WORDS * total)
-        made_strays = strays = zeros("B", total)
+        made_strays = outliving_scope = zeros("B", total)
         at = 0
         for n in range(total):
             k = numbers[n]
@@ -435,7 +440,7 @@ class FunctionScopes(CodeScopes):
             rows[at + 1] = self._distance(self._rows[ROW * k + 1], first, last)
             if which == 0:
                 if not told.worded:
-                    told.put_in_words()
+                    told.fill_columns()
                 rows[at + 2] = told.kind
                 rows[at + 3] = told.register
                 rows[at + 4] = told.offset
@@ -453,9 +458,9 @@ class FunctionScopes(CodeScopes):
             if rows[at + 2] == PlaceKind.REGISTER:
                 scope = self._rows[ROW * k + 5]
                 if self._scopes[SCOPE_WORDS * scope]:
-                    strays[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
+                    outliving_scope[n] = not self._within(scope, self._rows[ROW * k], self._rows[ROW * k + 1])
             at += PLACE_WORDS
-        return PlaceTable(made, made_strays, lambda number: self.place(which_of[number]))
+        return LocationTable(made, made_strays, lambda number: self.place(which_of[number]))
 
     @cython.cfunc
     @cython.inline
@@ -463,14 +468,14 @@ class FunctionScopes(CodeScopes):
     @cython.exceptval(check=False)
     @cython.locals(address=cython.ulonglong, first=cython.ulonglong, last=cython.ulonglong)
     def _distance(self, address: int, first: int, last: int) -> int:
-        """How far behind the first an address is; -1 for before it, one more than the last for what is behind that."""
+        """Offset of an address from ``first``: -1 before it, one more than the length after ``last``."""
         if address < first:
             return -1
         return cython.cast(cython.longlong, last - first + 1 if address > last else address - first)
 
     @cython.locals(at=cython.ulonglong, k=cython.Py_ssize_t, scope=cython.Py_ssize_t)
     def places_at(self, pc: int) -> list[list[Place]]:
-        """The variables that have a place at an address, by scope, the innermost first."""
+        """The variables with a location at an address, by scope, innermost first."""
         at = pc
         found: dict[int, list[Place]] = {}
         for k in range(self._row_total):

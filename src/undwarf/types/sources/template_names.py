@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False
-"""Arguments of templates that compilers leave out of the names of types.
+"""Template arguments that compilers omit from type names.
 
-Clang does with `-gsimple-template-names`: what is called `vector` there has its parameters before its members, and
-their names are put together again. GCC and Clang as a rule write `vector<int>`, with the parameters behind or before.
+With Clang's `-gsimple-template-names`, `vector<int>` is named `vector`, and its template parameters precede its
+members; the full name is built from these. By default GCC and Clang write `vector<int>`.
 """
 
 import re
@@ -28,7 +28,7 @@ _MAX_NAME = 4096
 
 
 class TemplateNames:
-    """Puts names together; ``type_of`` gives the number of the type that an entry refers to."""
+    """Builds full names; ``type_of`` returns the type that an entry refers to."""
 
     def __init__(self, graph: TypeGraph, type_of: Callable[[Entry], int]) -> None:
         self._graph = graph
@@ -38,9 +38,9 @@ class TemplateNames:
         self._known: dict[int, str] = {}
 
     def whole(self, entry: Entry, name: str) -> str:
-        """The name of an aggregate of C++ with its template's arguments; as it is where it has them, or is no template.
+        """The name of a C++ aggregate with its template arguments; unchanged if it has them or is no template.
 
-        Of what nests deeper than eight templates, or has more than 32 arguments, the rest is ``...``.
+        More than eight nested templates or 32 arguments are shortened to ``...``.
         """
         if not name or "<" in name or not entry.has_children:
             return name
@@ -77,9 +77,9 @@ class TemplateNames:
         return f"{value}{_SUFFIXES.get(spelled, '')}"
 
     def _spelled(self, t: int, depth: int = 0) -> str:
-        """A type as C++ and Clang write it, ``const Node *``: what differs only by this is of templates of its own.
+        """A type spelled as Clang does, ``const Node *``: the spelling decides which specialisation a name refers to.
 
-        Each type is spelled once for one name: functions that take functions name these again and again.
+        Each type is spelled once a name: types of functions repeat the same types.
         """
         found = self._known.get(t)
         if found is None:

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Where the types of a binary are defined, by their names."""
+"""Finds the definition of a type by its name, across all units of a binary."""
 
 from collections.abc import Callable
 
@@ -12,20 +12,20 @@ from undwarf.types.sources.dwarf_entries import SPECIFICATION, Space, Spaces
 __all__ = ["CAPTURED", "Definitions"]
 
 CAPTURED = "{closure_env#"
-"""How the name begins that rustc gives to what a closure has captured."""
+"""Prefix of rustc's names for closure environments."""
 
 _MOST_OF_A_NAME = 16
-"""Definitions that are looked at of types of one plain name."""
+"""Limit of definitions with one unqualified name."""
 _NAMED = frozenset((
     tags.STRUCTURE_TYPE, tags.UNION_TYPE, tags.CLASS_TYPE, tags.ENUMERATION_TYPE, tags.INTERFACE_TYPE, tags.TYPEDEF,
 ))  # fmt: skip  # a table
 _Place = tuple[Space, int]
-"""Of an entry: the space, and the offset in it."""
+"""(space, offset) of an entry."""
 
 
 class Definitions:
-    """The types that are defined in the spaces of one binary. ``called`` gives the whole name of a type's entry, of the
-    plain one that is written there."""
+    """The types defined in the spaces of one binary. ``called`` returns a type's qualified name from its entry and
+    plain name."""
 
     def __init__(self, spaces: Spaces, called: Callable[[Entry, str], str]) -> None:
         self._spaces = spaces
@@ -34,8 +34,8 @@ class Definitions:
         self._captured: dict[str, _Place] | None = None
 
     def of(self, entry: Entry, name: str, full: str) -> _Place | None:
-        """The definition that a declaration stands for, whose plain name and whole name are these; None if there is
-        none."""
+        """The definition of a declared type with the plain name ``name`` and the qualified name ``full``; None if there
+        is none."""
         known = self.by_name()
         written = name if name in known else name.partition("<")[0]
         for space, unit, offset in known.get(written, ()):
@@ -47,10 +47,8 @@ class Definitions:
         return None
 
     def named(self, name: str) -> _Place | None:
-        """A type by its name, written with the namespaces it is in or without: the first that is defined, unit by unit.
-
-        Where only a typedef has the name, that; None if nothing has.
-        """
+        """A type by its name, qualified or not: the first definition, else a typedef of that name; None if there is
+        none."""
         plain = _own_name(name)
         same: dict[tuple[int, int, int], bool] = {}
         typedef: _Place | None = None
@@ -73,8 +71,8 @@ class Definitions:
         return typedef
 
     def captured(self, name: str) -> _Place | None:
-        """What a closure of Rust has captured, by its name with the namespaces it is in: the code may be in one unit
-        and this in another."""
+        """The environment of a Rust closure by its qualified name: it may be in another unit than the code. None if
+        there is none."""
         found = self._captured
         if found is None:
             found = self._captured = {}
@@ -86,7 +84,7 @@ class Definitions:
         return found.get(name)
 
     def by_name(self) -> dict[str, list[tuple[Space, int, int]]]:
-        """(space, unit, offset) of the types that are defined anywhere, by plain name; found when first needed."""
+        """{plain name: [(space, unit, offset)]} of all defined types, built at first use."""
         found = self._by_name
         if found is None:
             found = {}
@@ -102,7 +100,7 @@ class Definitions:
 
 
 def _is_called(space: Space, unit: int, die: int, plain: str, name: str) -> bool:
-    """Whether a type has a name with namespaces, where it is or where it was declared."""
+    """Whether a type has a qualified name, by its own scope or that of its declaration."""
     if space.qualified(unit, die, plain) == name:
         return True
     entry = space.entry_in(unit, die)
@@ -112,13 +110,13 @@ def _is_called(space: Space, unit: int, die: int, plain: str, name: str) -> bool
 
 @cython.cfunc
 def _own_name(name: str) -> str:
-    """A type's name without the namespaces it is in; those of what it is a template of stay, as they do in DWARF."""
+    """A type's name without its scope; scopes within template arguments stay, as in DWARF."""
     depth: cython.int = 0
     at: cython.Py_ssize_t
     for at in range(len(name) - 1, 0, -1):
         letter = name[at]
         if letter in ">)]}":
-            # Not the arrow of a function's type.
+            # Skip the arrow of a function type.
             depth += letter != ">" or name[at - 1] != "-"
         elif letter in "<([{":
             depth -= 1

@@ -1,5 +1,7 @@
-# constants of kernels: the build writes the .pxd beside this file, for the kinds of locations
-"""What a source of types says about a program: where its variables are, and what its functions take and return."""
+"""Interface of the sources of type information: variable locations, prototypes, globals.
+
+DWARF and BTF implement it, so that the data flow and the inference do not depend on the format.
+"""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -9,7 +11,7 @@ from undwarf.types.layouts.type_graph import TypeGraph
 
 
 class PlaceKind(IntEnum):
-    """How a place is to be read."""
+    """How a variable's location is to be read."""
 
     REGISTER = 1
     """The value, or a piece of it, is in ``register``."""
@@ -30,11 +32,11 @@ class PlaceKind(IntEnum):
 
 
 class Place(NamedTuple):
-    """Where a variable, or a piece of one, is while the program counter is in [``low``, ``high``).
+    """The location of a variable, or of a piece of it, while the program counter is in [``low``, ``high``).
 
     ``register`` is a DWARF number (x86-64: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15), -1 for
-    none. ``piece_offset`` and ``piece_size`` are bytes of the variable's type; ``piece_size`` 0 means all of it.
-    ``astray``: it goes on where the variable's scope has ended, and something else may be meant by then.
+    none. ``piece_offset`` and ``piece_size`` are bytes of the variable; size 0 means all of it. ``outlives_scope``: the
+    location outlives the variable's scope, so the register may hold something else.
     """
 
     name: str
@@ -46,11 +48,11 @@ class Place(NamedTuple):
     high: int
     piece_offset: int = 0
     piece_size: int = 0
-    astray: bool = False
+    outlives_scope: bool = False
 
 
 class GlobalVariable(NamedTuple):
-    """A variable at a fixed ELF virtual address (or offset of a per-cpu or thread-local block)."""
+    """A variable at a fixed ELF virtual address, or at an offset of the per-CPU section or TLS block."""
 
     name: str
     type: int
@@ -59,14 +61,14 @@ class GlobalVariable(NamedTuple):
 
 
 class Prototype(NamedTuple):
-    """What a function takes and returns: type numbers, 0 for a return type of void.
+    """Types that a function takes and returns (ids; a return type of 0 is void).
 
-    ``low`` is its address where it is known, else -1. ``trusted`` is False for a clone (``.isra.0``), whose parameters
-    are not where the prototype says; ``arguments`` are then empty. Otherwise these are (register, type, piece offset)
-    of each register of the x86-64 System V convention that holds a parameter, or a part of one, at the first
-    instruction. ``inside``: of C++'s thunks, the register of a method's object, and how far inside of that it points.
-    ``whole``: of those that are given a virtual base, (where its table of virtual functions says how far away the
-    method's object is, the type of that). ``external``: others may call it, so that it takes all of its parameters.
+    ``low`` is its address, -1 if unknown. ``trusted`` is False for a clone (``.isra.0``), whose parameters are not
+    where the prototype says; ``arguments`` are then empty. Otherwise these are (register, type, piece offset) of each
+    register of the x86-64 System V convention that holds a parameter, or a part of one, at entry. ``inside``, of a C++
+    thunk: (register of `this`, its offset in the method's object). ``whole``, of a thunk called with a virtual base:
+    (vtable offset of the adjustment, type of the method's object). ``external``: visible to other files, so that all
+    parameters are passed.
     """
 
     name: str
@@ -83,55 +85,54 @@ class Prototype(NamedTuple):
 
 
 class TypeSource(Protocol):
-    """What DWARF or BTF knows of one binary. All addresses are ELF virtual addresses."""
+    """Type information of one binary. All addresses are ELF virtual addresses."""
 
     graph: TypeGraph
 
     def places(self, pc: int) -> "list[list[Place]]":
-        """The variables that have a place at ``pc``, scope by scope, the innermost first."""
+        """The variables with a location at ``pc``, by scope, innermost first."""
 
     def function_range(self, pc: int) -> "tuple[int, int] | None":
-        """The contiguous range of the function's code that holds ``pc``; None where it is not known."""
+        """The contiguous range [low, high) of the function that contains ``pc``; None if unknown."""
 
     def describes(self, pc: int) -> bool:
-        """Whether anything is told of the values in the function that holds ``pc``: not of one by an assembler."""
+        """Whether types are described for the function that contains ``pc``; not for assembly."""
 
     def by_assembler(self, pc: int) -> bool:
-        """Whether the function that holds ``pc`` is known to be an assembler's, of whose values nothing is told."""
+        """Whether the function that contains ``pc`` is known to be assembly, whose types are not described."""
 
     def function_places(self, low: int, high: int) -> Sequence[Place]:
-        """All places of all scopes that are valid somewhere in [low, high), the outermost scope first."""
+        """All variable locations valid anywhere in [low, high), outermost scope first."""
 
     def returned_at(self, pc: int) -> list[int]:
-        """The types that the functions return which are inlined at ``pc``, void for none, the innermost first; then
-        that of the function itself."""
+        """Return types of the functions inlined at ``pc``, innermost first, then of the function itself; void: none."""
 
-    def made_for(self, pc: int) -> list[int]:
-        """The types that the function that holds ``pc`` was made for, of a generic one or of a template."""
+    def type_parameters(self, pc: int) -> list[int]:
+        """Type parameters of the generic function or template instance that contains ``pc``."""
 
     def related(self, pc: int) -> list[list[int]]:
-        """Aggregates the function that holds ``pc`` speaks of, in groups, those nearest to its variables first."""
+        """Aggregates that the function at ``pc`` mentions, in groups, those nearest to its variables first."""
 
     def type_named(self, name: str) -> int:
-        """A structure, union, enumeration or typedef by its name; void for none."""
+        """A structure, union, enumeration or typedef by its name; void if there is none."""
 
     def global_at(self, address: int) -> "tuple[GlobalVariable, int] | None":
-        """The global variable that holds an address, and the offset in it."""
+        """(global variable, offset in it) at an address; None if there is none."""
 
     def variable_named(self, name: str) -> int:
-        """The type of a variable that is defined in another file, by its symbol's name; void where it is not known."""
+        """The type of a variable defined in another file, by its symbol name; void if unknown."""
 
     def symbol_named(self, name: str) -> tuple[int, int]:
-        """(address, size) of the only variable whose symbol has a name; (0, 0) without one."""
+        """(address, size) of the only variable symbol of a name; (0, 0) if there is none or several."""
 
     def per_cpu_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The per-cpu variable at an offset of the per-cpu section, and the offset in it."""
+        """(per-CPU variable, offset in it) at an offset of the per-CPU section; None if there is none."""
 
     def thread_local_at(self, offset: int) -> "tuple[GlobalVariable, int] | None":
-        """The thread-local variable at an offset of the module's block, and the offset in it."""
+        """(thread-local variable, offset in it) at an offset of the module's TLS block; None if there is none."""
 
     def prototype_at(self, address: int) -> "Prototype | None":
-        """The function that begins at an address."""
+        """The prototype of the function that starts at an address; None if unknown."""
 
     def prototype_named(self, name: str) -> "Prototype | None":
-        """A function by the name of its symbol; clones by their full name."""
+        """The prototype of a symbol name, of a clone by its full name; None if unknown."""

@@ -1,7 +1,10 @@
 # cython: language_level=3, annotation_typing=False
-"""What else DWARF tells of around a function: the aggregates of its unit, and the types its variables are of.
+"""Aggregates of a function's compilation unit, as candidates for the type around a pointer (container_of, base
+classes).
 
-They answer which whole a pointer to a part may be in: a base class of something, a member of a structure.
+A pointer to a member or a base class may be used to reach the enclosing object. Which types contain it is taken from
+the function's unit, since its code can only name types that are declared there; those of the function's own variables
+first.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,45 +16,45 @@ from cython.cimports.undwarf.dwarf.value_classes import STRP, STRP_ALT, UNSIGNED
 from cython.cimports.undwarf.integer_constants import NOTHING
 
 from undwarf.dwarf.type_sizes import member_types
-from undwarf.types.layouts.containers import Embedders
+from undwarf.types.layouts.containers import Containers
 from undwarf.types.sources.dwarf_entries import ABSTRACT_ORIGIN, NAME, Space
 from undwarf.types.sources.from_dwarf import DwarfSource
 
-__all__ = ["Neighbours"]
+__all__ = ["UnitTypes"]
 
 _MADE_UP = "<artificial>"
-"""The name of units that stand for no source (gcc -flto)."""
+"""Name of units without a source file (gcc -flto)."""
 _MOST_AGGREGATES = 4096
 """Aggregates of a unit that are looked through; of larger units nothing is said."""
 _KEPT = 64
 _MOST_WHOLES = 4096
-"""Aggregates around one type that are looked at."""
+"""Limit of (aggregate, offset) pairs that contain one type."""
 _MOST_ALIASES = 64
 _C = frozenset((0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E))
 _CXX = frozenset((0x04, 0x1A, 0x21, 0x2B, 0x3A))
 """DW_LANG_* of C, and of C++."""
 
 
-class Neighbours:
-    """The aggregates around functions of one binary, unit by unit. ``lonely``: see :class:`Embedders`."""
+class UnitTypes:
+    """The aggregates of one binary's units. ``isolated``: see :class:`Containers`."""
 
-    def __init__(self, source: DwarfSource, *, lonely: bool = False) -> None:
+    def __init__(self, source: DwarfSource, *, isolated: bool = False) -> None:
         self._source = source
-        self._lonely = lonely
-        self._units: dict[tuple[int, int], Embedders] = {}
+        self._lonely = isolated
+        self._units: dict[tuple[int, int], Containers] = {}
         self._made_up: dict[tuple[int, int], bool] = {}
         self._seen: dict[tuple[object, ...], int] = {}
         self._relations = _Relations()
-        """Of all units of C."""
+        """Shared by all units of C."""
         self._shared: dict[int, list[int]] = {}
-        """What is in units of types, by space, as far as that was looked at."""
+        """Aggregates in type units, by space."""
 
-    def embedders(self, pc: int) -> Embedders:
-        """What has what as a member, among the types of the unit of an address; the function's own types first."""
+    def containers(self, pc: int) -> Containers:
+        """The containment relation among the types of the unit of an address; the function's own types come first."""
         source = self._source
         place = self._declared_in(pc)
         if place is None:
-            return Embedders(source.graph, None)
+            return Containers(source.graph, None)
         space, unit = place
         key = (space.number, unit)
         found = self._units.get(key)
@@ -59,23 +62,23 @@ class Neighbours:
             if len(self._units) >= _KEPT:
                 self._units.pop(next(iter(self._units)))
             language = space.language(unit)
-            # Elsewhere what is declared in something has a number of its own in each unit.
+            # In other languages a nested type has an id of its own in each unit.
             relations = self._relations if language in _C else _Relations()
             apart = bool(space.spaces.type_units(space))
             parts = _UnitParts(source, space, unit, lambda: self._aggregates(space, unit), relations)
-            found = self._units[key] = Embedders(
+            found = self._units[key] = Containers(
                 source.graph,
                 lambda: self._with_type_units(space, unit) if apart else self._aggregates(space, unit),
                 bases_only=language in _CXX,
                 wanted_only=language not in _CXX and language not in _C,
-                lonely=self._lonely,
+                isolated=self._lonely,
                 parts=None if apart else parts,
             )
         return found.preferring(lambda: self._mentioned(pc))
 
     def _declared_in(self, pc: int) -> tuple[Space, int] | None:
-        """The unit whose types the function at an address knows: what is optimized when it is linked has its code in
-        a unit of its own, and all that its source declares elsewhere."""
+        """The unit that declares the types of the function at an address. With link-time optimization the code is in an
+        artificial unit, which refers to the source's."""
         place = self._source.place(pc)
         if place is None:
             return None
@@ -89,7 +92,7 @@ class Neighbours:
         return (space, unit) if origin is None else (origin.space, origin.unit)
 
     def _with_type_units(self, space: Space, unit: int) -> Sequence[int] | None:
-        """The aggregates of a unit, and those that units of types have for all."""
+        """The aggregates of a unit and of all type units of its file; None if they are too many."""
         shared = self._shared.get(space.number)
         if shared is None:
             shared = self._shared[space.number] = []
@@ -121,7 +124,7 @@ class Neighbours:
             return None
         dies, names, kinds, tags = rows["die"], rows["name"], rows["kind"], rows["tag"]
         parents, linkages, linkage_kinds = rows["parent"], rows["linkage"], rows["linkage_kind"]
-        # Headers' types are in unit after unit: one of a name, or of a place within one of a name, serves for all.
+        # Types of headers repeat in each unit: one for each name, or for each position within a named type, is enough.
         given_names = space.given_names(unit)
         number_of_space, types, seen = space.number, self._source.types, self._seen
         keys: dict[int, tuple[object, ...]] = {}
@@ -154,7 +157,7 @@ class Neighbours:
         return found
 
     def _mentioned(self, pc: int) -> frozenset[int]:
-        """Types that variables and parameters of a function have, or lead to, wherever they are (inlined ones too)."""
+        """Types of a function's variables and parameters (inlined ones too), or what these point to."""
         graph = self._source.graph
         wholes: set[int] = set()
         for t in self._source.types_of_variables(pc):
@@ -170,7 +173,7 @@ class Neighbours:
     tags="const unsigned int[::1]", flags="const unsigned char[::1]", tag=cython.uint, k=cython.Py_ssize_t, found=list
 )
 def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
-    """The rows of the aggregates that a unit defines."""
+    """Rows of the aggregates that a unit defines."""
     tags, flags = rows["tag"], rows["flags"]
     found: list[int] = []
     for k in range(len(tags)):
@@ -183,7 +186,7 @@ def _defined(rows: "dict[str, memoryview[int]]") -> list[int]:
 @cython.final
 @cython.cclass
 class _Around:
-    """What one part lies in: by aggregate the offsets. ``known``: how many relations were looked at."""
+    """The aggregates that contain one type, with their offsets. ``known``: number of relations taken into account."""
 
     part = cython.declare(object)
     known = cython.declare(cython.Py_ssize_t)
@@ -198,14 +201,14 @@ class _Around:
 
     @cython.ccall
     def find(self, direct: dict[int, list[tuple[int, int]]], bases_only: bool) -> None:
-        """Look for all of it."""
+        """Compute all of it."""
         self.found = {}
         self._seen = set()
         self._follow([(self.part, 0)], direct, bases_only)
 
     @cython.ccall
     def further(self, added: list[tuple[int, int, int]], bases_only: bool) -> bool:
-        """Look for what is around it by relations of aggregates that were not known before; whether that is all."""
+        """Add what new relations contribute; False if that exceeds the limit."""
         if len(self._seen) >= _MOST_WHOLES:
             return False
         direct: dict[int, list[tuple[int, int]]] = {}
@@ -243,27 +246,27 @@ class _Around:
 
 
 class _Relations:
-    """What lies in aggregates, by their numbers. Those of headers, which units of C share, are looked at once."""
+    """Containment among aggregates by their ids. Types of headers, which C units share, are read once."""
 
     def __init__(self) -> None:
         self.known: set[int] = set()
-        """Aggregates of which it is told what lies in them."""
+        """Aggregates whose members are known."""
         self.named: dict[str, list[int]] = {}
-        """These by their names, or those a typedef gives them, without what they are declared in."""
+        """These by their unqualified name, or that of their typedef."""
         self.direct: dict[int, list[tuple[int, int]]] = {}
-        """By part, what it lies in and at which offset."""
+        """{part: [(container, offset)]}."""
         self._added: list[tuple[int, int, int]] = []
-        """What was added: part, whole, offset."""
+        """(part, container, offset) in the order they were added."""
         self._wholes: dict[tuple[int, bool], _Around] = {}
 
     def add(self, part: int, whole: int, offset: int) -> None:
-        """``part`` lies in ``whole``, of which nothing was asked before."""
+        """``part`` is at ``offset`` of ``whole``."""
         self.direct.setdefault(part, []).append((whole, offset))
         self._added.append((part, whole, offset))
 
     @cython.locals(around=_Around)
     def wholes(self, part: int, *, bases_only: bool) -> dict[int, list[int]]:
-        """By aggregate the offsets, ascending, at which another one lies in it, directly or not."""
+        """{container: ascending offsets} of the aggregates that contain a type, directly or not."""
         around = self._wholes.get((part, bases_only))
         if around is None:
             around = self._wholes[part, bases_only] = _Around(part)
@@ -275,9 +278,9 @@ class _Relations:
 
 
 class _UnitParts:
-    """What lies in the aggregates of one unit (:class:`undwarf.types.layouts.containers.Parts`).
+    """Containment among the aggregates of one unit (:class:`undwarf.types.layouts.containers.Parts`).
 
-    Records are made of those only that have a type as a part, and names are compared before layouts.
+    Only types that contain the queried one are loaded, and names are compared before layouts.
     """
 
     def __init__(
@@ -295,7 +298,7 @@ class _UnitParts:
         self._relations = relations
         self._read = False
         self._order: dict[int, int] | None = None
-        """The unit's aggregates with their places in it; None where what lies in them is not known."""
+        """{aggregate: position in the unit}; None if its members are not known."""
 
     def _load(self) -> None:
         self._read = True
@@ -318,7 +321,7 @@ class _UnitParts:
         number_of=dict,
     )
     def _relate(self, numbers: Sequence[int]) -> bool:
-        """Tell what lies in those of the unit's aggregates that are not known yet; whether that can be told."""
+        """Read which of the unit's aggregates contain which; False if that is not possible."""
         space, unit, relations = self._space, self._unit, self._relations
         found = member_types(space.info.cursor, unit)
         if found is None:
@@ -346,7 +349,7 @@ class _UnitParts:
             if offsets[k] < 0:
                 continue
             if wholes[k] != last:
-                # Members of one are in a row.
+                # The members of an aggregate are consecutive.
                 last = wholes[k]
                 whole = fresh.get(last)
             if whole is None:
@@ -361,11 +364,12 @@ class _UnitParts:
         return True
 
     def named(self, name: str) -> list[int]:
-        """The aggregates of a name, or to which a typedef gives it, without what they are declared in."""
+        """The aggregates with an unqualified name, their own or that of a typedef."""
         return self._relations.named.get(name, [])
 
     def wholes(self, t: int, *, bases_only: bool) -> dict[int, list[int]] | None:
-        """By aggregate the offsets, ascending, of what has a type as a part, directly or not."""
+        """{container: ascending offsets} of the unit's aggregates that contain a type, directly or not; None if
+        unknown."""
         if not self._read:
             self._load()
         order = self._order
@@ -374,14 +378,14 @@ class _UnitParts:
         found: dict[int, list[int]] = {}
         for part in self._same(t):
             for whole, offsets in self._relations.wholes(part, bases_only=bases_only).items():
-                # What is in the unit has all of its parts there.
+                # A type of the unit has all of its parts there.
                 if whole in order:
                     found[whole] = sorted({*found[whole], *offsets}) if whole in found else offsets
-        # Not in the order in which units were read.
+        # Independent of the order in which units were read.
         return {whole: found[whole] for whole in sorted(found, key=order.__getitem__)}
 
     def _same(self, t: int) -> list[int]:
-        """The numbers of a type: what is the same may have several, where it is declared in something else."""
+        """The ids of a type: equal types nested in another type may have several."""
         graph = self._source.graph
         canonical, stripped = graph.canonical(t), graph.strip(t)
         found = dict.fromkeys((stripped, canonical))

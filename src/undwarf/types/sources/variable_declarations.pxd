@@ -1,10 +1,10 @@
 cdef class Variable:
     cdef readonly str name
     cdef readonly long long type
-    cdef int leads
+    cdef int is_pointer_or_aggregate
 
 
-cdef class Declared:
+cdef class VariableDeclarations:
     cdef object _types
     cdef object _space
     cdef dict _strings

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False
-"""Names and types of the variables of a space, read once for all functions in which they are inlined."""
+"""Names and types of variables, read once for all functions that inline them."""
 
 from typing import Any
 
@@ -10,42 +10,42 @@ from undwarf.dwarf.die import Entry
 from undwarf.types.layouts.type_graph import VOID
 from undwarf.types.sources.dwarf_entries import Space, name_of_entry
 from undwarf.types.sources.dwarf_types import DwarfTypes
-from undwarf.types.sources.location_expressions import Known
+from undwarf.types.sources.location_expressions import ExpressionCache
 
-__all__ = ["Declared", "Variable"]
+__all__ = ["Variable", "VariableDeclarations"]
 
 _KEPT = 1 << 16
-"""Variables that are kept for the functions looked at next."""
+"""Limit of cached variables."""
 
 
 @cython.final
 @cython.cclass
 class Variable:
-    """A variable's name and type; whether its value in a register says what is in memory, -1 while nobody asked."""
+    """A variable's name and type. ``is_pointer_or_aggregate``: whether its value in a register is evidence for memory;
+    -1 if not computed yet."""
 
     def __init__(self, name: str, t: int) -> None:
         self.name = name
         self.type = t
-        self.leads = -1
+        self.is_pointer_or_aggregate = -1
 
 
 @cython.final
 @cython.cclass
-class Declared:
-    """What is known of the variables of a space, for the functions looked at next: those that others are copies of, by
-    their offsets; what expressions tell that say the same in all units."""
+class VariableDeclarations:
+    """Caches of one space: abstract variables by entry offset, and expressions that mean the same in all units."""
 
     def __init__(self, types: DwarfTypes, space: Space) -> None:
         self._types = types
         self._space = space
         self._strings = space.info.known_strings
         self._origins: dict[int, Variable] = {}
-        self.expressions = Known()
+        self.expressions = ExpressionCache()
         self.room: Any = None
-        """Where places are put before they are brought in order, while nobody does."""
+        """Reusable buffer for unsorted locations; None while it is in use."""
 
     def of(self, entries: Any, row: int, unit: int) -> Variable:
-        """Name and type of a variable at a row of :meth:`undwarf.dwarf.die.DebugInfo.variables` of a unit."""
+        """The variable at a row of :meth:`undwarf.dwarf.die.DebugInfo.variables` of a unit."""
         if entries[row + 3] == REF and not entries[row + 5] and not entries[row + 7]:
             origin = entries[row + 4]
             found: Variable | None = self._origins.get(origin)
