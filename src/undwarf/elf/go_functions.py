@@ -1,6 +1,6 @@
 """Go's function table (pclntab), which even stripped Go programs have: names, stack depths, lines, inlining.
 
-Addresses are as the ELF file states them. The format changed with Go 1.16, 1.18 and 1.20, each with a number of its own
+Addresses are those of the ELF file. The format changed with Go 1.16, 1.18 and 1.20, each with a number of its own
 at the start. Sources: debug/gosym/pclntab.go, runtime/symtab.go, runtime/runtime2.go (``_func``) and
 cmd/link/internal/ld/pcln.go of Go.
 """

@@ -289,7 +289,7 @@ class _Return(NamedTuple):
 
 class CodeProof:
     """Checks pairs of caller and callee against the code of a recording's images; ``calls`` are the machine's call
-    instructions. What is known of an address is kept: most are in several pairs."""
+    instructions. Results are cached by address, because most addresses are in several pairs."""
 
     def __init__(self, images: ImageStore, calls: "Calls", resolver: Resolver) -> None:
         self._images = images

@@ -44,7 +44,7 @@ ENTRY_CODE = cython.declare(cython.ulonglong, 96)
 @cython.final
 @cython.cclass
 class RuleCache:
-    """What is known of addresses, in columns that are searched.
+    """The unwind rules of addresses met so far, in columns that are searched.
 
     ``source`` answers what is looked up for the first time, from images (:class:`ImageTable`) and their unwind tables
     (:class:`undwarf.unwind.unwind_tables.UnwindTables`). With ``runtime`` frames keep the absolute address that they

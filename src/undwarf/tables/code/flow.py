@@ -323,7 +323,7 @@ class Flow:
     @staticmethod
     def _equated(registers: list[int], compared: tuple[int, int]) -> bool:
         """After the loop that touches the pages of a large frame two registers are equal, one of them the stack
-        pointer. Whether that changes what is known of the stack pointer."""
+        pointer. Returns whether the stack pointer's value changed."""
         other = compared[1] if compared[0] == 7 else compared[0]
         if HALF <= registers[other] < ANCHORS and registers[7] != registers[other]:
             registers[7] = registers[other]

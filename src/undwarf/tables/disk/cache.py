@@ -1,7 +1,7 @@
 """The disk cache of unwind tables, by build-id: the next run starts with the rows that this one needed.
 
-A file holds what is known of one binary's table, as columns (:mod:`undwarf.tables.flat_rows`) in the format of
-:mod:`undwarf.tables.disk.packed_rows`, little-endian::
+A file holds the rows of one binary's table that were needed so far, as columns (:mod:`undwarf.tables.flat_rows`) in
+the format of :mod:`undwarf.tables.disk.packed_rows`, little-endian::
 
     8   magic                   8   bytes of the file
     4   version                 4   bytes of the header with its two strings

@@ -26,7 +26,7 @@ cdef class RegisterLocations(MachineState):
     cdef int _said(self, Py_ssize_t place) except? -1
     cdef int held(self, long long t, long long offset, long long size) except? -1
     cpdef int seed(self, Py_ssize_t k) except? -1
-    cdef int _told_from(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
-    cdef int _told_copied(self, Py_ssize_t k, Py_ssize_t register, int known, int value) except? -1
-    cdef int reconcile(self, int known, int said, Py_ssize_t register, bint outlives_scope) except? -1
-    cdef int _told(self, Py_ssize_t register, int known, bint outlives_scope) except? -1
+    cdef int _type_origin(self, Py_ssize_t k, Py_ssize_t register, int value) except? -1
+    cdef int _type_copied_register(self, Py_ssize_t k, Py_ssize_t register, int known, int value) except? -1
+    cdef int reconcile(self, int known, int declared, Py_ssize_t register, bint outlives_scope) except? -1
+    cdef int _variable_validity(self, Py_ssize_t register, int known, bint outlives_scope) except? -1

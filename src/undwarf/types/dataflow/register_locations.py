@@ -32,7 +32,7 @@ from undwarf.types.dataflow.value_interner import FunctionCaches, ValueInterner
 UNASKED = cython.declare(cython.int, -1)
 """The value of a variable was not computed yet."""
 
-TOLD = cython.declare(cython.ulonglong, 1 << 31)
+VALID_VARIABLE = cython.declare(cython.ulonglong, 1 << 31)
 IN_SCOPE = cython.declare(cython.ulonglong, 1 << 30)
 
 
@@ -152,7 +152,7 @@ class RegisterLocations(MachineState):
             if self.met[place] == known and self.met[place + 1] == segment:
                 # As at the instruction before: the same variables are there.
                 self.state[register] = self.met[place + 2]
-                self._told_copied(k, register, known, self.met[place + 2])
+                self._type_copied_register(k, register, known, self.met[place + 2])
                 continue
             if (
                 self.base_of(known) == NUMBER
@@ -161,9 +161,9 @@ class RegisterLocations(MachineState):
             ):
                 # Copies have the same value.
                 self.replace(known, value)
-                self._told_from(k, register, value)
+                self._type_origin(k, register, value)
             elif not known or known == ANYWHERE:
-                self._told_from(k, register, value)
+                self._type_origin(k, register, value)
             elif self.base_of(known) == OBJECT and self.symbol_of(known) and not self.step_of(known):
                 # A choice of pointees that the variable decides.
                 value = self.reconcile(known, value, register, outlives_scope)
@@ -172,7 +172,7 @@ class RegisterLocations(MachineState):
             else:
                 value = self.reconcile(known, value, register, outlives_scope)
                 self.state[register] = value
-                self._told_copied(k, register, known, value)
+                self._type_copied_register(k, register, known, value)
                 self.met[place] = known
                 self.met[place + 1] = segment
                 self.met[place + 2] = value
@@ -182,7 +182,7 @@ class RegisterLocations(MachineState):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _told_from(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
+    def _type_origin(self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, value: cython.int) -> cython.int:
         """A variable types a register that was just computed from an unknown one: type that one, too, at the same
         distance."""
         base: cython.longlong = self.derived_from
@@ -191,15 +191,15 @@ class RegisterLocations(MachineState):
         known: cython.int = self.state[base]
         if known and (self.base_of(known) != NUMBER or self.step_of(known) != 1 or self.offset_of(known)):
             return 0
-        said: cython.int = self.moved(value, -self.derived_by)
+        declared: cython.int = self.moved(value, -self.derived_by)
         if known and self.symbol_of(known) > 0:
-            self.replace(known, said)
-        self.state[base] = said
+            self.replace(known, declared)
+        self.state[base] = declared
         return 0
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _told_copied(
+    def _type_copied_register(
         self, k: cython.Py_ssize_t, register: cython.Py_ssize_t, known: cython.int, value: cython.int
     ) -> cython.int:
         """A variable types a register that was just copied from another one: type that one, too."""
@@ -213,12 +213,12 @@ class RegisterLocations(MachineState):
     @cython.cfunc
     @cython.exceptval(-1)
     def reconcile(
-        self, known: cython.int, said: cython.int, register: cython.Py_ssize_t, outlives_scope: cython.bint
+        self, known: cython.int, declared: cython.int, register: cython.Py_ssize_t, outlives_scope: cython.bint
     ) -> cython.int:
         """The value of a register, or slot (-1), from the tracked and the declared value; ``outlives_scope``: the
         declaring variable's scope may have ended."""
-        if not known or known == said:
-            return said
+        if not known or known == declared:
+            return declared
         base: cython.longlong = self.base_of(known)
         if base == FRAME or known == NULL:
             return known
@@ -226,21 +226,21 @@ class RegisterLocations(MachineState):
             # An index: optimizers leave locations on values that replace the variable.
             return known
         if base != OBJECT and base != ADDRESS:
-            return said
-        same = base == OBJECT and not self.step_of(known) and self.type_of(known) == self.type_of(said)
-        if same and self.offset_of(known) == self.offset_of(said):
+            return declared
+        same = base == OBJECT and not self.step_of(known) and self.type_of(known) == self.type_of(declared)
+        if same and self.offset_of(known) == self.offset_of(declared):
             return known
-        told: cython.int = 1 if register < 0 else self._told(register, known, outlives_scope)
+        validity: cython.int = 1 if register < 0 else self._variable_validity(register, known, outlives_scope)
         symbol: cython.longlong = self.symbol_of(known) if base == OBJECT and not self.step_of(known) else 0
         known = self.nameless(known)
-        key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, said)
-        if told:
-            key |= TOLD if told == 1 else IN_SCOPE
+        key: cython.ulonglong = cython.cast(cython.ulonglong, known) << 32 | cython.cast(cython.ulonglong, declared)
+        if validity:
+            key |= VALID_VARIABLE if validity == 1 else IN_SCOPE
         found: cython.int = self.values.reconciled.find(key)
         if found < 0 and self.own is not None:
             found = self.own.reconciled.find(key)
         if found < 0:
-            value, own = self.oracle.reconciler.reconcile(self.values.of(known), self.values.of(said), told)
+            value, own = self.oracle.reconciler.reconcile(self.values.of(known), self.values.of(declared), validity)
             found = self.values.number(value)
             if own and self.own is None:
                 self.own = FunctionCaches()
@@ -251,7 +251,9 @@ class RegisterLocations(MachineState):
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _told(self, register: cython.Py_ssize_t, known: cython.int, outlives_scope: cython.bint) -> cython.int:
+    def _variable_validity(
+        self, register: cython.Py_ssize_t, known: cython.int, outlives_scope: cython.bint
+    ) -> cython.int:
         """1 if the tracked value is that of a variable valid here, 2 if that one is in its scope and the current one is
         not; else 0."""
         i: cython.Py_ssize_t
