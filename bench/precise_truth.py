@@ -36,6 +36,7 @@ from precise_recordings import FROM_EXEC, IN_KERNEL, KINDS, OTHER_STACK, START, 
 import undwarf
 from undwarf import StopReason
 from undwarf.elf import ElfFile
+from undwarf.tables.function_starts import described_functions
 from undwarf.unwind.stop_reason import WHOLE
 
 HERE = Path(__file__).resolve().parent / "precise"
@@ -114,6 +115,11 @@ def read_symbols(path: str) -> tuple[list[int], list[tuple[int, str]]]:
                 at = max((one for one in bias if one <= value), default=0)
                 offset = value - bias.get(at, 0)
                 found[offset] = max(found.get(offset, (0, "")), (offset + size, name))
+    for address, end in zip(*described_functions(elf, elf.limits), strict=True):
+        # Libraries without symbols: functions as their unwind information has them.
+        at = max((one for one in bias if one <= address), default=0)
+        offset = address - bias.get(at, 0)
+        found.setdefault(offset, (offset + end - address, f"{Path(path).name}+{address:#x}"))
     starts = sorted(found)
     return starts, [found[one] for one in starts]
 

@@ -1,6 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Where x86-64 code may refer to functions: calls and jumps (CALLED), ``lea`` and constants (TAKEN).
 
+With ``branches`` short and conditional jumps count too, and calls and jumps through memory at a fixed address, by that
+address.
+
 Every byte offset is tried, not only those of instructions, so callers must disassemble around a reference. Encodings:
 Intel SDM, volume 2.
 """
@@ -20,13 +23,13 @@ class References:
     """The references to functions in the code of a section.
 
     ``code``: its bytes; ``start``: its address; ``targets`` (Q): the functions, ascending; ``constants``: whether
-    addresses may also be 32-bit immediates, as in programs that are not relocated.
+    addresses may also be 32-bit immediates, as in programs that are not relocated; ``branches``: see the module.
     """
 
-    def __init__(self, code: Any, start: int, targets: Any, *, constants: bool) -> None:
+    def __init__(self, code: Any, start: int, targets: Any, *, constants: bool, branches: bool = False) -> None:
         # Linked lists: `_first` by function, `_next` by reference; NOTHING ends them.
         self._first = zeros("I", len(targets))
-        self._next, self._sites, self._kinds = _find_references(code, start, targets, self._first, constants)
+        self._next, self._sites, self._kinds = _find_references(code, start, targets, self._first, constants, branches)
 
     def of(self, function: int) -> list[tuple[int, int]]:
         """(CALLED or TAKEN, address) of the references to a function, by index in ``targets``; sorted."""
@@ -43,29 +46,62 @@ class References:
     following="unsigned int[::1]", sites="unsigned long long[::1]", kinds="unsigned char[::1]",
     at=cython.Py_ssize_t, size=cython.Py_ssize_t, value_at=cython.Py_ssize_t, count=cython.Py_ssize_t,
     capacity=cython.Py_ssize_t, low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t,
-    total=cython.Py_ssize_t, relative=cython.bint, constants_too=cython.bint, kind=cython.uchar, byte=cython.uchar,
-    base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
+    total=cython.Py_ssize_t, relative=cython.bint, constants_too=cython.bint, branches_too=cython.bint,
+    kind=cython.uchar, byte=cython.uchar, base=cython.ulonglong, value=cython.uint, wanted=cython.ulonglong,
+    here=cython.Py_ssize_t,
 )  # fmt: skip
-def _find_references(code: Any, start: int, targets: Any, first: Any, constants: bool) -> Any:
+def _find_references(code: Any, start: int, targets: Any, first: Any, constants: bool, branches: bool) -> Any:
     """(index of the next one I, address Q, kind B) of all references; fills ``first``."""
     total = targets.shape[0]
     size = code.shape[0]
     base = start & 0xFFFFFFFFFFFFFFFF
     constants_too = constants
+    branches_too = branches
     for at in range(total):
         first[at] = NOTHING
     count, capacity = 0, 256
     following, sites, kinds = zeros("I", capacity), zeros("Q", capacity), zeros("B", capacity)
     if total == 0:
         return following, sites, kinds
+    here = 0
     for at in range(size - 4):
         byte = code[at]
+        if branches_too and (byte == 0xEB or byte & 0xF0 == 0x70):
+            # A short jump: the targets near it are looked at from the last one on.
+            wanted = base + cython.cast(cython.ulonglong, at + 2) + code[at + 1]
+            if code[at + 1] & 0x80:
+                wanted -= 256
+            while here < total - 1 and targets[here] < wanted:
+                here += 1
+            while here > 0 and targets[here] > wanted:
+                here -= 1
+            if targets[here] == wanted:
+                if count == capacity:
+                    capacity *= 2
+                    following, sites, kinds = (
+                        longer(following, count, capacity),
+                        longer(sites, count, capacity),
+                        longer(kinds, count, capacity),
+                    )
+                following[count], sites[count], kinds[count] = (
+                    first[here],
+                    base + cython.cast(cython.ulonglong, at),
+                    CALLED,
+                )
+                first[here] = count
+                count += 1
+            continue
         kind = TAKEN
         relative = False
         if byte == 0xE8 or byte == 0xE9:
             kind, relative, value_at = CALLED, True, at + 1
         elif (byte == 0x48 or byte == 0x4C) and code[at + 1] == 0x8D and code[at + 2] & 0xC7 == 5:
             relative, value_at = True, at + 3
+        elif branches_too and (
+            (byte == 0x0F and code[at + 1] & 0xF0 == 0x80)
+            or (byte == 0xFF and (code[at + 1] == 0x15 or code[at + 1] == 0x25))
+        ):
+            kind, relative, value_at = CALLED, True, at + 2
         elif constants_too and 0xB8 <= byte <= 0xBF:
             value_at = at + 1
         elif constants_too and byte == 0xC7:

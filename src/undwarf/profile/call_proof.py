@@ -13,10 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.disasm import Flow, machine_of
-from undwarf.disasm.x86_encoding import CALLED, TAKEN
-from undwarf.disasm.x86_references import References
-from undwarf.elf.headers import ET_EXEC, SHF_ALLOC, SHF_EXECINSTR
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.profile.code_references import NO_CALLS, CallSites, CodeReferences, sorted_sites
 from undwarf.profile.grouping import Pairs, look_up, subtree_sums, sums, widen
 from undwarf.profile.model import NONE, Profile
 from undwarf.symbols.resolver import Resolver
@@ -26,6 +24,8 @@ from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.unwind.exact_positions import CallLevel
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from undwarf.unwind.arch import Calls
 
 MAX_FUNCTIONS = 64
@@ -39,7 +39,6 @@ LONGEST_ROOT = 16
 _ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
 """What precedes the return address in the outermost function of a stack, such as Go's `runtime.goexit`: nothing, or a
 no-operation so that debuggers find the function by the address less one."""
-CALL_OPCODE = 0xE8
 _DYNAMIC_LINKER = ("ld-", "ld.so")
 _JUMPS = frozenset((int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP)))
 _DESCRIBED = ("eh-frame", "debug-frame", "sframe")
@@ -49,6 +48,7 @@ _CHECKED = (ImageKind.FILE, ImageKind.VDSO)
 
 
 IMPORT = "import"
+CHOSEN = "function chosen at run time"
 INDIRECT = "indirect call"
 NO_CALL = "no call before the return address"
 
@@ -113,7 +113,6 @@ class _Code:
         self._imports: dict[int, str | None] = {}
         self._symbols = DataSymbols(self.elf) if self.elf is not None else None
         self._exits: dict[int, _Exits] = {}
-        self._pointed: dict[int, bool | None] = {}
 
     def function(self, address: int) -> tuple[int, int, bool]:
         """The start and end of the function at an address, as the symbols and the unwind information together have it;
@@ -150,67 +149,11 @@ class _Code:
         return name.startswith("*ABS*") or (self._symbols is not None and self._symbols.defines(name))
 
     @cached_property
-    def _starts(self) -> memoryview:
-        """Where the functions start that unwind information describes."""
-        return self._ranges[-1][0]
-
-    @cached_property
-    def _references(self) -> list[References]:
-        """What names these functions, in each section of code."""
-        elf = self.elf
-        if elf is None:
-            return []
-        code = ((one.address, elf.section_data(one)) for one in elf.sections if one.flags & SHF_EXECINSTR)
-        constants = elf.kind == ET_EXEC
-        return [References(data, at, self._starts, constants=constants) for at, data in code if data is not None]
-
-    @cached_property
-    def _words(self) -> set[int]:
-        """All words of data that are the start of a function: pointers, addends of relocations, dynamic symbols."""
-        found: set[int] = set()
-        starts = set(self._starts)
-        for section in self.elf.sections if self.elf is not None else ():
-            if section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC and self.elf is not None:
-                data = self.elf.section_data(section)
-                if data is not None:
-                    found |= starts.intersection(data[: len(data) & ~7].cast("Q"))
-        return found
-
-    def pointed_to(self, address: int) -> bool | None:
-        """Whether the function at an address may be called through a pointer: one in code, in data, in a dynamic
-        symbol, or to another function that jumps to it. None where nothing refers to it, as to a part of another."""
-        number = bisect_right(self._starts, address) - 1
-        if number < 0:
+    def references(self) -> CodeReferences | None:
+        """What refers to the image's functions."""
+        if self.elf is None or self._symbols is None:
             return None
-        start = self._starts[number]
-        if start not in self._pointed:
-            sites = [one for section in self._references for one in section.of(number)]
-            if start in self._words or any(kind == TAKEN or self._is_tail_call(start, at) for kind, at in sites):
-                self._pointed[start] = True
-            else:
-                self._pointed[start] = False if sites else None
-        return self._pointed[start]
-
-    def _is_tail_call(self, start: int, site: int) -> bool:
-        """Whether a branch to a function, found by :class:`References`, is a jump from another one."""
-        code = self.elf.read(site, 1) if self.elf is not None else None
-        at = bisect_right(self._starts, site) - 1
-        return code is not None and code[0] != CALL_OPCODE and at >= 0 and self._starts[at] != start
-
-    def calls_of(self, address: int) -> list[tuple[int, int]]:
-        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
-        starts = self._starts
-        number = bisect_right(starts, address) - 1
-        if number < 0 or self.elf is None or self.machine is None:
-            return []
-        found = []
-        for section in self._references:
-            for kind, site in section.of(number):
-                code = self.elf.read(site, 5) if kind == CALLED else None
-                if code is not None and code[0] == CALL_OPCODE:
-                    back = site + 5
-                    found.append((back, starts[bisect_right(starts, back - 1) - 1]))
-        return found
+        return CodeReferences(self.elf, self._ranges[-1][0], self._stubs, self._symbols)
 
     def exits(self, start: int, end: int) -> _Exits:
         """Where code from ``start`` to ``end`` goes without a call."""
@@ -281,10 +224,12 @@ class _Code:
 
 
 class _Return(NamedTuple):
-    """The call that ends at a return address: what it calls, if it is a direct one; whether it may be another one."""
+    """The call that ends at a return address: what it calls, if it is a direct one; whether it may be another one; the
+    symbol whose slot of the global offset table it goes through, if it does."""
 
     target: int | None
     indirect: bool
+    name: str | None
 
 
 class CodeProof:
@@ -299,13 +244,13 @@ class CodeProof:
         self._returns: dict[tuple[int, int], _Return | None] = {}
         self._functions: dict[tuple[int, int], tuple[int, int]] = {}
         self._callees: dict[tuple[int, int], str] = {}
+        self._calls_to: dict[tuple[int, int, tuple[Image, ...]], dict[Image, CallSites]] = {}
+        self._importing: dict[tuple[int, tuple[Image, ...]], list[tuple[Image, CodeReferences]]] = {}
 
     def verdict(self, caller: tuple[int, int], callee: tuple[int, int]) -> tuple[Verdict, str]:
         """The verdict on two frames, (number of the image, address), and its reason in words. A caller's address is its
         return address less one."""
-        if caller not in self._returns:
-            self._returns[caller] = self._return_of(*caller)
-        found = self._returns[caller]
+        found = self._return(caller)
         if found is None:
             return Verdict.UNCHECKED, "code that is not at hand, or was made at run time"
         if callee not in self._callees:
@@ -313,20 +258,23 @@ class CodeProof:
         problem = self._callees[callee]
         if problem:
             return Verdict.UNCHECKED, problem
-        target, indirect = found
-        if target is None:
+        target, indirect, name = found
+        if target is None and name is None:
             return (Verdict.CONSISTENT, INDIRECT) if indirect else self._without_call(*caller)
         image, inner = caller[0], callee[0]
         code = self._code_of(image)
         start, end = self._function_of(callee)
-        name = code.imported_at(target)
-        if name is not None and not (image == inner and start <= target < end):
+        if target is not None:
+            name = code.imported_at(target)
+        if name is not None and not (image == inner and target is not None and start <= target < end):
             own = self._code_of(inner).function_named(name)
-            is_linker = self._images[inner].path.rpartition("/")[2].startswith(_DYNAMIC_LINKER)
-            if own is None or (own != start and is_linker):
+            if own is None and self._code_of(inner).may_define(name):
+                return Verdict.CONSISTENT, CHOSEN
+            if own is None or (own != start and _is_dynamic_linker(self._images[inner])):
                 # The dynamic linker's resolver stands in for what is called for the first time.
                 return Verdict.CONSISTENT, IMPORT
             image, code, target = inner, self._code_of(inner), own
+        assert target is not None
         if image != inner:
             start = end = 0
         if target == start:
@@ -340,20 +288,105 @@ class CodeProof:
     def level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.level`."""
         verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        if reason == CHOSEN:
+            return self._level_of_chosen(image, address, callee_image, callee_address)
         if reason == IMPORT and image is callee_image:
             # Another image would have to call back without leaving a frame.
             return CallLevel.UNKNOWN
         if reason == INDIRECT:
-            return _BY_POINTER[self._code_of(callee_image.number).pointed_to(callee_address)]
+            return _BY_POINTER[self._is_pointed_to(callee_image, callee_address)]
         return _LEVELS[verdict]
+
+    def _level_of_chosen(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
+        """The level of a call of what is chosen at run time."""
+        found = self._return((image.number, address))
+        references = self._code_of(callee_image.number).references
+        if found is None or references is None:
+            return CallLevel.UNKNOWN
+        name = found.name if found.target is None else self._code_of(image.number).imported_at(found.target)
+        return CallLevel.POSSIBLE if references.may_choose(name or "", callee_address) else CallLevel.UNKNOWN
 
     def function_of(self, image: Image, address: int) -> tuple[int, int]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_of`."""
         return self._function_of((image.number, address))
 
-    def calls_of(self, image: Image, address: int) -> list[tuple[int, int]]:
-        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
-        return self._code_of(image.number).calls_of(address)
+    def _is_pointed_to(self, image: Image, address: int) -> bool | None:
+        references = self._code_of(image.number).references
+        return references.pointed_to(address) if references is not None else None
+
+    def calls_to(self, callee_image: Image, callee_address: int, others: tuple[Image, ...]) -> dict[Image, CallSites]:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_to`."""
+        callees = self._code_of(callee_image.number).references
+        start = callees.start_of(callee_address) if callees is not None else None
+        if callees is None or start is None:
+            return {}
+        key = callee_image.number, start, others
+        if key not in self._calls_to:
+            self._calls_to[key] = self._find_calls_to(callees, callee_image, start, others)
+        return self._calls_to[key]
+
+    def _find_calls_to(
+        self, callees: CodeReferences, callee_image: Image, start: int, others: tuple[Image, ...]
+    ) -> dict[Image, CallSites]:
+        found = {callee_image: callees.calls_of(start)}
+        for image, references in self._importers(callee_image, others):
+            calls, jumpers = references.imports_of(callees, start)
+            direct = dict(zip(calls.return_addresses, calls.direct, strict=True))
+            for back in (back for jumper in jumpers for back in references.calls_of(jumper).return_addresses):
+                direct.setdefault(back, False)
+            found[image] = sorted_sites(direct)
+            # Others may call what jumps to the callee, as C++'s `operator delete` does to `free`.
+            entries = {entry for jumper in jumpers for entry in (jumper, *references.jumping_to(jumper))}
+            for other, calling in self._importers(image, others) if entries else ():
+                backs = [
+                    back for entry in entries for back in calling.imports_of(references, entry)[0].return_addresses
+                ]
+                if backs:
+                    known = found.get(other, NO_CALLS)
+                    direct = dict.fromkeys(backs, False) | dict(zip(known.return_addresses, known.direct, strict=True))
+                    found[other] = sorted_sites(direct)
+        return found
+
+    def _importers(self, image: Image, others: tuple[Image, ...]) -> list[tuple[Image, CodeReferences]]:
+        """Those of some images that import functions of an image."""
+        key = image.number, others
+        if key not in self._importing:
+            found = []
+            references = self._code_of(image.number).references
+            for other in others:
+                importing = self._code_of(other.number).references if other is not image else None
+                if importing is not None and references is not None and importing.imports_any_of(references):
+                    found.append((other, importing))
+            self._importing[key] = found
+        return self._importing[key]
+
+    def called_function(self, image: Image, address: int, others: "Iterable[Image]") -> tuple[Image, int, int] | None:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.called_function`."""
+        found = self._return((image.number, address))
+        if found is None or (found.target is None and found.name is None):
+            return None
+        name = found.name if found.target is None else self._code_of(image.number).imported_at(found.target)
+        if name is None and found.target is not None:
+            return image, *self.function_of(image, found.target)
+        for other in others:
+            if name and not _is_dynamic_linker(other):
+                own = self._code_of(other.number).function_named(name)
+                if own is not None:
+                    return other, *self.function_of(other, own)
+        return None
+
+    def is_pointed_to(self, image: Image, address: int) -> bool:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.is_pointed_to`."""
+        return bool(self._is_pointed_to(image, address))
+
+    def function_start(self, image: Image, address: int) -> int:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_start`."""
+        return self._function_of((image.number, address))[0]
+
+    def function_in(self, image: Image, slot: int) -> int | None:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_in`."""
+        references = self._code_of(image.number).references
+        return references.function_in(slot) if references is not None else None
 
     def is_root(self, image: int, address: int) -> bool:
         """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had
@@ -383,6 +416,11 @@ class CodeProof:
             found = self._functions[callee] = self._code_of(callee[0]).function(callee[1])[:2]
         return found
 
+    def _return(self, caller: tuple[int, int]) -> _Return | None:
+        if caller not in self._returns:
+            self._returns[caller] = self._return_of(*caller)
+        return self._returns[caller]
+
     def _return_of(self, number: int, address: int) -> _Return | None:
         """The call before a return address, less one; None where the code there is not that of a file."""
         if number == NONE or self._images[number].kind not in _CHECKED:
@@ -392,7 +430,12 @@ class CodeProof:
         if code is None:
             return None
         before = bytes(code)
-        return _Return(self._calls.call_target(before, back), self._calls.ends_with_indirect_call(before))
+        slot = self._calls.slot_called(before, back)
+        references = self._code_of(number).references if slot is not None else None
+        target, name = self._calls.call_target(before, back), None
+        if references is not None and slot is not None:
+            target, name = references.function_in(slot), references.imported_in(slot)
+        return _Return(target, self._calls.ends_with_indirect_call(before), name)
 
     def _problem_of(self, number: int, address: int) -> str:
         """Why no call need be before the return address of a callee's caller; empty where one must be."""
@@ -420,6 +463,10 @@ class CodeProof:
         if code is not None and self._calls.returns_from_signal(bytes(code)):
             return Verdict.CONSISTENT, "return from a signal handler"
         return Verdict.CONTRADICTED, NO_CALL
+
+
+def _is_dynamic_linker(image: Image) -> bool:
+    return image.path.rpartition("/")[2].startswith(_DYNAMIC_LINKER)
 
 
 def check_calls(profile: Profile, proof: CodeProof) -> list[CallPair]:

@@ -23,6 +23,7 @@ _HEADERS = (b"\xff\x35", b"\xff\xb3")
 """How the part of a lazy table that calls the dynamic linker begins: push GOT[1], absolute or relative to ebx."""
 _ENDBR = (b"\xf3\x0f\x1e\xfa", b"\xf3\x0f\x1e\xfb")
 _BTI_C = 0xD503245F
+_SUFFIX = "@plt"
 
 
 class Stubs:
@@ -73,6 +74,25 @@ class Stubs:
                 return self._known[start]
         return None
 
+    @cached_property
+    def slots(self) -> dict[int, str]:
+        """The imported symbols by the slot of the global offset table that their address is put into."""
+        kinds = _SLOT_TYPES.get(self._machine, ())[:2]
+        slots = self._slots | self._bound
+        return {slot: self._dynamic_name(symbol) for slot, (kind, symbol, _addend) in slots.items() if kind in kinds}
+
+    @cached_property
+    def starts(self) -> dict[int, str]:
+        """The imported symbols by the start of the stub that jumps to them."""
+        found = {}
+        for section in self.sections:
+            header, size = self._layout(section)
+            for address in range(section.address + header, section.address + section.size - size + 1, size):
+                stub = self.find(address)
+                if stub is not None and stub[1].endswith(_SUFFIX):
+                    found[address] = stub[1].removesuffix(_SUFFIX)
+        return found
+
     def _layout(self, section: Section) -> tuple[int, int]:
         """Bytes of the header before the first stub, and of each stub."""
         if self._machine == EM_AARCH64:
@@ -101,7 +121,7 @@ class Stubs:
         kind, symbol, addend = found
         if kind == _SLOT_TYPES[self._machine][2]:
             return self._indirect(addend)
-        return self._dynamic_name(symbol) + "@plt"
+        return self._dynamic_name(symbol) + _SUFFIX
 
     def _slot_x86(self, code: bytes, start: int) -> int | None:
         """The slot that ``[endbr] [bnd] jmp *slot`` reads, or that a lazy stub's ``push index`` stands for."""

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
         def call_target(self, code: bytes, address: int) -> int | None:
             """The target of the direct call that these bytes, before ``address``, end with; None without one."""
 
+        def slot_called(self, code: bytes, address: int) -> int | None:
+            """The address of the memory, fixed in the code, through which the call goes that these bytes, before
+            ``address``, end with; None for another one."""
+
         def is_stack_change(self, code: bytes) -> bool:
             """Whether code starts with a load of the stack pointer from memory outside of the stack."""
 

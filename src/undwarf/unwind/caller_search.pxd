@@ -1,47 +1,41 @@
 from undwarf.spaces.int_map cimport IntMap
-from undwarf.unwind.frame_step cimport FrameStepper
-from undwarf.unwind.process_memory cimport ProcessMemory
-from undwarf.unwind.register_file cimport RegisterFile
-from undwarf.unwind.rule_cache cimport RuleCache
+from undwarf.unwind.call_counts cimport CallCounts
+from undwarf.unwind.call_steps cimport CallSteps
+from undwarf.unwind.position_table cimport PositionTable
+from undwarf.unwind.state_candidates cimport StateCandidates
 
+cdef enum:
+    WORDS = 97
 
 cdef class CallerSearch:
-    cdef RuleCache rules
-    cdef ProcessMemory memory
-    cdef RegisterFile registers
-    cdef FrameStepper stepper
-    # The registers after the return, while callers are tried.
-    cdef unsigned long long[17] saved
-    cdef unsigned int saved_known
-    # Tables of calls by frame, or by caller and callee; proofs by caller and callee.
+    cdef CallSteps steps
+    cdef PositionTable positions
+    cdef StateCandidates candidates
+    # How many more positions are tried for the sample.
+    cdef Py_ssize_t left
+    # Return addresses on the stack: where they are, and their frames.
+    cdef Py_ssize_t words
+    cdef unsigned long long[WORDS] slots
+    cdef unsigned long long[WORDS] return_addresses
+    cdef unsigned int[WORDS] frames
+    # How often calls are in the stacks of other samples, once that is known.
+    cdef CallCounts counts_of_calls
+    # Tables of calls, by a return address on the stack and the callee, numbered, and the images of the process.
+    cdef IntMap pairs
     cdef IntMap tables
-    cdef IntMap proofs
-    # Rows of all tables, of SITE_WORDS words.
-    cdef long long[::1] sites
-    cdef Py_ssize_t site_count
-    # The call frame address up to which callers are looked for.
-    cdef unsigned long long limit
-    # Of the caller found so far: the return address in it, its call frame address, its proof, and where its function
-    # starts, 0 for several.
-    cdef unsigned long long site
-    cdef unsigned long long cfa
-    cdef int level
-    cdef unsigned long long function
-    # The least proof of a call of the function, for its caller to be taken.
-    cdef int least_level
+    # By call: its image, its return address, where its function starts, its CallLevel; in the first of a table, how
+    # many it has.
+    cdef unsigned int[::1] images
+    cdef unsigned long long[::1] addresses
+    cdef unsigned long long[::1] functions
+    cdef unsigned char[::1] levels
+    cdef unsigned int[::1] counts
+    cdef Py_ssize_t used
 
-    cdef int find(self, unsigned int frame, unsigned long long pc) except? -1 nogil
-    cdef int step(self, unsigned long long pc, bint is_innermost, unsigned int callee) except? -1 nogil
-    cdef int proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
-    cdef int save(self) except? -1 nogil
-    cdef int restore(self) except? -1 nogil
-    cdef bint _is_code(self, unsigned long long address) except? -1 nogil
-    cdef int _try_sites(
-        self, Py_ssize_t table, unsigned long long base, unsigned long long wanted, unsigned int frame
+    cdef int scan_stack(self) except? -1 nogil
+    cdef int search(self, unsigned int frame, int distance, int reach, int level, unsigned long long weight) except? -1 nogil
+    cdef int _try_call(
+        self, Py_ssize_t call, unsigned long long slot, int distance, int reach, int level, unsigned long long weight
     ) except? -1 nogil
-    cdef int _ask_proof(self, unsigned int caller, unsigned int callee) except? -1
-    cdef Py_ssize_t _sites_of(self, unsigned int frame) except? -1 nogil
-    cdef Py_ssize_t _sites_between(self, unsigned int caller, unsigned int callee) except? -1 nogil
-    cdef Py_ssize_t _add_sites_of(self, unsigned int frame) except? -1
-    cdef Py_ssize_t _add_sites_between(self, unsigned int caller, unsigned int callee) except? -1
-    cdef Py_ssize_t _add_sites(self, list sites, unsigned long long base) except? -1
+    cdef Py_ssize_t _calls(self, unsigned int caller, unsigned int callee) except? -1 nogil
+    cdef Py_ssize_t _add_calls(self, unsigned int caller, unsigned int callee) except? -1

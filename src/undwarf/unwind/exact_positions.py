@@ -5,7 +5,7 @@ from enum import IntEnum
 
 
 class Position(IntEnum):
-    """A position that control flow reaches from the sampled instruction, in relation to the sample's frame."""
+    """A position that control flow reaches from an instruction, in relation to the frame of that instruction."""
 
     IN_FRAME = 0
     """In the frame, or in that of a known function it jumped to: the rule there leads to the frame's caller."""
@@ -30,3 +30,11 @@ class CallLevel(IntEnum):
     """An indirect call or jumps may have led there."""
     PROVEN = 3
     """A direct call of the function."""
+
+
+ALL_PATHS = 1 << 24
+"""The weight of a position on every path: each branch halves it."""
+REACH = 12
+"""Instructions that the state of a precise sample may be late, as far as it is looked for."""
+NEAR_SLOTS = 16
+"""Words above the stack pointer in which a return address is looked for that at most REACH instructions are pushed on."""

@@ -80,7 +80,7 @@ class UnwindTables(ImageTable):
         from undwarf.unwind.exact_paths import CodeEvidence  # not at the top: few recordings have such samples
 
         assert self._proof is not None
-        return CodeEvidence(self.image, self.call_target, self._proof())
+        return CodeEvidence(self.image, self._proof())
 
     def load(self, number: int) -> LoadedImage:
         """As :meth:`ImageTable.load`, with the table of code that a process has copied."""

@@ -34,6 +34,7 @@ CUT = frozenset((StopReason.TRUNCATED, StopReason.ABSENT_PAGE))
 PRECISE = ("samples", "fitting", "corrected", "returned", "unproven")
 """What is counted of precise samples (undwarf.unwind.exact_state.ExactState)."""
 NO_RULE = int(StopReason.NO_RULE)
+UNPROVEN_STATE = int(StopReason.UNPROVEN_STATE)
 HASKELL_STACK = int(StopReason.HASKELL_STACK)
 
 Progress = Callable[[int, int], None]
@@ -169,19 +170,23 @@ def walk_samples(
     register_words = memoryview(b"".join(registers.slots(event.sample_regs_user) for event in data.events) or bytes(17))
     columns = spaces.replay.mappings.columns()
     image_count = max(1, len(spaces.replay.keys()))
-    walkers = [
-        Walker(
-            RuleCache(sources, columns, image_count, walking.runtime, sources.kernel_image(), walking.returns),
-            register_words,
-            walking.limits,
-            innermost_only=not walking.callers,
-        )
-        for _ in range(max(1, walking.jobs or default_jobs()) if count >= FEW else 1)
-    ]
-    logs = walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history
-    for walker in walkers:
+
+    def new_walker() -> Walker:
+        rules = RuleCache(sources, columns, image_count, walking.runtime, sources.kernel_image(), walking.returns)
+        walker = Walker(rules, register_words, walking.limits, innermost_only=not walking.callers)
         walker.set_samples(records.samples, spaces.space_of, spaces.kernel_of, selected)
         walker.live.read_with(walking.memory)
+        return walker
+
+    walkers = [new_walker() for _ in range(max(1, walking.jobs or default_jobs()) if count >= FEW else 1)]
+    if any(event.precise_ip for event in data.events) and walkers[0].corrects_exact:
+        from undwarf.unwind.lateness import reach_of  # not at the top: few recordings have such samples
+
+        reach = reach_of(data, list(spans(data, records)), new_walker(), records.samples.misc, selected)
+        for walker in walkers:
+            walker.exact_state.reach = reach
+    logs = walking.other_dumps and walking.callers and walking.memory is None and not walking.branch_history
+    for walker in walkers:
         if later is not None:
             walker.kernel_chains.set_deferred(later.at, later.count, later.addresses)
         if data.stitched:
@@ -197,6 +202,8 @@ def walk_samples(
     # Afterwards the first walker has the stacks of all.
     walked = walk.result(later.counts if later is not None else {}, walking.limits)
     first.memo.stop_log()
+    if walked.precise:
+        _decide_states(data, records, first, sources, walked)
     if walking.callers and not walking.branch_history:
         _through_entries(data, records, first, sources, walked, walking.limits)
         if walking.memory is None and walking.other_dumps:
@@ -230,6 +237,28 @@ def _through_entries(
 
         for_each(data, all_spans, samples, again)
     walked.columns = walker.rules.stacks.columns()
+
+
+def _decide_states(data: PerfData, records: Records, walker: Walker, sources: ImageTable, walked: Walked) -> None:
+    """Walk the precise samples again whose state is not proven alone: the stacks of the others show which calls are
+    frequent."""
+    samples = [sample for sample, stop in enumerate(walked.stop) if stop == UNPROVEN_STATE]
+    if not samples:
+        return
+    from undwarf.unwind.call_counts import CallCounts
+    from undwarf.unwind.jit_entries import for_each
+
+    walker.exact_state.decide_with(CallCounts(sources.code_evidence, walker.rules.stacks, walked.stack))
+
+    def again(window: memoryview, position: int, sample: int) -> None:
+        walker.walk(window, position, sample, sample + 1, walked.stack, walked.stop, walked.stop_image)
+
+    for_each(data, list(spans(data, records)), samples, again)
+    walked.columns = walker.rules.stacks.columns()
+    for name in PRECISE:
+        if name != "samples":
+            found = getattr(walker.exact_state, name)
+            walked.precise[name] = found if name == "unproven" else walked.precise[name] + found
 
 
 def _branch_kinds(events: list[EventAttr]) -> "memoryview[int]":

@@ -20,7 +20,7 @@ cdef class Walker:
     cdef DumpWalk dump_walk
     cdef readonly ExactState exact_state
     # Whether precise samples are corrected.
-    cdef bint corrects_exact
+    cdef readonly bint corrects_exact
     cdef readonly KernelChains kernel_chains
     cdef readonly BranchStacks branch_stacks
     # The sample's frames, from the innermost one on, and which of them are those of the dump that was walked last.

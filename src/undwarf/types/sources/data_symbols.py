@@ -124,6 +124,11 @@ class DataSymbols:
         found = self._places.get(name, -1)
         return found if found >= 0 else None
 
+    @cached_property
+    def resolvers(self) -> dict[str, int]:
+        """The functions that choose at run time what a name stands for (ifunc), by name."""
+        return {name: value for what, value, _size, name in self._rows if what == _IFUNC}
+
     def defines(self, name: str) -> bool:
         """Whether a function has the name, be it one of several, or one chosen at run time."""
         return name in self._places

@@ -56,6 +56,11 @@ def call_target(code: bytes, address: int) -> int | None:
     return address - 4 + 4 * (offset - (offset >> 25 << 26))
 
 
+def slot_called(_code: bytes, _address: int) -> int | None:
+    """None: calls go through registers."""
+    return None
+
+
 def is_stack_change(code: bytes) -> bool:
     """Never: the stack pointer cannot be loaded from memory."""
     return False

@@ -59,6 +59,13 @@ def call_target(code: bytes, address: int) -> int | None:
     return address + int.from_bytes(code[-4:], "little", signed=True)
 
 
+def slot_called(code: bytes, address: int) -> int | None:
+    """The slot that ``call *offset(%rip)`` reads, if the bytes before ``address`` end with that; None if not."""
+    if code[-6:-4] != b"\xff\x15":
+        return None
+    return address + int.from_bytes(code[-4:], "little", signed=True)
+
+
 def is_stack_change(code: bytes) -> bool:
     """Whether code starts with ``mov N(%reg),%rsp``, whose register is neither rsp nor rbp.
 

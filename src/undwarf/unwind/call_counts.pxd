@@ -1,0 +1,22 @@
+from undwarf.spaces.int_map cimport IntMap
+from undwarf.unwind.stacks cimport Stacks
+
+
+cdef class CallCounts:
+    # What numbers functions (undwarf.unwind.exact_paths.CodeEvidence), and the image and address of each frame.
+    cdef object evidence
+    cdef Stacks stacks
+    cdef const unsigned int[::1] image
+    cdef const unsigned long long[::1] address
+    # By frame, the first of its callees in the columns that follow (0xffffffff: none).
+    cdef unsigned int[::1] first
+    cdef unsigned int[::1] following
+    cdef unsigned int[::1] callee
+    cdef unsigned int[::1] samples
+    # By image and start of a function, its callers and their samples.
+    cdef dict by_function
+    # By caller and callee, the samples of calls between the caller and the callee's function.
+    cdef IntMap known
+
+    cdef Py_ssize_t count(self, unsigned int caller, unsigned int callee) except? -1 nogil
+    cdef unsigned int _count(self, unsigned int caller, unsigned int callee) except? 0xFFFFFFFE

@@ -1,0 +1,3 @@
+"""undwarf/unwind/caller_search.pxd"""
+
+WORDS: int

@@ -1,0 +1,4 @@
+"""undwarf/unwind/state_candidates.pxd"""
+
+CANDIDATES: int
+RETURNS: int
