@@ -37,4 +37,4 @@ ALL_PATHS = 1 << 24
 REACH = 12
 """Instructions that the state of a precise sample may be late, as far as it is looked for."""
 NEAR_SLOTS = 16
-"""Words above the stack pointer in which a return address is looked for that at most REACH instructions are pushed on."""
+"""Words above the stack pointer in which a return address is looked for, on which at most REACH were pushed."""
