@@ -162,9 +162,9 @@ class RulelessStepper:
         if not self.use_frame_pointers or not self.registers.known >> RBP & 1:
             return StopReason.NO_RULE
         if frame_pointer == 0:
-            # The System V ABI marks the outermost frame by a frame pointer of zero; in interrupted code the register
-            # may hold any value.
-            return StopReason.ROOT if depth > 1 else StopReason.NO_RULE
+            # The System V ABI marks the outermost frame by a frame pointer of zero. It is one only where the callee
+            # has saved it beside its return address: code without frame pointers keeps any value in the register.
+            return StopReason.ROOT if depth > 1 and self.by_frame_pointer else StopReason.NO_RULE
         if frame_pointer & 7 or frame_pointer < self.registers.values[RSP]:
             return StopReason.NO_RULE
         if not self.memory.live.has_reader and (
