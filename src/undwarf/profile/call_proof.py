@@ -347,6 +347,11 @@ class CodeProof:
             return _BY_POINTER[self._code_of(callee_image.number).pointed_to(callee_address)]
         return _LEVELS[verdict]
 
+    def entry_level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.entry_level`."""
+        verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        return CallLevel.UNKNOWN if reason == INDIRECT else _LEVELS[verdict]
+
     def function_of(self, image: Image, address: int) -> tuple[int, int]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_of`."""
         return self._function_of((image.number, address))

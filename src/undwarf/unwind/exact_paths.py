@@ -36,6 +36,9 @@ class CodeProof(Protocol):
     def level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> CallLevel:
         """Whether the call that ends at a return address (less one) may lead to the function that holds an address."""
 
+    def entry_level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> CallLevel:
+        """As ``level``, without a search for pointers to the function: an indirect call is UNKNOWN."""
+
     def function_of(self, image: Image, address: int, /) -> tuple[int, int]:
         """The start and end of the function that holds an address."""
 
@@ -193,6 +196,13 @@ class CodeEvidence:
         """As :meth:`CodeProof.level`, by the images' numbers."""
         with self._lock:
             return self._proof.level(self._image_of(number), address, self._image_of(callee_number), callee_address)
+
+    def entry_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
+        """As :meth:`CodeProof.entry_level`, by the images' numbers."""
+        with self._lock:
+            return self._proof.entry_level(
+                self._image_of(number), address, self._image_of(callee_number), callee_address
+            )
 
     def sites_of(self, number: int, address: int) -> list[Site]:
         """The direct calls of the function that holds an address."""
