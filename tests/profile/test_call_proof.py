@@ -34,6 +34,12 @@ at__start: hlt
     call callee
 at_direct: ret
     end direct
+    function spaced
+    call callee
+at_spaced: nop
+    nop
+    ret
+    end spaced
     function indirect
     call *%rax
 at_indirect: ret
@@ -206,7 +212,25 @@ def test_what_a_signal_interrupts_made_no_call(tmp_path: Path) -> None:
     assert verdict(recorded(program, "x86_64", [at["handler"], at["restorer"]])) == (
         "consistent", "return from a signal handler",
     )  # fmt: skip
-    assert verdict(recorded(program, "x86_64", [at["restorer"], at["other"]]))[0] == "unchecked"
+    # Where the handler has returned to, at its first instruction or at the second.
+    for inside in (0, 7):
+        assert verdict(recorded(program, "x86_64", [at["restorer"] + inside, at["other"]]))[0] == "unchecked"
+
+
+def test_trampoline_that_a_handler_returns_to_is_known_by_its_own_address(tmp_path: Path) -> None:
+    program = assemble(tmp_path, X86_64)
+    at = labels(program)
+    # As the walk has it: rules of trampolines give their first byte.
+    assert verdict(recorded(program, "x86_64", [at["handler"], at["restorer"] + 1])) == (
+        "consistent", "return from a signal handler",
+    )  # fmt: skip
+
+
+def test_frame_that_was_looked_up_at_its_own_address_may_follow_a_call(tmp_path: Path) -> None:
+    program = assemble(tmp_path, X86_64)
+    at = labels(program)
+    # Chains have return addresses, which are looked up one byte before: so this one is looked up as it is.
+    assert verdict(recorded(program, "x86_64", [at["callee"], at["at_spaced"] + 1])) == ("proven", "direct call")
 
 
 LIBRARY = """

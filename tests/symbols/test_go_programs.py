@@ -354,9 +354,17 @@ def test_before_a_call_to_c_the_stack_pointer_is_in_rdx() -> None:
     assert bytes(table.rules.expression_bytes[:3]) == bytes.fromhex("71 08 00")
 
 
-@pytest.mark.parametrize(("name", "code"), [("gogo", "488b23 ffe3"), ("runtime.switchToCrashStack0", "4889dc ffd0")])
-def test_nobody_called_what_goes_on_on_another_stack_for_good(name: str, code: str) -> None:
-    assert rule_of(name, bytes.fromhex(code), 4, depths=[(0, 64)]).outermost
+def test_nobody_called_what_goes_on_on_another_stack_for_good() -> None:
+    assert rule_of("runtime.switchToCrashStack0", bytes.fromhex("4889dc ffd0"), 4, depths=[(0, 64)]).outermost
+
+
+def test_what_resumes_a_goroutine_is_no_root() -> None:
+    # mov (%rbx),%rsp; mov 8(%rbx),%rbx; jmp *%rbx
+    made = Program([Function("gogo", code=bytes.fromhex("488b23 488b5b08 ffe3"), depths=[(0, 64)])])
+    table = UnwindTable.from_elf(ElfFile.from_bytes(made.build()), "gopclntab")
+    before, after = table.rule_at(TEXT + 2), table.rule_at(TEXT + 3)
+    assert before is not None and after is not None
+    assert (before.cfa, after.cfa, after.outermost) == ("rsp+8", "expr", False)
 
 
 def test_what_a_callback_from_c_returns_to_is_exact() -> None:

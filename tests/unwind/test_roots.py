@@ -222,27 +222,36 @@ def walked(
     *,
     ax: int = 1,
     cx: int = 0,
+    bp: int = 0x99,
     mode: int = USER,
     valid: int | None = None,
+    missing: int = 0,
 ) -> tuple[list[str], StopReason]:
-    """(names from the innermost outwards, why the stack ended) of a stack of these words."""
+    """(names from the innermost outwards, why the stack ended) of a stack of these words. ``missing``: where a file was
+    mapped that is gone."""
     memory = struct.pack(f"<{len(words)}Q", *words)
     attr = build.Attr(
         sample_type=build.PLAIN | build.REGS_USER | build.STACK_USER, regs=(1 << len(REGISTERS)) - 1, stack=len(memory)
     )
     (code,) = (one for one in ElfFile.open(program).loads if one.flags & 1)
     mapped = {"start": code.address, "length": code.memory_size, "pgoff": code.offset, "where": (0, 0, 0, 0)}
-    regs = [ax, 0, cx, 0, 0, 0, 0x99, STACK, ip]
+    regs = [ax, 0, cx, 0, 0, 0, bp, STACK, ip]
     sample = BUILD.sample(
         attr, ip=ip if mode == USER else 0, tid=10, regs=regs, stack=memory, dyn=valid, time=2000, misc=mode
     )
     path = program.parent / "perf.data"
-    path.write_bytes(BUILD.file([attr], [BUILD.mmap2(attr, str(program).encode(), **mapped), sample]))
+    gone = [BUILD.mmap2(attr, b"/gone/program", start=missing, where=(0, 0, 0, 0))] if missing else []
+    path.write_bytes(BUILD.file([attr], [BUILD.mmap2(attr, str(program).encode(), **mapped), *gone, sample]))
     with undwarf.open(path) as recording:
         profile = recording.profile(by_time=True)
         (found,) = profile.samples
         assert bool(unwind_quality(profile).gaps) == (found.stop not in (1, 16, 17))
     return [frame.name for frame in found.stack], StopReason(found.stop)
+
+
+def test_frame_pointer_of_zero_in_a_file_that_is_gone_is_no_root(program: Path, at: dict[str, int]) -> None:
+    names, stop = walked(program, at["leaf"], [0x7F0000000010, 0x1234], bp=0, missing=0x7F0000000000)
+    assert (names[0], len(names), stop) == ("leaf", 2, StopReason.NO_FILE)
 
 
 @pytest.mark.parametrize(("back", "name"), [("at_finish", "make_fcontext"), ("__start_context", "__start_context")])

@@ -22,6 +22,7 @@ from undwarf.tables.haskell_stacks import calls_stg_run
 from undwarf.tables.model import UnwindTable
 from undwarf.types.sources.data_symbols import DataSymbols
 from undwarf.unwind.exact_positions import CallLevel
+from undwarf.unwind.provenance import Provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +33,8 @@ MAX_FUNCTIONS = 64
 """Functions that tail calls are followed through from one target."""
 MAX_CODE = 1 << 20
 """Bytes of a function that are decoded; a larger one may go anywhere."""
-MAX_STUB = 64
-"""Bytes of code that are decoded where no function is known."""
+MAX_STUB = 128
+"""Bytes of code that are decoded where no function is known: a switch of stacks in Boost is 106 bytes long."""
 LONGEST_ROOT = 16
 """Bytes of code by which the root of a fiber, or a return from a signal handler, is known."""
 _ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
@@ -253,12 +254,15 @@ class CodeProof:
         found = self._return(caller)
         if found is None:
             return Verdict.UNCHECKED, "code that is not at hand, or was made at run time"
+        target, indirect, name = found
+        if target is not None and caller[0] == callee[0] and target == self._function_of(callee)[0]:
+            # Most pairs are of this kind; none of them needs what follows.
+            return Verdict.PROVEN, "direct call"
         if callee not in self._callees:
             self._callees[callee] = self._problem_of(*callee)
         problem = self._callees[callee]
         if problem:
             return Verdict.UNCHECKED, problem
-        target, indirect, name = found
         if target is None and name is None:
             return (Verdict.CONSISTENT, INDIRECT) if indirect else self._without_call(*caller)
         image, inner = caller[0], callee[0]
@@ -305,6 +309,11 @@ class CodeProof:
             return CallLevel.UNKNOWN
         name = found.name if found.target is None else self._code_of(image.number).imported_at(found.target)
         return CallLevel.POSSIBLE if references.may_choose(name or "", callee_address) else CallLevel.UNKNOWN
+
+    def entry_level(self, image: Image, address: int, callee_image: Image, callee_address: int) -> CallLevel:
+        """As :meth:`undwarf.unwind.exact_paths.CodeProof.entry_level`."""
+        verdict, reason = self.verdict((image.number, address), (callee_image.number, callee_address))
+        return CallLevel.UNKNOWN if reason == INDIRECT else _LEVELS[verdict]
 
     def function_of(self, image: Image, address: int) -> tuple[int, int]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.function_of`."""
@@ -390,18 +399,22 @@ class CodeProof:
 
     def is_root(self, image: int, address: int) -> bool:
         """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had
-        been called."""
-        calls, back = self._calls, address + 1
+        been called. Roots of fibers are looked up at their own address."""
+        calls = self._calls
         found = self._images[image]
-        start, _end, _known = self._code_of(image).function(back)
-        padding = found.read(start, back - start) if back - start <= 4 else None
-        if padding is not None and bytes(padding) in _ROOT_PADDING:
-            return True
-        code = found.read(back, LONGEST_ROOT)
-        if code is not None and calls.is_fiber_root(bytes(code)):
-            return True
-        before = found.read(back - calls.SYSTEM_CALL_REACH, calls.SYSTEM_CALL_REACH)
-        return before is not None and calls.system_call_number(bytes(before)) >= 0
+        for back in (address + 1, address):
+            start, _end, known = self._code_of(image).function(back)
+            is_near = back - start <= 4 and (known or back > address)
+            padding = found.read(start, back - start) if is_near else None
+            if padding is not None and bytes(padding) in _ROOT_PADDING:
+                return True
+            code = found.read(back, LONGEST_ROOT)
+            if code is not None and calls.is_fiber_root(bytes(code)):
+                return True
+            before = found.read(back - calls.SYSTEM_CALL_REACH, calls.SYSTEM_CALL_REACH)
+            if before is not None and calls.system_call_number(bytes(before)) >= 0:
+                return True
+        return False
 
     def _code_of(self, image: int) -> _Code:
         found = self._code.get(image)
@@ -446,11 +459,15 @@ class CodeProof:
             return "entered the kernel"
         if image.kind not in _CHECKED or image.elf is None:
             return ""
-        # As it was, or as a return address less one.
-        code = bytes(image.elf.read(address, LONGEST_ROOT + 1) or b"")
-        if self._calls.returns_from_signal(code) or self._calls.returns_from_signal(code[1:]):
+        if self._returns_from_signal(image, address):
             return "interrupted by a signal"
         return ""
+
+    def _returns_from_signal(self, image: Image, address: int) -> bool:
+        """Whether an address, or the one after it, is in what a signal handler returns to."""
+        longest = max(map(len, self._calls.SIGNAL_RETURNS))
+        code = image.read(address - longest, 2 * longest + 1)
+        return code is not None and any(one in bytes(code) for one in self._calls.SIGNAL_RETURNS)
 
     def _runs_haskell(self, image: int, address: int) -> bool:
         """Whether a caller calls GHC's `StgRun`, which jumps to Haskell code with a frame of its own."""
@@ -459,8 +476,7 @@ class CodeProof:
 
     def _without_call(self, image: int, address: int) -> tuple[Verdict, str]:
         """The verdict where no call ends at a return address, less one."""
-        code = self._images[image].read(address + 1, LONGEST_ROOT)
-        if code is not None and self._calls.returns_from_signal(bytes(code)):
+        if self._returns_from_signal(self._images[image], address):
             return Verdict.CONSISTENT, "return from a signal handler"
         return Verdict.CONTRADICTED, NO_CALL
 
@@ -483,7 +499,15 @@ def check_calls(profile: Profile, proof: CodeProof) -> list[CallPair]:
         if caller == NONE:
             continue
         verdict, reason = proof.verdict(sites[caller], sites[callee])
-        if reason == NO_CALL and caller in outermost and proof.is_root(*sites[caller]):
-            verdict, reason = Verdict.CONSISTENT, "root of a stack"
+        if reason == NO_CALL:
+            image, address = sites[caller]
+            if caller in outermost and proof.is_root(image, address):
+                verdict, reason = Verdict.CONSISTENT, "root of a stack"
+            else:
+                # A frame that a signal's rule gave (Go's callbacks from C) is looked up at its own address.
+                verdict, reason = proof.verdict((image, address - 1), sites[callee])
+        if verdict == Verdict.CONTRADICTED and profile.frames.provenance[callee] == Provenance.ENTRY:
+            # The direct call before it is of a function that jumps to code compiled at run time.
+            verdict, reason = Verdict.CONSISTENT, "entry of code compiled at run time"
         found.append(CallPair(caller, callee, count, verdict, reason))
     return found

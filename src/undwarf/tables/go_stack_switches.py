@@ -32,9 +32,13 @@ NEVER_BACK = {
     "runtime.mcall": rb"\x49\x8b\x66[\x00-\x7f]",
     "runtime.clone": rb"\x48\x89\xf4",
     "runtime.switchToCrashStack0": rb"\x48\x89\xdc",
-    "gogo": rb"\x48\x8b(?:\x23|\x63[\x00-\x7f])",
 }
 """Functions that switch to a stack without a frame of their callers, and the instruction that switches."""
+RESUME = "gogo"
+"""Called by the scheduler: switches to the stack of a goroutine and jumps to where that left off, which is an address
+in the heap until the last instruction. Its own caller, the scheduler, stays on the thread's stack."""
+_RESUMED = re.compile(rb"\x48\x8b(?:\x23|\x63[\x00-\x7f])")
+"""mov (%rbx),%rsp, or mov sp(%rbx),%rsp"""
 
 _TO_CALLER = re.compile(
     # mov g(%rsp),%rdi; mov high(%rdi),%rsi; sub depth(%rsp),%rsi; ...; mov %rsi,%rsp
@@ -164,6 +168,9 @@ def switched_ranges(name: str, code: bytes, system: bytes) -> list[SwitchedRange
     if name in NEVER_BACK:
         found = re.search(NEVER_BACK[name], code)
         return [SwitchedRange(found.end(), len(code))] if found is not None else []
+    if name == RESUME:
+        found = _RESUMED.search(code)
+        return [SwitchedRange(found.end(), len(code), hidden=True)] if found is not None else []
     if name not in (TO_SYSTEM, MORE):
         return list(_kept(code))
     switch = _SWITCH.search(code)

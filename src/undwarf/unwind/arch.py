@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         STACK_CHANGE_LONGEST: int
         SYSTEM_CALL_LENGTH: int
         SYSTEM_CALL_REACH: int
+        SIGNAL_RETURNS: tuple[bytes, ...]
 
         def ends_with_call(self, code: bytes) -> bool:
             """Whether a call instruction ends where these bytes do."""

@@ -15,6 +15,7 @@ from cython.cimports.undwarf.unwind.register_file import FrameStatePointer, stat
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED, Evidence
 
+from undwarf.unwind.caller_choice import CallerChoice
 from undwarf.unwind.dwarf_expression import ExpressionEvaluator
 from undwarf.unwind.frame_step import FrameStepper
 from undwarf.unwind.process_memory import ProcessMemory
@@ -55,7 +56,8 @@ class DumpWalk:
         self.states = states
         evaluator = ExpressionEvaluator(rules, memory, registers, limits.expression_steps)
         self.stepper = FrameStepper(rules, memory, registers, evaluator)
-        self.ruleless = RulelessStepper(rules, memory, registers, self.stepper)
+        choice = CallerChoice(rules, memory, registers)
+        self.ruleless = RulelessStepper(rules, memory, registers, self.stepper, choice)
         self.system_calls = SystemCalls(rules, memory, registers)
         self.memo = StackMemo(rules, memory, registers, states, chain, limits.max_frames)
         self.chain = chain
@@ -221,8 +223,10 @@ class DumpWalk:
                     if rule != RULE_NO and reason == StopReason.NO_RULE:
                         reason = StopReason.NO_FILE if rule == RULE_NO_FILE else StopReason.UNMAPPED
                     break
-                if self.ruleless.entered:
-                    self.chain[count - 1] = self.rules.stacks.with_provenance(self.chain[count - 1], Provenance.ENTRY)
+                if self.ruleless.provenance:
+                    self.chain[count - 1] = self.rules.stacks.with_provenance(
+                        self.chain[count - 1], cython.cast(cython.uint, self.ruleless.provenance)
+                    )
                 exact = False
             if reads_code and not exact:
                 self.rules.find(values[RIP] - 1, values[RIP])

@@ -45,6 +45,9 @@ class CodeProof(Protocol):
         """By image the calls that may enter the function that holds an address, in its image and ``others``, which may
         jump there as well."""
 
+    def entry_level(self, image: Image, address: int, callee_image: Image, callee_address: int, /) -> CallLevel:
+        """As ``level``, without a search for pointers to the function: an indirect call is UNKNOWN."""
+
     def called_function(self, image: Image, address: int, others: Iterable[Image], /) -> tuple[Image, int, int] | None:
         """The image, start and end of the function that the call before a return address (less one) names; an imported
         one is looked for in ``others``. None where the call names none."""
@@ -266,6 +269,13 @@ class CodeEvidence:
             images = {self._image_of(one): one for one in numbers}
             self._image_sets[numbers] = images, tuple(images)
         return self._image_sets[numbers]
+
+    def entry_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
+        """As :meth:`CodeProof.entry_level`, by the images' numbers."""
+        with self._lock:
+            return self._proof.entry_level(
+                self._image_of(number), address, self._image_of(callee_number), callee_address
+            )
 
     def direct_calls(self, number: int, address: int, others: tuple[int, ...]) -> list[Site]:
         """The calls, in its own and ``others``, the images of the process, that name the function at an address, or

@@ -32,3 +32,8 @@ class Provenance(IntEnum):
     INFERRED_CALLER = 27
     """A caller whose return address the dump does not hold, inferred from code: the function had returned before the
     stack of a precise sample was taken (:mod:`undwarf.unwind.exact_state`)."""
+    RETURN_ADDRESS = 28
+    """Code without a rule that had no frame of its own: its return address is near the stack pointer, where the code
+    proves it, or permits it no less than the one by the frame pointer (:mod:`undwarf.unwind.caller_choice`)."""
+    UNPROVEN = 29
+    """Code without a rule, by the frame pointer, though the code rules this caller out; no other one proves itself."""

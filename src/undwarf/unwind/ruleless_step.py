@@ -8,10 +8,13 @@ from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers import RBP, RIP, RSP
 from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
+from cython.cimports.undwarf.unwind.exact_positions import CallLevel
+from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_UNMAPPED, STACK_LIMIT, Evidence
 
 from undwarf.column import zeros
+from undwarf.unwind.caller_choice import CallerChoice
 from undwarf.unwind.frame_step import FrameStepper
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import RegisterFile
@@ -35,14 +38,23 @@ class RulelessStepper:
     entry_frames: Any
     entry_distances: Any
 
-    def __init__(self, rules: RuleCache, memory: ProcessMemory, registers: RegisterFile, stepper: FrameStepper) -> None:
+    def __init__(
+        self,
+        rules: RuleCache,
+        memory: ProcessMemory,
+        registers: RegisterFile,
+        stepper: FrameStepper,
+        choice: CallerChoice,
+    ) -> None:
         self.rules = rules
         self.memory = memory
         self.registers = registers
         self.stepper = stepper
+        self.choice = choice
+        self.chooses = rules.source.has_code_evidence and registers.link < 0
         self.use_frame_pointers = rules.source.frame_pointers
         self.by_frame_pointer = False
-        self.entered = False
+        self.provenance = 0
         self.set_entries([])
 
     def set_entries(self, entries: list[tuple[int, int]]) -> None:
@@ -59,11 +71,23 @@ class RulelessStepper:
         frame: cython.uint = self.rules.found_frame
         reason: cython.int
         switches: cython.bint
-        self.entered = False
+        slot: cython.ulonglong = 0
+        self.provenance = 0
         if image != NOTHING and self.rules.at_entry(image, self.rules.stacks.frame_address[frame]):
             # The first instructions of a program or of the loader have no caller, and often no rule that states it.
             return StopReason.ROOT
-        reason = self._step_by_frame_pointer(depth)
+        reason = self._find_by_frame_pointer(depth)
+        if self.chooses and reason in (0, StopReason.NO_RULE):
+            slot = self.choice.choose(frame, 0 if reason else self.return_address, depth == 0)
+        if slot:
+            self._take_chosen(slot)
+            self.provenance = Provenance.RETURN_ADDRESS
+            return 0
+        if reason == 0:
+            if self.chooses and self.choice.level == CallLevel.IMPOSSIBLE:
+                self.provenance = Provenance.UNPROVEN
+            self._take_frame_pointer()
+            return 0
         if reason == StopReason.NO_RULE and image != NOTHING and self.registers.link < 0 and self.use_frame_pointers:
             reason = self.step_to_entry(image, RULE_NO)
             if reason == StopReason.NO_RULE and depth > 1:
@@ -116,7 +140,7 @@ class RulelessStepper:
                         self.registers.values[RIP] = self.memory.load(at)
                         self.registers.values[RSP] = at + 8
                         self.registers.known = 1 << RSP | 1 << RIP
-                        self.entered = True
+                        self.provenance = Provenance.ENTRY
                         return 0
             elif target:
                 target_rule = self.rules.rule(self.rules.found_image, target)
@@ -129,7 +153,7 @@ class RulelessStepper:
                     if 0 < size <= at - sp and (rule == target_rule or (at - sp - size) & 15 == 0):
                         self.registers.values[RSP] = at - size
                         self.stepper.is_innermost = False
-                        self.entered = True
+                        self.provenance = Provenance.ENTRY
                         return self.stepper.step(target_rule)
             at += 8
 
@@ -149,8 +173,9 @@ class RulelessStepper:
             at += 8
         return end
 
-    def _step_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
-        """Go to the caller by the frame pointer, if all evidence that can be checked supports it; 0 or a stop reason.
+    def _find_by_frame_pointer(self, depth: cython.Py_ssize_t) -> cython.int:
+        """Find the return address by the frame pointer, if all evidence that can be checked supports it; 0 or a stop
+        reason. Sets ``return_address`` and ``saved``, the caller's frame pointer.
 
         The pointer must lie in known memory above the stack pointer, and the return address in executable code, after a
         call instruction; where that code cannot be read, the saved frame pointer must lie above this one.
@@ -162,9 +187,9 @@ class RulelessStepper:
         if not self.use_frame_pointers or not self.registers.known >> RBP & 1:
             return StopReason.NO_RULE
         if frame_pointer == 0:
-            # The System V ABI marks the outermost frame by a frame pointer of zero; in interrupted code the register
-            # may hold any value.
-            return StopReason.ROOT if depth > 1 else StopReason.NO_RULE
+            # The System V ABI marks the outermost frame by a frame pointer of zero. It is one only where the callee
+            # has saved it beside its return address: code without frame pointers keeps any value in the register.
+            return StopReason.ROOT if depth > 1 and self.by_frame_pointer else StopReason.NO_RULE
         if frame_pointer & 7 or frame_pointer < self.registers.values[RSP]:
             return StopReason.NO_RULE
         if not self.memory.live.has_reader and (
@@ -195,15 +220,39 @@ class RulelessStepper:
             call == Evidence.POSSIBLE and ((saved and saved <= frame_pointer) or self._skips_frames(frame_pointer))
         ):
             return StopReason.NO_RULE
+        self.return_address = return_address
+        self.saved = saved
+        return 0
+
+    def _take_frame_pointer(self) -> cython.int:
+        """Go to the caller that the frame pointer has found."""
         self.by_frame_pointer = True
-        self.registers.values[RSP] = frame_pointer + 16
-        self.registers.values[RBP] = saved
-        self.registers.values[RIP] = return_address
+        self.registers.values[RSP] = self.registers.values[RBP] + 16
+        if not self._is_frame_of_callee():
+            self.registers.values[RBP] = self.saved
+        self.registers.values[RIP] = self.return_address
         # What the callee did with the other callee-saved registers is not known.
         self.registers.known = 1 << RSP | 1 << RBP | 1 << RIP
         if self.registers.link >= 0:
             # The frame record may lie anywhere in the frame.
             self.registers.known = 1 << RBP | 1 << RIP
+        return 0
+
+    def _is_frame_of_callee(self) -> cython.bint:
+        """Whether the caller has made the frame of its callee, and its rule finds its own by that: what is saved there
+        is its own frame pointer (SBCL's `call_into_lisp_`)."""
+        rule: RulePointer
+        self.rules.find(self.return_address - 1, self.return_address)
+        if self.rules.found_rule >= RULE_LIMIT:
+            return False
+        rule = rule_at(self.rules.words, self.rules.found_rule)
+        return rule.cfa_kind == kinds.CFA_DEREF and rule.cfa_register == RBP and rule.cfa_offset == 0
+
+    def _take_chosen(self, slot: cython.ulonglong) -> cython.int:
+        """Go to the caller whose return address is at a place of the stack; the frame pointer is still its own."""
+        self.registers.values[RSP] = slot + 8
+        self.registers.values[RIP] = self.choice.return_address
+        self.registers.known = self.registers.known & (1 << RBP) | 1 << RSP | 1 << RIP
         return 0
 
     def _skips_frames(self, frame_pointer: cython.ulonglong) -> cython.bint:

@@ -21,6 +21,9 @@ SYSTEM_CALL_LENGTH = 4
 SYSTEM_CALL_REACH = 12
 """Bytes of code that are searched for a system call: glibc's `clone` branches twice after it."""
 
+SIGNAL_RETURNS: tuple[bytes, ...] = (b"\x68\x11\x80\xd2\x01\0\0\xd4",)
+"""`mov x8, #139; svc #0`: `rt_sigreturn`."""
+
 _SVC = 0xD4000001
 _COMPARE_ZERO = 0xF100001F
 """`cmp x0, #0`."""
@@ -80,7 +83,7 @@ def is_fiber_root(code: bytes) -> bool:
 def returns_from_signal(code: bytes) -> bool:
     """Whether code starts with `rt_sigreturn`, `mov x8, #139; svc #0`, to which signal handlers return though nothing
     called them."""
-    return code.startswith(b"\x68\x11\x80\xd2\x01\0\0\xd4")
+    return code.startswith(SIGNAL_RETURNS)
 
 
 def is_after_system_call(code: bytes) -> bool:

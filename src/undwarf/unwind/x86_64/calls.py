@@ -21,6 +21,9 @@ SYSTEM_CALL_LENGTH = 7
 SYSTEM_CALL_REACH = 64
 """Bytes of code that are searched for a system call's number: musl's `clone` sets it 36 bytes before."""
 
+SIGNAL_RETURNS: tuple[bytes, ...] = (b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", b"\xb8\x0f\0\0\0\x0f\x05")
+"""`mov $15,%rax; syscall`, or the same with eax: `rt_sigreturn`."""
+
 _SHORT_JUMPS = range(0x70, 0x80)
 
 
@@ -101,7 +104,7 @@ def is_fiber_root(code: bytes) -> bool:
 
 def returns_from_signal(code: bytes) -> bool:
     """Whether code starts with `rt_sigreturn`, to which signal handlers return though nothing called them."""
-    return code.startswith((b"\x48\xc7\xc0\x0f\0\0\0\x0f\x05", b"\xb8\x0f\0\0\0\x0f\x05"))
+    return code.startswith(SIGNAL_RETURNS)
 
 
 def is_after_system_call(code: bytes) -> bool:
