@@ -7,6 +7,7 @@ function, or no call precedes the return address, the pair is contradicted: a fr
 changed the code.
 """
 
+from array import array
 from bisect import bisect_right
 from enum import IntEnum
 from functools import cached_property
@@ -40,6 +41,11 @@ _ROOT_PADDING = (b"", b"\x90", b"\x1f\x20\x03\xd5")
 """What precedes the return address in the outermost function of a stack, such as Go's `runtime.goexit`: nothing, or a
 no-operation so that debuggers find the function by the address less one."""
 CALL_OPCODE = 0xE8
+CALL_LENGTH = 5
+STUB_STEP = 8
+"""Bytes of the smallest stub that jumps to an imported function."""
+MAX_STUBS = 1 << 20
+"""Bytes of stubs in a section that are looked at."""
 _DYNAMIC_LINKER = ("ld-", "ld.so")
 _JUMPS = frozenset((int(Flow.JUMP), int(Flow.BRANCH), int(Flow.INDIRECT_JUMP)))
 _DESCRIBED = ("eh-frame", "debug-frame", "sframe")
@@ -212,6 +218,42 @@ class _Code:
                     found.append((back, starts[bisect_right(starts, back - 1) - 1]))
         return found
 
+    def names_at(self, start: int) -> list[str]:
+        """The names of the function that starts at an address."""
+        return self._symbols.names_at(start) if self._symbols is not None else []
+
+    @cached_property
+    def _stub_calls(self) -> dict[str, list[tuple[int, int]]]:
+        """By imported name, the direct calls of its stub: return address, start of the function."""
+        elf, stubs = self.elf, self._stubs
+        if elf is None or stubs is None or self.machine is None:
+            return {}
+        entries = {
+            found[0]: found[1].partition("@")[0]
+            for start, end in self._stub_ranges
+            for address in range(start, min(end, start + MAX_STUBS), STUB_STEP)
+            if (found := stubs.find(address)) is not None
+        }
+        starts = memoryview(array("Q", sorted(entries)))
+        calls: dict[str, list[tuple[int, int]]] = {}
+        for section in elf.sections:
+            data = elf.section_data(section) if section.flags & SHF_EXECINSTR else None
+            if data is None:
+                continue
+            references = References(data, section.address, starts, constants=False)
+            for number, stub in enumerate(starts):
+                for kind, site in references.of(number):
+                    if kind == CALLED and data[site - section.address] == CALL_OPCODE:
+                        back = site + CALL_LENGTH
+                        at = bisect_right(self._starts, back - 1) - 1
+                        if at >= 0:
+                            calls.setdefault(entries[stub], []).append((back, self._starts[at]))
+        return calls
+
+    def import_calls(self, name: str) -> list[tuple[int, int]]:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.import_calls`."""
+        return self._stub_calls.get(name, [])
+
     def exits(self, start: int, end: int) -> _Exits:
         """Where code from ``start`` to ``end`` goes without a call."""
         found = self._exits.get(start)
@@ -354,6 +396,22 @@ class CodeProof:
     def calls_of(self, image: Image, address: int) -> list[tuple[int, int]]:
         """As :meth:`undwarf.unwind.exact_paths.CodeProof.calls_of`."""
         return self._code_of(image.number).calls_of(address)
+
+    def names_of(self, image: Image, address: int) -> list[str]:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.names_of`."""
+        return self._code_of(image.number).names_at(self.function_of(image, address)[0])
+
+    def import_calls(self, image: Image, name: str) -> list[tuple[int, int]]:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.import_calls`."""
+        return self._code_of(image.number).import_calls(name) if image.kind in _CHECKED else []
+
+    def imported_at(self, image: Image, address: int) -> str | None:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.imported_at`."""
+        return self._code_of(image.number).imported_at(address)
+
+    def function_named(self, image: Image, name: str) -> int | None:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.function_named`."""
+        return self._code_of(image.number).function_named(name) if image.kind in _CHECKED else None
 
     def is_root(self, image: int, address: int) -> bool:
         """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had

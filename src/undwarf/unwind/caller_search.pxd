@@ -35,7 +35,7 @@ cdef class CallerSearch:
     cdef int proof(self, unsigned long long return_address, unsigned int callee) except? -1 nogil
     cdef int save(self) except? -1 nogil
     cdef int restore(self) except? -1 nogil
-    cdef bint _is_code(self, unsigned long long address) except? -1 nogil
+    cdef bint is_code(self, unsigned long long address) except? -1 nogil
     cdef int _try_sites(
         self, Py_ssize_t table, unsigned long long base, unsigned long long wanted, unsigned int frame
     ) except? -1 nogil

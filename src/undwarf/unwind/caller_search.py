@@ -95,7 +95,7 @@ class CallerSearch:
             word = self.memory.load(slot)
             if self.memory.fault:
                 continue
-            if self._is_code(word - 1) and self.rules.follows_call(word):
+            if self.is_code(word - 1) and self.rules.follows_call(word):
                 self._try_sites(self._sites_between(self.rules.found_frame, frame), word, word, frame)
         self.restore()
         if self.level == CallLevel.IMPOSSIBLE:
@@ -175,7 +175,7 @@ class CallerSearch:
         frame: cython.uint
         key: cython.ulonglong
         known: cython.longlong
-        if not self._is_code(return_address - 1):
+        if not self.is_code(return_address - 1):
             return CallLevel.IMPOSSIBLE
         self.rules.find(return_address - 1, return_address)
         if self.rules.found_rule == RULE_UNMAPPED or self.rules.found_image == NOTHING:
@@ -209,7 +209,7 @@ class CallerSearch:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _is_code(self, address: cython.ulonglong) -> cython.bint:
+    def is_code(self, address: cython.ulonglong) -> cython.bint:
         """Whether an address is in an executable mapping; what is not gets no frame."""
         entry: cython.Py_ssize_t = self.rules.spaces.mapping(self.rules.space, address)
         return entry >= 0 and self.rules.spaces.flags[entry] != 0

@@ -15,10 +15,15 @@ from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
 if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
+    from undwarf.unwind.call_sites import CallSites
     from undwarf.unwind.exact_paths import CodeEvidence
 
 WITHOUT_FILE = (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF)
 """Kinds of images whose code is in no file."""
+
+
+UPROBES = b"[uprobes]"
+"""The name of the kernel's mapping for probes (kernel/events/uprobes.c, `xol_mapping`)."""
 
 
 class LoadedImage(NamedTuple):
@@ -48,6 +53,11 @@ class ImageTable:
     @property
     def code_evidence(self) -> "CodeEvidence":
         """The code's evidence for precise samples."""
+        raise NotImplementedError
+
+    @property
+    def call_sites(self) -> "CallSites":
+        """The calls of functions, if there is evidence."""
         raise NotImplementedError
 
     def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]], machine: Machine = X86_64) -> None:
@@ -89,6 +99,8 @@ class ImageTable:
     def _load(self, image: Image) -> LoadedImage:
         if image.kind in WITHOUT_FILE:
             return LoadedImage(ImageState.ANONYMOUS)
+        if image.name == UPROBES:
+            return LoadedImage(ImageState.UPROBES)
         if image.kind is ImageKind.JITDUMP:
             # Just-in-time compiled code: its addresses are offsets in the dump.
             dump = image.jitdump

@@ -13,12 +13,13 @@ from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerpri
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.unwind.arch import X86_64, Machine
-from undwarf.unwind.image_table import WITHOUT_FILE, ImageTable, LoadedImage
+from undwarf.unwind.image_table import UPROBES, WITHOUT_FILE, ImageTable, LoadedImage
 from undwarf.unwind.walk_constants import ImageState
 
 if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
-    from undwarf.unwind.exact_paths import CodeEvidence, CodeProof
+    from undwarf.unwind.call_sites import CallProof, CallSites
+    from undwarf.unwind.exact_paths import CodeEvidence
 
 
 class _Kept(NamedTuple):
@@ -57,7 +58,7 @@ class UnwindTables(ImageTable):
         machine: Machine = X86_64,
         patient: bool = True,
         copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
-        proof: "Callable[[], CodeProof] | None" = None,
+        proof: "Callable[[], CallProof] | None" = None,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -82,6 +83,14 @@ class UnwindTables(ImageTable):
         assert self._proof is not None
         return CodeEvidence(self.image, self.call_target, self._proof())
 
+    @cached_property
+    def call_sites(self) -> "CallSites":
+        """The calls of functions, if there is evidence of code (``has_code_evidence``)."""
+        from undwarf.unwind.call_sites import CallSites  # not at the top: few recordings need them
+
+        assert self._proof is not None
+        return CallSites(self.image, lambda: len(self._keys), self.call_target, self._proof())
+
     def load(self, number: int) -> LoadedImage:
         """As :meth:`ImageTable.load`, with the table of code that a process has copied."""
         if number not in self._loaded and self._copies is not None:
@@ -99,6 +108,8 @@ class UnwindTables(ImageTable):
             return LoadedImage(ImageState.HAS_TABLE, table=self._given[image.name].table_with(self.rules))
         if image.kind in WITHOUT_FILE:
             return LoadedImage(ImageState.ANONYMOUS)
+        if image.name == UPROBES:
+            return LoadedImage(ImageState.UPROBES)
         if image.kind is ImageKind.MODULE:
             return LoadedImage(ImageState.UNUSABLE)
         if image.kind is ImageKind.JITDUMP:

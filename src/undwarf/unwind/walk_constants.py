@@ -33,6 +33,8 @@ class ImageState(IntEnum):
     """Code without a file: its addresses are those it ran at."""
     COPIED = 5
     """Such code with a table by the addresses it ran at (:mod:`undwarf.tables.from_copies`)."""
+    UPROBES = 6
+    """The kernel's page for probes: its start stands in place of the return addresses of probed functions."""
 
 
 class Evidence(IntEnum):

@@ -28,7 +28,6 @@ from cython.cimports.undwarf.unwind.walk_constants import LiveState
 from undwarf.column import zeros
 from undwarf.unwind.arch import X86_64
 from undwarf.unwind.branch_stacks import BranchStacks
-from undwarf.unwind.caller_search import CallerSearch
 from undwarf.unwind.dump_walk import DumpWalk
 from undwarf.unwind.exact_state import ExactState
 from undwarf.unwind.kernel_chains import KernelChains
@@ -73,9 +72,9 @@ class Walker:
         self.dump_walk = DumpWalk(rules, self.memory, self.registers, self.states, chain, limits, innermost_only)
         self.memo = self.dump_walk.memo
         self.ruleless = self.dump_walk.ruleless
-        stepper = self.dump_walk.stepper
-        search = CallerSearch(rules, self.memory, self.registers, stepper)
-        self.exact_state = ExactState(rules, self.memory, self.registers, self.states, stepper, search, chain)
+        self.exact_state = ExactState(
+            rules, self.memory, self.registers, self.states, self.dump_walk.stepper, self.dump_walk.search, chain
+        )
         self.corrects_exact = machine is X86_64 and not innermost_only and rules.source.has_code_evidence
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)

@@ -124,6 +124,10 @@ class DataSymbols:
         found = self._places.get(name, -1)
         return found if found >= 0 else None
 
+    def names_at(self, address: int) -> list[str]:
+        """The names of the function that starts at an address."""
+        return [name for name, place in self._places.items() if place == address]
+
     def defines(self, name: str) -> bool:
         """Whether a function has the name, be it one of several, or one chosen at run time."""
         return name in self._places
