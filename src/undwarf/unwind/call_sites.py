@@ -8,7 +8,6 @@ from undwarf.images import Image
 from undwarf.unwind.exact_paths import CodeProof, ExactPaths
 from undwarf.unwind.exact_positions import CallLevel
 
-
 MAX_CALLS = 4096
 """Calls of one function, and in one function, that are looked at."""
 

@@ -24,7 +24,7 @@ cdef class ProbedReturns:
     cdef unsigned long long trampoline
     # By level, the registers after the return.
     cdef unsigned long long[::1] saved
-    # By level, the calls that fit: return address, call frame address, CallLevel, and function.
+    # By level, the calls that fit: return address, call frame address, the levels of both calls, and function.
     cdef unsigned long long[::1] candidate_sites
     cdef unsigned long long[::1] candidate_cfas
     cdef int[::1] candidate_levels

@@ -445,6 +445,7 @@ class ProbedReturns:
         cfa: cython.ulonglong
         function: cython.ulonglong
         proven: cython.int
+        called: cython.int
         caller: cython.uint
         sp: cython.ulonglong = self.saved[SAVED * level + RSP]
         start: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.table_rows[2 * table])
@@ -475,18 +476,16 @@ class ProbedReturns:
                 # It would have a replaced return address inside of its frame.
                 proven = CallLevel.UNKNOWN
             for i in range(first, first + count):
-                if (
-                    self.candidate_cfas[i] == cfa
-                    and self.candidate_functions[i] == function
-                    and self.candidate_levels[i] >= proven
-                ):
+                if self.candidate_cfas[i] == cfa and self.candidate_functions[i] == function:
                     break
             else:
-                if (
-                    self.registers.values[RIP] != self.trampoline
-                    and self.search.proof(self.registers.values[RIP], caller) < CallLevel.POSSIBLE
-                ):
-                    continue
+                called = CallLevel.POSSIBLE
+                if self.registers.values[RIP] != self.trampoline:
+                    called = self.search.proof(self.registers.values[RIP], caller)
+                    if called < CallLevel.POSSIBLE:
+                        continue
+                # First by its own call of the callee, then by the call of itself.
+                proven = 4 * proven + called
                 self.candidate_sites[first + count] = site
                 self.candidate_cfas[first + count] = cfa
                 self.candidate_functions[first + count] = function
