@@ -13,8 +13,8 @@ A stack is
   cut     they are the innermost ones of these, and it does not claim to be whole
   false   another function, one too many or too few
 
-Printed by set of probes: stacks, those with a replaced return address, of these equal, cut and false; the inferred
-callers; and why stacks end that are cut.
+Printed by set of probes and kind: `with` a function that has a probe, `without`, and in the kernel's `page` for probes,
+where the instruction under a breakpoint is executed. Then the inferred callers, and why stacks end that are not whole.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ MAGIC = struct.pack("<QQ", 0x5EAD0FCA11EDF00D, 0x0DDBA11C0FFEE123)
 DUMP = 16384
 DEPTH = 500
 """Functions that the shadow stack holds."""
+KINDS = ("with", "without", "page")
 VERDICTS = ("equal", "gap", "cut", "false")
 GAP = "[uprobes]"
 """Stands for callers that are not known."""
@@ -194,6 +195,7 @@ def compare(path: Path, name: str, perf: str, show: int) -> None:
     sources = {"undwarf": of_undwarf(path, set(names[1:]), stops)}
     if perf:
         sources["perf"] = of_perf(path, set(names[1:]), perf)
+    in_page: set[int] = set()
     for source, rows in sources.items():
         counts: Counter[str] = Counter()
         right = wrong = 0
@@ -202,22 +204,24 @@ def compare(path: Path, name: str, perf: str, show: int) -> None:
             if not truth:
                 counts["without truth"] += 1
                 continue
-            replaced = bool(probed.intersection(truth))
+            if source == "undwarf" and chain[-1:] == (GAP,):
+                in_page.add(time)
             verdict = judge(chain, whole, truth)
-            counts[f"{verdict} {'with' if replaced else 'without'}"] += 1
+            kind = "page" if time in in_page else "with" if probed.intersection(truth) else "without"
+            counts[f"{verdict} {kind}"] += 1
             right += len(inferred) if verdict == "equal" else 0
             wrong += len(inferred) if verdict == "false" else 0
             if verdict == "false" and show > 0:
                 show -= 1
                 print(f"    true:  {' '.join(truth)}\n    false: {' '.join(chain)}   inferred: {' '.join(inferred)}")
-        line = f"{name:10} {source:8}"
-        for kind in ("with", "without"):
+        for kind in KINDS:
             total = sum(counts[f"{verdict} {kind}"] for verdict in VERDICTS)
-            line += f" {total:6} {kind + ':':9}"
-            line += " ".join(f"{100 * counts[f'{one} {kind}'] / max(total, 1):6.2f} % {one}" for one in VERDICTS)
-        print(f"{line}, {counts['without truth']} without truth, inferred in equal/false stacks: {right}/{wrong}")
+            shares = " ".join(f"{100 * counts[f'{one} {kind}'] / max(total, 1):6.2f} % {one}" for one in VERDICTS)
+            if total:
+                print(f"{name:10} {source:8} {total:6} {kind:8} {shares}")
         if source == "undwarf":
-            print(f"           stops: {dict(stops.most_common(6))}")
+            why = dict(stops.most_common(4))
+            print(f"{name:10} inferred callers in equal stacks: {right}, in false ones: {wrong}; stops: {why}")
 
 
 def main() -> None:

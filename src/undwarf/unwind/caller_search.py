@@ -60,6 +60,11 @@ class CallerSearch:
         self.sites = zeros("q", SITE_WORDS * 64)
         self.site_count = 0
 
+    def forget(self) -> None:
+        """Forget what is known of frames: they have other numbers now."""
+        self.tables, self.proofs = IntMap(), IntMap()
+        self.site_count = 0
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)

@@ -40,6 +40,7 @@ cdef class DumpWalk:
     cdef bint _is_probe_trampoline(self, unsigned long long address) except? -1 nogil
     cdef bint _find_probed_caller(self, unsigned int callee) except? -1 nogil
     cdef bint _is_in_probe_page(self, unsigned int frame) except? -1 nogil
+    cdef bint step_back_to_probe(self) except? -1 nogil
     cdef int _leave_probe_page(self, unsigned long long pc) except? -1 nogil
     cdef bint _is_called_unmapped(self) except? -1 nogil
     cdef bint _is_called_within(self, unsigned long long pc) except? -1 nogil

@@ -72,7 +72,7 @@ class DumpWalk:
         self.stepper = FrameStepper(rules, memory, registers, evaluator)
         self.search = CallerSearch(rules, memory, registers, self.stepper)
         self.probed_returns = ProbedReturns(rules, memory, registers, self.stepper, self.search)
-        self.searches_callers = rules.source.has_code_evidence and rules.source.machine is X86_64
+        self.searches_callers = rules.source.has_call_sites and rules.source.machine is X86_64
         self.ruleless = RulelessStepper(rules, memory, registers, self.stepper)
         self.system_calls = SystemCalls(rules, memory, registers)
         self.memo = StackMemo(rules, memory, registers, states, chain, limits.max_frames)
@@ -332,6 +332,24 @@ class DumpWalk:
         """Whether a frame is in the kernel's page for probes."""
         image: cython.uint = self.rules.stacks.frame_image[frame]
         return image != NOTHING and self.rules.image_state[image] == ImageState.UPROBES
+
+    def step_back_to_probe(self) -> cython.bint:
+        """Set the address in the registers back to the start of the function whose probe is being handled: its first
+        instruction, where the breakpoint is, was not executed yet. False where the stack does not show that."""
+        pc: cython.ulonglong = self.registers.values[RIP] - 1
+        sp: cython.ulonglong = self.registers.values[RSP]
+        word: cython.ulonglong
+        if self.registers.link >= 0 or not self.searches_callers:
+            return False
+        self.memory.fault = 0
+        word = self.memory.load(sp)
+        if self.memory.fault or not (
+            (word & IN_PAGE == 0 and self._is_probe_trampoline(word)) or self.probed_returns.calls(word, pc)
+        ):
+            self.memory.fault = 0
+            return False
+        self.registers.values[RIP] = pc
+        return True
 
     def _leave_probe_page(self, pc: cython.ulonglong) -> cython.int:
         """Go to the caller of what executes in the kernel's page for probes; returns a stop reason, 0 for none."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.defects import Contained
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.images.image_kind import UPROBES
 from undwarf.integer_constants import NOTHING
 from undwarf.unwind.arch import X86_64, Machine
 from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 WITHOUT_FILE = (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF)
 """Kinds of images whose code is in no file."""
-
-
-UPROBES = b"[uprobes]"
-"""The name of the kernel's mapping for probes (kernel/events/uprobes.c, `xol_mapping`)."""
 
 
 class LoadedImage(NamedTuple):
@@ -47,6 +44,8 @@ class ImageTable:
     """The rules of all tables."""
     frame_pointers = False
     """Whether the walk follows frame pointers where there is no rule."""
+    has_call_sites = False
+    """Whether there are calls of functions, by which callers of probed functions are found."""
     has_code_evidence = False
     """Whether there is evidence for precise samples; without, they are walked like others."""
 
@@ -57,7 +56,7 @@ class ImageTable:
 
     @property
     def call_sites(self) -> "CallSites":
-        """The calls of functions, if there is evidence."""
+        """The calls of functions."""
         raise NotImplementedError
 
     def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]], machine: Machine = X86_64) -> None:

@@ -45,6 +45,8 @@ cdef class ProbedReturns:
     cdef bint find(self, unsigned int callee, unsigned long long trampoline) except? -1 nogil
     cdef bint skip(self, unsigned long long trampoline) except? -1 nogil
     cdef bint leave_page(self, unsigned long long page) except? -1 nogil
+    cdef bint calls(self, unsigned long long word, unsigned long long function) except? -1 nogil
+    cdef unsigned long long _target(self, unsigned long long word) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef bint _is_entry_return(
         self, unsigned long long word, unsigned long long slot, unsigned long long executed
     ) except? -1 nogil

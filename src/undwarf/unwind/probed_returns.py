@@ -110,6 +110,11 @@ class ProbedReturns:
         self.table_rows = zeros("q", 0)
         self.stack_number = self.table_count = self.site_count = 0
 
+    def forget(self) -> None:
+        """Forget what is known of frames and address spaces: they have other numbers now."""
+        self.tables, self.mapped = IntMap(), IntMap()
+        self.table_count = self.site_count = 0
+
     def _allocate(self) -> None:
         """Few recordings have such stacks."""
         self.sites = zeros("q", SITE_WORDS * 64)
@@ -230,33 +235,44 @@ class ProbedReturns:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def calls(self, word: cython.ulonglong, function: cython.ulonglong) -> cython.bint:
+        """Whether a word is the return address of a direct call of the function that starts at an address."""
+        return self.search.is_code(word - 1) and self.rules.follows_call(word) and self._target(word) == function
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0xFFFFFFFFFFFFFFFF)
+    def _target(self, word: cython.ulonglong) -> cython.ulonglong:
+        """What the direct call calls before a return address, which was looked up last; 0 for another call."""
+        target: cython.ulonglong
+        image: cython.uint = self.rules.found_image
+        address: cython.ulonglong = self.rules.stacks.frame_address[self.rules.found_frame] + 1
+        with cython.gil:
+            target = self.rules.source.call_target(image, address)
+        return word + (target - address) if target else 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def _is_entry_return(
         self, word: cython.ulonglong, slot: cython.ulonglong, executed: cython.ulonglong
     ) -> cython.bint:
         """Whether a word on the stack is the return address of a function of which the first ``executed`` bytes of code
         have run, with the registers that were kept at LEVELS."""
         target: cython.ulonglong
-        image: cython.uint
-        address: cython.ulonglong
-        unmoved: cython.bint = slot == self.saved[SAVED * LEVELS + RSP]
-        fits: cython.bint
+        fits: cython.bint = slot == self.saved[SAVED * LEVELS + RSP]
         if not self.search.is_code(word - 1) or not self.rules.follows_call(word):
             return False
-        image = self.rules.found_image
-        address = self.rules.stacks.frame_address[self.rules.found_frame] + 1
-        with cython.gil:
-            target = self.rules.source.call_target(image, address)
+        target = self._target(word)
         if target == 0:
             # An indirect call, of a function that has not moved the stack pointer yet.
-            return unmoved
-        target = word + (target - address) + executed
-        self.rules.find(target, target)
-        if self.rules.found_rule >= RULE_LIMIT or self.rules.found_image != image:
-            return unmoved
-        self._restore(LEVELS)
-        self.stepper.is_innermost = True
-        fits = self.stepper.step(self.rules.found_rule) == 0 and self.registers.values[RSP] == slot + 8
-        self._restore(LEVELS)
+            return fits
+        self.rules.find(target + executed, target + executed)
+        if self.rules.found_rule < RULE_LIMIT:
+            self._restore(LEVELS)
+            self.stepper.is_innermost = True
+            fits = self.stepper.step(self.rules.found_rule) == 0 and self.registers.values[RSP] == slot + 8
+            self._restore(LEVELS)
         return fits
 
     @cython.cfunc

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_NONE, ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.images.image_kind import UPROBES
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
 from undwarf.tables.model import RuleSet, UnwindTable
 from undwarf.tables.sources import FRAME_POINTERS, UNWIND_ORDER, parse_order
 from undwarf.unwind.arch import X86_64, Machine
-from undwarf.unwind.image_table import UPROBES, WITHOUT_FILE, ImageTable, LoadedImage
+from undwarf.unwind.image_table import WITHOUT_FILE, ImageTable, LoadedImage
 from undwarf.unwind.walk_constants import ImageState
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ class UnwindTables(ImageTable):
     processes registered at run time, by the name of their image. Unless ``patient``, the code of programs without
     unwind information is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous
     code, by its number, if the process has copied that code from a file. ``proof`` makes what tells which calls may
-    enter a function. Called with the GIL held. Raises UsageError
-    for an unknown kind.
+    enter a function; precise samples are corrected by it if ``corrects_precise``. Called with the GIL held. Raises
+    UsageError for an unknown kind.
     """
 
     rules: RuleSet
@@ -59,6 +60,8 @@ class UnwindTables(ImageTable):
         patient: bool = True,
         copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
         proof: "Callable[[], CallProof] | None" = None,
+        *,
+        corrects_precise: bool = True,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -70,7 +73,8 @@ class UnwindTables(ImageTable):
         self._patient = patient
         self._copies = copies if "code" in self._order else None
         self._proof = proof
-        self.has_code_evidence = proof is not None
+        self.has_call_sites = proof is not None
+        self.has_code_evidence = proof is not None and corrects_precise
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
@@ -85,7 +89,7 @@ class UnwindTables(ImageTable):
 
     @cached_property
     def call_sites(self) -> "CallSites":
-        """The calls of functions, if there is evidence of code (``has_code_evidence``)."""
+        """The calls of functions, if there are any (``has_call_sites``)."""
         from undwarf.unwind.call_sites import CallSites  # not at the top: few recordings need them
 
         assert self._proof is not None

@@ -111,6 +111,11 @@ class Walker:
         self.kernel_chains.damaged = other.kernel_chains.damaged
         self.branch_stacks.damaged = other.branch_stacks.damaged
 
+    def forget_frames(self) -> None:
+        """Forget what is known by the numbers of frames and address spaces, which are others now."""
+        self.dump_walk.search.forget()
+        self.dump_walk.probed_returns.forget()
+
     @property
     def damaged(self) -> int:
         """Samples, chains and branch stacks that do not fit in their record."""
@@ -332,6 +337,14 @@ class Walker:
             if count > 0:
                 return self.dump_walk.walk(first + count, count, False, False)
         count = self.dump_walk.walk(first, 0, False, False)
+        if (
+            mode == KERNEL_MODE
+            and (self.dump_walk.ended_at_zero or self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA))
+            and 0 < count - first <= 3
+            and self._open_dump(s, record, mode)
+            and self.dump_walk.step_back_to_probe()
+        ):
+            count = self.dump_walk.walk(first, 0, False, False)
         if (
             (self.dump_walk.ended_at_zero or self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA))
             and 0 < count - first <= 3
