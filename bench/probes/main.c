@@ -94,8 +94,14 @@ FUNCTION long after_jump(long n) {
 FUNCTION long before_jump(long n) {
     ENTER(before_jump);
     long found = inner(n);
+#ifdef __OPTIMIZE__
     LEAVE();
     return after_jump(n + (found & 1));
+#else
+    found = after_jump(n + (found & 1));
+    LEAVE();
+    return found;
+#endif
 }
 
 FUNCTION static int compare(const void *one, const void *other) {

@@ -1,15 +1,23 @@
 """Calls that may lead to a function, in all images of a recording: where the caller of one is searched for."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from undwarf.images import Image
-from undwarf.unwind.exact_paths import CodeProof, ExactPaths
+from undwarf.unwind.exact_paths import MAX_FUNCTION, CodeProof, ExactPaths
 from undwarf.unwind.exact_positions import CallLevel
 
 MAX_CALLS = 4096
 """Calls of one function, and in one function, that are looked at."""
+
+
+RETURN_ADDRESS = 8
+SUBTRACT_BYTE, SUBTRACT_LONG, ALIGN = b"\x48\x83\xec", b"\x48\x81\xec", b"\x48\x83\xe4"
+"""``sub`` and ``and`` of the stack pointer with a constant (Intel SDM, volume 2)."""
+SUBTRACT_REGISTER = re.compile(rb"[\x48\x4c]\x29[\xc4\xcc\xd4\xdc\xe4\xec\xf4\xfc]")
+"""``sub`` of a register from it, as by ``alloca``."""
 
 
 class CallProof(CodeProof, Protocol):
@@ -29,13 +37,15 @@ class CallProof(CodeProof, Protocol):
 
 
 class CallSite(NamedTuple):
-    """A call: the number of its image, its return address, where the function starts that it is in, and what the code
-    says of it as a call of the callee."""
+    """A call: the number of its image, its return address, where the function starts that it is in, what the code says
+    of it as a call of the callee, and the bytes of the function's frame at its calls (0: unknown, negative: more than
+    so many)."""
 
     image: int
     return_address: int
     function: int
     level: CallLevel
+    size: int
 
 
 class CallSites:
@@ -54,6 +64,7 @@ class CallSites:
         self._call_target = call_target
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
+        self._sizes: dict[tuple[int, int], int] = {}
         # Walkers of several threads ask.
         self._lock = threading.RLock()
 
@@ -61,11 +72,15 @@ class CallSites:
         """The direct calls of the function that holds an address, in its own image and where others import it."""
         with self._lock:
             image, proven = self._image_of(number), CallLevel.PROVEN
-            found = [CallSite(number, *one, proven) for one in self._proof.calls_of(image, address)]
+            found = [
+                CallSite(number, back, function, proven, self._frame_size(image, function))
+                for back, function in self._proof.calls_of(image, address)[:MAX_CALLS]
+            ]
             for name in self._proof.names_of(image, address):
                 for other in range(self._count()):
-                    calls = self._proof.import_calls(self._image_of(other), name)
-                    found += [CallSite(other, *one, proven) for one in calls]
+                    image = self._image_of(other)
+                    for back, function in self._proof.import_calls(image, name)[:MAX_CALLS]:
+                        found.append(CallSite(other, back, function, proven, self._frame_size(image, function)))
             return found[:MAX_CALLS]
 
     def within(self, number: int, address: int, callee_number: int, callee_address: int) -> list[CallSite]:
@@ -78,14 +93,13 @@ class CallSites:
                 function = self._proof.function_of(image, target)
                 if function[0] != target:
                     continue
-                if image.number not in self._paths:
-                    self._paths[image.number] = ExactPaths(image)
-                for site in self._paths[image.number].calls_within(*function):
+                size = self._frame_size(image, target)
+                for site in self._paths_of(image).calls_within(*function):
                     level = CallLevel.POSSIBLE
                     if callee_number >= 0:
                         level = self._proof.level(image, site - 1, self._image_of(callee_number), callee_address)
                     if level >= CallLevel.POSSIBLE:
-                        found.append(CallSite(other, site, target, level))
+                        found.append(CallSite(other, site, target, level, size))
             return found[:MAX_CALLS]
 
     def _targets(self, number: int, target: int) -> Iterator[tuple[int, int]]:
@@ -99,3 +113,35 @@ class CallSites:
             found = self._proof.function_named(self._image_of(other), name)
             if found is not None:
                 yield other, found
+
+    def _paths_of(self, image: Image) -> ExactPaths:
+        found = self._paths.get(image.number)
+        if found is None:
+            found = self._paths[image.number] = ExactPaths(image)
+        return found
+
+    def _frame_size(self, image: Image, function: int) -> int:
+        """The bytes between a function's call frame address and its stack pointer, after what its first instructions
+        push and subtract; 0 where they align the stack pointer or cannot be read. Frames of variable size have more:
+        negative."""
+        key = image.number, function
+        if key not in self._sizes:
+            self._sizes[key] = self._find_frame_size(image, function)
+        return self._sizes[key]
+
+    def _find_frame_size(self, image: Image, function: int) -> int:
+        start, end = self._proof.function_of(image, function)
+        body = image.read(start, min(end - start, MAX_FUNCTION))
+        if body is None:
+            return 0
+        sign = -1 if SUBTRACT_REGISTER.search(body) else 1
+        size = RETURN_ADDRESS
+        for code in self._paths_of(image).first_instructions(function):
+            # push, with and without a REX prefix
+            if code[0] & 0xF8 == 0x50 or (code[0] == 0x41 and code[1] & 0xF8 == 0x50):
+                size += 8
+            elif code[:3] in (SUBTRACT_BYTE, SUBTRACT_LONG):
+                return sign * (size + int.from_bytes(code[3:], "little", signed=True))
+            elif code[:3] == ALIGN:
+                return 0
+        return sign * size if size > RETURN_ADDRESS else 0

@@ -147,6 +147,20 @@ class ExactPaths:
         code = self._elf.read(address, min(size, max(0, next(ends, address) - address)))
         return self._machine.listing(bytes(code), address) if code is not None and self._machine is not None else None
 
+    def first_instructions(self, address: int) -> list[bytes]:
+        """The bytes of the instructions from an address on, up to the first that jumps, calls or returns, at most those
+        in WINDOW bytes."""
+        listing = self._listing(address, WINDOW)
+        code = self._elf.read(address, WINDOW) if self._elf is not None else None
+        if listing is None or code is None:
+            return []
+        found = []
+        for offset, length, flow in zip(listing.offsets, listing.lengths, listing.flows, strict=True):
+            if flow & 15 != Flow.NEXT or offset + length > len(code):
+                break
+            found.append(bytes(code[offset : offset + length]))
+        return found
+
     def calls_within(self, start: int, end: int) -> list[int]:
         """The return addresses of all calls of code from ``start`` to ``end``."""
         listing = self._listing(start, min(end - start, MAX_FUNCTION))

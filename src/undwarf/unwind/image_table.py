@@ -171,6 +171,14 @@ class ImageTable:
             and start == header.start_of(address) == header.start_of(return_address)
         )
 
+    def starts_function(self, number: int, address: int) -> bool:
+        """Whether a function of an image's unwind information starts at an address."""
+        from undwarf.tables.cfi.eh_frame_hdr import find_header  # not at the top: few stacks ask
+
+        elf = self.image(number).elf
+        header = find_header(elf) if elf is not None else None
+        return header is not None and header.start_of(address) == address
+
     def fiber_root_at(self, number: int, address: int) -> int:
         """The Evidence that the first function of a fiber returns to ``address``: YES for known code, POSSIBLE where a
         function starts that does not return from a signal, NO also where it cannot be read."""

@@ -14,7 +14,7 @@ from typing import Any
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
-from cython.cimports.undwarf.tables.registers import RIP, RSP
+from cython.cimports.undwarf.tables.registers import RBP, RIP, RSP
 from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.unwind.exact_positions import CallLevel
@@ -49,12 +49,15 @@ STEPS = cython.declare(cython.int, 20000)
 """Steps to a caller that are made for one stack."""
 FEW_CALLS = cython.declare(cython.Py_ssize_t, 256)
 """Calls of a function that are tried in any case; more of them only if the stack names no caller."""
-SITE_WORDS = cython.declare(cython.Py_ssize_t, 4)
+SITE_WORDS = cython.declare(cython.Py_ssize_t, 5)
 IMAGE = cython.declare(cython.int, 0)
 ADDRESS = cython.declare(cython.int, 1)
 """The return address, as the file states it."""
 FUNCTION = cython.declare(cython.int, 2)
 LEVEL = cython.declare(cython.int, 3)
+SIZE = cython.declare(cython.int, 4)
+"""Bytes of the function's frame at its calls, as its first instructions show; 0 where they do not, negative if it has
+more than so many."""
 TRAMPOLINE_CODE = cython.declare(cython.ulonglong, 64)
 """Bytes of the trampoline at the start of the page (arch/x86/kernel/uprobes.c, `uretprobe_trampoline_entry`)."""
 COPY = cython.declare(cython.ulonglong, 128)
@@ -236,8 +239,24 @@ class ProbedReturns:
     @cython.nogil
     @cython.exceptval(-1)
     def calls(self, word: cython.ulonglong, function: cython.ulonglong) -> cython.bint:
-        """Whether a word is the return address of a direct call of the function that starts at an address."""
-        return self.search.is_code(word - 1) and self.rules.follows_call(word) and self._target(word) == function
+        """Whether a word is the return address of a direct call of the function that starts at an address, or of an
+        indirect call."""
+        target: cython.ulonglong
+        starts: cython.bint = False
+        image: cython.uint
+        address: cython.ulonglong
+        if not self.search.is_code(word - 1) or not self.rules.follows_call(word):
+            return False
+        target = self._target(word)
+        if target:
+            return target == function
+        self.rules.find(function, function)
+        image = self.rules.found_image
+        if image != NOTHING:
+            address = self.rules.stacks.frame_address[self.rules.found_frame]
+            with cython.gil:
+                starts = self.rules.source.starts_function(image, address)
+        return starts
 
     @cython.cfunc
     @cython.nogil
@@ -461,6 +480,9 @@ class ProbedReturns:
         cfa: cython.ulonglong
         function: cython.ulonglong
         proven: cython.int
+        size: cython.longlong
+        extent: cython.longlong
+        by_frame_pointer: cython.bint
         called: cython.int
         caller: cython.uint
         sp: cython.ulonglong = self.saved[SAVED * level + RSP]
@@ -477,6 +499,7 @@ class ProbedReturns:
             if self.rules.found_rule >= RULE_LIMIT:
                 continue
             caller = self.rules.found_frame
+            by_frame_pointer = rule_at(self.rules.words, self.rules.found_rule).cfa_register == RBP
             self.steps += 1
             self._restore(level)
             self.registers.values[RIP] = site
@@ -488,8 +511,13 @@ class ProbedReturns:
                 continue
             function = cython.cast(cython.ulonglong, self.sites[SITE_WORDS * row + FUNCTION])
             proven = cython.cast(cython.int, self.sites[SITE_WORDS * row + LEVEL])
-            if self.nearest and cfa > self.nearest:
-                # It would have a replaced return address inside of its frame.
+            size = self.sites[SITE_WORDS * row + SIZE]
+            extent = cython.cast(cython.longlong, cfa - sp)
+            if (self.nearest and cfa > self.nearest) or (
+                by_frame_pointer and ((size > 0 and extent != size) or (size < 0 and extent <= -size))
+            ):
+                # It would have a replaced return address inside of its frame, or be another function: all rules that go
+                # by the frame pointer give the same return address.
                 proven = CallLevel.UNKNOWN
             for i in range(first, first + count):
                 if self.candidate_cfas[i] == cfa and self.candidate_functions[i] == function:
@@ -576,6 +604,7 @@ class ProbedReturns:
             self.sites[SITE_WORDS * at + ADDRESS] = one.return_address
             self.sites[SITE_WORDS * at + FUNCTION] = one.function
             self.sites[SITE_WORDS * at + LEVEL] = one.level
+            self.sites[SITE_WORDS * at + SIZE] = one.size
         self.site_count += len(found)
         self.table_count = table + 1
         return table
