@@ -14,8 +14,8 @@ MAX_CALLS = 4096
 
 
 RETURN_ADDRESS = 8
-SUBTRACT_BYTE, SUBTRACT_LONG, ALIGN = b"\x48\x83\xec", b"\x48\x81\xec", b"\x48\x83\xe4"
-"""``sub`` and ``and`` of the stack pointer with a constant (Intel SDM, volume 2)."""
+SUBTRACT_BYTE, SUBTRACT_LONG, ADD_BYTE, ALIGN = b"\x48\x83\xec", b"\x48\x81\xec", b"\x48\x83\xc4", b"\x48\x83\xe4"
+"""``sub``, ``add`` (of -128) and ``and`` of the stack pointer with a constant (Intel SDM, volume 2)."""
 SUBTRACT_REGISTER = re.compile(rb"[\x48\x4c]\x29[\xc4\xcc\xd4\xdc\xe4\xec\xf4\xfc]")
 """``sub`` of a register from it, as by ``alloca``."""
 
@@ -142,6 +142,8 @@ class CallSites:
                 size += 8
             elif code[:3] in (SUBTRACT_BYTE, SUBTRACT_LONG):
                 return sign * (size + int.from_bytes(code[3:], "little", signed=True))
+            elif code[:3] == ADD_BYTE:
+                return sign * (size - int.from_bytes(code[3:], "little", signed=True))
             elif code[:3] == ALIGN:
                 return 0
         return sign * size if size > RETURN_ADDRESS else 0
