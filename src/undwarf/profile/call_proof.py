@@ -223,17 +223,27 @@ class _Code:
         return self._symbols.names_at(start) if self._symbols is not None else []
 
     @cached_property
-    def _stub_calls(self) -> dict[str, list[tuple[int, int]]]:
-        """By imported name, the direct calls of its stub: return address, start of the function."""
-        elf, stubs = self.elf, self._stubs
-        if elf is None or stubs is None or self.machine is None:
+    def _stub_entries(self) -> dict[int, str]:
+        """The imported names by the addresses of their stubs."""
+        if self._stubs is None:
             return {}
-        entries = {
+        return {
             found[0]: found[1].partition("@")[0]
             for start, end in self._stub_ranges
             for address in range(start, min(end, start + MAX_STUBS), STUB_STEP)
-            if (found := stubs.find(address)) is not None
+            if (found := self._stubs.find(address)) is not None
         }
+
+    @cached_property
+    def _imported(self) -> frozenset[str]:
+        return frozenset(self._stub_entries.values())
+
+    @cached_property
+    def _stub_calls(self) -> dict[str, list[tuple[int, int]]]:
+        """By imported name, the direct calls of its stub: return address, start of the function."""
+        elf, entries = self.elf, self._stub_entries
+        if elf is None or self.machine is None:
+            return {}
         starts = memoryview(array("Q", sorted(entries)))
         calls: dict[str, list[tuple[int, int]]] = {}
         for section in elf.sections:
@@ -252,7 +262,7 @@ class _Code:
 
     def import_calls(self, name: str) -> list[tuple[int, int]]:
         """As :meth:`undwarf.unwind.call_sites.CallProof.import_calls`."""
-        return self._stub_calls.get(name, [])
+        return self._stub_calls.get(name, []) if name in self._imported else []
 
     def exits(self, start: int, end: int) -> _Exits:
         """Where code from ``start`` to ``end`` goes without a call."""
