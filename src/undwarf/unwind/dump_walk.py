@@ -14,6 +14,7 @@ from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.register_file import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
 from cython.cimports.undwarf.unwind.walk_constants import (
+    IN_PAGE,
     RULE_LIMIT,
     RULE_NO,
     RULE_NO_FILE,
@@ -38,7 +39,6 @@ FALSE_FRAMES = cython.declare(cython.Py_ssize_t, 4)
 """How many of a stack's last frames may be false ones, above a fiber's root."""
 DOWNWARD_STEPS = cython.declare(cython.int, 64)
 """Steps to lower addresses after which a walk is in a loop: only signal stacks and coroutines need any."""
-IN_PAGE = cython.declare(cython.ulonglong, 4095)
 UPROBES_PAGE = cython.declare(cython.ulonglong, (1 << 47) - 8192)
 """Where the kernel maps its page for probes, unless something else is there: the highest page of a process."""
 UPROBES_PAGE_5 = cython.declare(cython.ulonglong, (1 << 56) - 8192)

@@ -19,7 +19,7 @@ from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.unwind.exact_positions import CallLevel
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, Reach
 
 from undwarf.column import longer, zeros
 from undwarf.spaces.int_map import IntMap
@@ -51,7 +51,7 @@ FEW_CALLS = cython.declare(cython.Py_ssize_t, 256)
 """Calls of a function that are tried in any case; more of them only if the stack names no caller."""
 SITE_WORDS = cython.declare(cython.Py_ssize_t, 5)
 IMAGE = cython.declare(cython.int, 0)
-ADDRESS = cython.declare(cython.int, 1)
+RETURN_ADDRESS = cython.declare(cython.int, 1)
 """The return address, as the file states it."""
 FUNCTION = cython.declare(cython.int, 2)
 LEVEL = cython.declare(cython.int, 3)
@@ -70,14 +70,6 @@ KNOWN = cython.declare(cython.Py_ssize_t, 256)
 """Results that are kept of one stack."""
 KNOWN_WORDS = cython.declare(cython.Py_ssize_t, 3)
 """Stack pointer and callee, number of the stack and result, return address."""
-NONE = cython.declare(cython.int, 0)
-"""Results of a search: no caller proves itself."""
-DUMP = cython.declare(cython.int, 1)
-"""All return addresses prove themselves as far as the dump goes, or the rules."""
-AMBIGUOUS = cython.declare(cython.int, 2)
-"""They do up to a replaced one with several possible callers."""
-ROOT = cython.declare(cython.int, 3)
-"""They do up to the root."""
 
 
 @cython.final
@@ -179,7 +171,7 @@ class ProbedReturns:
                 self.registers.values[RSP] = slot
                 # What was left of earlier calls may fit too, but not several times.
                 reached = self._verify(0)
-                found = reached >= AMBIGUOUS and (self.real_frames >= FITTING or not self.is_replaced)
+                found = reached >= Reach.GAP and (self.real_frames >= FITTING or not self.is_replaced)
                 self._restore(LEVELS)
                 if found:
                     self.registers.values[RIP] = word
@@ -203,7 +195,7 @@ class ProbedReturns:
         i: cython.int
         word: cython.ulonglong
         slot: cython.ulonglong
-        found: cython.int = NONE
+        found: cython.int = Reach.NOTHING
         self._begin(page)
         self._save(LEVELS)
         if offset < TRAMPOLINE_CODE:
@@ -211,7 +203,7 @@ class ProbedReturns:
                 slot = sp + 8 * cython.cast(cython.ulonglong, TRAMPOLINE_PUSHES - i if offset > 1 else i)
                 self._restore(LEVELS)
                 self.registers.values[RSP] = slot
-                if self._search(NOTHING, 0) >= AMBIGUOUS:
+                if self._search(NOTHING, 0) >= Reach.GAP:
                     self._restore(LEVELS)
                     self.registers.values[RSP] = slot
                     self.registers.values[RIP] = page
@@ -227,13 +219,13 @@ class ProbedReturns:
                     self._restore(LEVELS)
                     self.registers.values[RIP] = word
                     self.registers.values[RSP] = slot + 8
-                    found = AMBIGUOUS if word == page else self._verify(0)
+                    found = Reach.GAP if word == page else self._verify(0)
                     self._restore(LEVELS)
                     self.registers.values[RIP] = word
                     self.registers.values[RSP] = slot + 8
                     break
         self.memory.confined = False
-        return found >= AMBIGUOUS
+        return found >= Reach.GAP
 
     @cython.cfunc
     @cython.nogil
@@ -336,11 +328,11 @@ class ProbedReturns:
     @cython.nogil
     @cython.exceptval(-1)
     def _search(self, callee: cython.uint, level: cython.Py_ssize_t) -> cython.int:
-        """Find the caller of a function that has returned, whose registers these are; how far all return addresses
-        further out prove themselves (NONE to ROOT). The calls found
+        """Find the caller of a function that has returned, whose registers these are, and set ``found_site`` to the
+        return address in it (0: none); how far all return addresses further out prove themselves, as a Reach.
 
         Of several callers that of a proven call is taken, then the one that is proven further. Where two are alike,
-        nothing tells which it was: AMBIGUOUS, and the path ends before it.
+        nothing tells which it was: GAP, and no address.
         """
         first: cython.Py_ssize_t = CANDIDATES * level
         count: cython.Py_ssize_t
@@ -348,7 +340,7 @@ class ProbedReturns:
         best: cython.Py_ssize_t
         found: cython.int
         proven: cython.int = -1
-        reached: cython.int = NONE
+        reached: cython.int = Reach.NOTHING
         alike: cython.bint = False
         site: cython.ulonglong = 0
         sp: cython.ulonglong = self.registers.values[RSP]
@@ -364,7 +356,7 @@ class ProbedReturns:
             for i in range(first + 1, first + count):
                 if self.candidate_levels[i] > self.candidate_levels[best]:
                     best = i
-            if reached >= AMBIGUOUS and self.candidate_levels[best] < proven:
+            if reached >= Reach.GAP and self.candidate_levels[best] < proven:
                 break
             self._restore(level)
             self.registers.values[RIP] = self.candidate_sites[best]
@@ -374,7 +366,7 @@ class ProbedReturns:
                 reached = found
                 proven = self.candidate_levels[best]
                 site = self.candidate_sites[best]
-            elif found == reached and found != NONE:
+            elif found == reached and found != Reach.NOTHING:
                 alike = True
             count -= 1
             self.candidate_sites[best] = self.candidate_sites[first + count]
@@ -382,7 +374,7 @@ class ProbedReturns:
             self.candidate_levels[best] = self.candidate_levels[first + count]
             self.candidate_functions[best] = self.candidate_functions[first + count]
         if alike:
-            reached = AMBIGUOUS
+            reached = Reach.GAP
             site = 0
         self.known[KNOWN_WORDS * slot] = key
         self.known[KNOWN_WORDS * slot + 1] = self.stack_number << 2 | cython.cast(cython.ulonglong, reached)
@@ -394,7 +386,7 @@ class ProbedReturns:
     @cython.nogil
     @cython.exceptval(-1)
     def _verify(self, level: cython.Py_ssize_t) -> cython.int:
-        """Whether all return addresses prove themselves, from the address in the registers on; as :meth:`_search`."""
+        """How far all return addresses prove themselves, from the address in the registers on, as a Reach."""
         _i: cython.int
         pc: cython.ulonglong
         sp: cython.ulonglong
@@ -412,29 +404,37 @@ class ProbedReturns:
             self.rules.find(pc - 1, pc)
             rule = self.rules.found_rule
             if rule >= RULE_LIMIT or self.steps > STEPS:
-                return DUMP
+                return Reach.DUMP
             frame = self.rules.found_frame
             image = self.rules.found_image
             self.stepper.is_innermost = False
             reason = self.stepper.step(rule)
             if reason == StopReason.ROOT:
-                return ROOT
+                return Reach.ROOT
             if reason == StopReason.TRUNCATED:
-                return DUMP
+                return Reach.DUMP
             if reason or self.registers.values[RSP] <= sp:
-                return ROOT if self.rules.in_entry_function(image, self.rules.stacks.frame_address[frame]) else NONE
+                return (
+                    Reach.ROOT
+                    if self.rules.in_entry_function(image, self.rules.stacks.frame_address[frame])
+                    else Reach.NOTHING
+                )
             pc = self.registers.values[RIP]
             if pc == self.trampoline:
                 self.is_replaced = True
                 # Even without a caller there: what the rule gives is what a return probe leaves.
-                return max(AMBIGUOUS, self._search(frame, level + 1)) if level + 1 < LEVELS else ROOT
+                return max(Reach.GAP, self._search(frame, level + 1)) if level + 1 < LEVELS else Reach.ROOT
             if pc == 0 or rule_at(self.rules.words, rule).flags & kinds.FLAG_SIGNAL:
-                return DUMP
+                return Reach.DUMP
             if self.search.proof(pc, frame) == CallLevel.IMPOSSIBLE:
-                return ROOT if self.rules.in_entry_function(image, self.rules.stacks.frame_address[frame]) else NONE
+                return (
+                    Reach.ROOT
+                    if self.rules.in_entry_function(image, self.rules.stacks.frame_address[frame])
+                    else Reach.NOTHING
+                )
             if level == 0:
                 self.real_frames += 1
-        return ROOT
+        return Reach.ROOT
 
     @cython.cfunc
     @cython.nogil
@@ -492,7 +492,7 @@ class ProbedReturns:
             if count == CANDIDATES or self.steps > STEPS:
                 break
             image = cython.cast(cython.uint, self.sites[SITE_WORDS * row + IMAGE])
-            site = self._mapped(image, cython.cast(cython.ulonglong, self.sites[SITE_WORDS * row + ADDRESS]))
+            site = self._mapped(image, cython.cast(cython.ulonglong, self.sites[SITE_WORDS * row + RETURN_ADDRESS]))
             if site == 0:
                 continue
             self.rules.find(site - 1, site)
@@ -601,7 +601,7 @@ class ProbedReturns:
         self.table_rows[2 * table + 1] = len(found)
         for at, one in enumerate(found, self.site_count):
             self.sites[SITE_WORDS * at + IMAGE] = one.image
-            self.sites[SITE_WORDS * at + ADDRESS] = one.return_address
+            self.sites[SITE_WORDS * at + RETURN_ADDRESS] = one.return_address
             self.sites[SITE_WORDS * at + FUNCTION] = one.function
             self.sites[SITE_WORDS * at + LEVEL] = one.level
             self.sites[SITE_WORDS * at + SIZE] = one.size

@@ -23,7 +23,7 @@ from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.register_file import state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import LiveState
+from cython.cimports.undwarf.unwind.walk_constants import IN_PAGE, LiveState
 
 from undwarf.column import zeros
 from undwarf.unwind.arch import X86_64
@@ -43,7 +43,6 @@ CPU_MODE = cython.declare(cython.uint, 7)
 """`PERF_RECORD_MISC_KERNEL`, `_USER` and `_CPUMODE_MASK` (include/uapi/linux/perf_event.h)."""
 ABSENT = cython.declare(cython.uint, 255)
 """In the table of register words: the register is not sampled."""
-IN_PAGE = cython.declare(cython.ulonglong, 4095)
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
 BARE_STACKS = cython.declare(cython.Py_ssize_t, 1 << 12)
