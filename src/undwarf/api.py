@@ -336,7 +336,8 @@ class Recording:
         callers. ``versions``: symbols keep their version (`malloc@@GLIBC_2.2.5`), as in perf. ``other_dumps``: stacks
         larger than their dump are continued from other dumps of their thread that match; such frames have
         ``Provenance.OTHER_DUMP``, such samples ``StopReason.INFERRED_ROOT``. If a precise sample's function has
-        returned before its stack was copied, its caller has ``Provenance.INFERRED_CALLER``.
+        returned before its stack was copied, or a return probe has replaced the return address, the caller has
+        ``Provenance.INFERRED_CALLER``.
         """
         if not callers:
             max_stack = 1

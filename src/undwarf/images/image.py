@@ -13,7 +13,7 @@ from undwarf.elf.safe_open import map_regular_file
 from undwarf.errors import ElfError
 from undwarf.images import kernel_finder
 from undwarf.images.finder import Finder, Place
-from undwarf.images.image_kind import ADDRESSED_AS_RUN, ImageKind, kind_of_name, without_reference
+from undwarf.images.image_kind import ADDRESSED_AS_RUN, UPROBES, ImageKind, kind_of_name, without_reference
 
 if TYPE_CHECKING:
     from undwarf.images.jitdump import JitDump
@@ -97,7 +97,7 @@ class Image:
         elif self.kind is ImageKind.KERNEL:
             # A missing vmlinux is no problem by itself: kallsyms name the kernel, too.
             found, _ = kernel_finder.vmlinux(self._finder, self._recorded_build_id, self._osrelease)
-        elif self.kind is ImageKind.UNKNOWN:
+        elif self.kind is ImageKind.UNKNOWN and self.name != UPROBES:
             self._problem = "code of a guest" if self.name.startswith(b"[guest.") else "not a file"
         return found
 

@@ -28,6 +28,8 @@ ADDRESSED_AS_RUN = frozenset(
 )
 """Kinds with runtime addresses, since there is no ELF file."""
 
+UPROBES = b"[uprobes]"
+"""The kernel's mapping for probes (kernel/events/uprobes.c, `xol_mapping`)."""
 _ANONYMOUS = ("//anon", "/anon_hugepage", "/memfd:", "/SYSV", "/dev/zero", "[heap]", "[stack", "[anon", "[vvar")
 _MODULE_FILE = re.compile(rb"\.ko(\.(gz|xz|zst|bz2|lzma))?( \(deleted\))?\Z")
 _MODULE_NAME = re.compile(rb"\[[A-Za-z0-9_.-]+\]\Z")
@@ -78,7 +80,7 @@ def kind_of_name(name: bytes) -> ImageKind:
     if name in (b"ftrace_trampoline", b"kprobe_insn_page", b"kprobe_optinsn_page"):
         return ImageKind.BPF
     if name.startswith(b"["):
-        if name in (b"[vsyscall]", b"[uprobes]") or not _MODULE_NAME.match(name):
+        if name in (b"[vsyscall]", UPROBES) or not _MODULE_NAME.match(name):
             return ImageKind.UNKNOWN
         return ImageKind.MODULE
     if _MODULE_FILE.search(name):

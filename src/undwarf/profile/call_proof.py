@@ -397,6 +397,14 @@ class CodeProof:
         references = self._code_of(image.number).references
         return references.function_in(slot) if references is not None else None
 
+    def imported_at(self, image: Image, address: int) -> str | None:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.imported_at`."""
+        return self._code_of(image.number).imported_at(address)
+
+    def function_named(self, image: Image, name: str) -> int | None:
+        """As :meth:`undwarf.unwind.call_sites.CallProof.function_named`."""
+        return self._code_of(image.number).function_named(name) if image.kind in _CHECKED else None
+
     def is_root(self, image: int, address: int) -> bool:
         """Whether a return address, less one, that no call precedes is where a new thread or fiber starts, as if it had
         been called. Roots of fibers are looked up at their own address."""

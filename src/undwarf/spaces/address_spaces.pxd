@@ -12,3 +12,4 @@ cdef class AddressSpaces:
     cdef const unsigned int[::1] snapshot_count
 
     cdef Py_ssize_t mapping(self, unsigned int space, unsigned long long address) except? -2 nogil
+    cdef Py_ssize_t code_of(self, unsigned int space, unsigned int image) except? -2 nogil

@@ -5,7 +5,7 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, OVER_FILE
+from cython.cimports.undwarf.spaces.mapping_flags import CHUNK, EXECUTABLE, OVER_FILE
 
 
 @cython.final
@@ -62,3 +62,19 @@ class AddressSpaces:
         if low == first or self.ends[low - 1] <= address or self.flags[low - 1] == OVER_FILE:
             return -1
         return low - 1
+
+    def code_of(self, space: cython.uint, image: cython.uint) -> cython.Py_ssize_t:
+        """The entry of the first mapping of an image's code in a snapshot, or -1."""
+        i: cython.Py_ssize_t
+        entry: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        chunk: cython.Py_ssize_t
+        if space == NOTHING:
+            return -1
+        first = self.snapshot_at[space]
+        for i in range(first, first + self.snapshot_count[space]):
+            chunk = self.lists[i]
+            for entry in range(chunk * CHUNK, chunk * CHUNK + self.chunk_count[chunk]):
+                if self.images[entry] == image and self.flags[entry] & EXECUTABLE:
+                    return entry
+        return -1

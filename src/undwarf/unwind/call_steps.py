@@ -43,6 +43,11 @@ class CallSteps:
         self.set_numbers = IntMap()
         self.image_sets = {}
 
+    def forget(self) -> None:
+        """Forget what is known of frames and address spaces: they have other numbers now."""
+        self.proofs, self.bias_numbers, self.set_numbers = IntMap(), IntMap(), IntMap()
+        self.bias_count = 0
+
     def save(self) -> cython.int:
         """Keep the registers, for the attempts that follow."""
         i: cython.int

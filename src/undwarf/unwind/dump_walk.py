@@ -13,11 +13,22 @@ from cython.cimports.undwarf.tables.rule import RulePointer, rule_at
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.register_file import FrameStatePointer, state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_NO, RULE_NO_FILE, RULE_UNMAPPED, Evidence
+from cython.cimports.undwarf.unwind.walk_constants import (
+    IN_PAGE,
+    RULE_LIMIT,
+    RULE_NO,
+    RULE_NO_FILE,
+    RULE_UNMAPPED,
+    Evidence,
+    ImageState,
+)
 
+from undwarf.unwind.arch import X86_64
+from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.caller_choice import CallerChoice
 from undwarf.unwind.dwarf_expression import ExpressionEvaluator
 from undwarf.unwind.frame_step import FrameStepper
+from undwarf.unwind.probed_returns import ProbedReturns
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
@@ -29,6 +40,10 @@ FALSE_FRAMES = cython.declare(cython.Py_ssize_t, 4)
 """How many of a stack's last frames may be false ones, above a fiber's root."""
 DOWNWARD_STEPS = cython.declare(cython.int, 64)
 """Steps to lower addresses after which a walk is in a loop: only signal stacks and coroutines need any."""
+UPROBES_PAGE = cython.declare(cython.ulonglong, (1 << 47) - 8192)
+"""Where the kernel maps its page for probes, unless something else is there: the highest page of a process."""
+UPROBES_PAGE_5 = cython.declare(cython.ulonglong, (1 << 56) - 8192)
+"""The same with page tables of five levels."""
 HANDLER_FRAMES = cython.declare(cython.Py_ssize_t, 3)
 """How many of the innermost frames may be of the function that installs an exception's handler."""
 
@@ -56,6 +71,9 @@ class DumpWalk:
         self.states = states
         evaluator = ExpressionEvaluator(rules, memory, registers, limits.expression_steps)
         self.stepper = FrameStepper(rules, memory, registers, evaluator)
+        self.steps = CallSteps(rules, memory, registers, self.stepper)
+        self.probed_returns = ProbedReturns(rules, memory, registers, self.stepper, self.steps)
+        self.searches_callers = rules.source.has_call_sites and rules.source.machine is X86_64
         choice = CallerChoice(rules, memory, registers)
         self.ruleless = RulelessStepper(rules, memory, registers, self.stepper, choice)
         self.system_calls = SystemCalls(rules, memory, registers)
@@ -97,7 +115,11 @@ class DumpWalk:
         c_stack_rule: cython.uint
         downward_steps: cython.int = 0
         has_returned: cython.bint = False
+        inferred: cython.bint
+        has_gap: cython.bint = False
+        gap_image: cython.uint = NOTHING
         self.memory.read_end = 0
+        self.probed_returns.begin_stack()
         self.memory.unshareable = reads_code or depth > 0
         self.ended_at_zero = False
         self.system_calls.left_signal_stack = False
@@ -117,6 +139,26 @@ class DumpWalk:
                 self.ended_at_zero = True
                 reason = self._reason_at_zero(image, self.chain[count - 1])
                 break
+            inferred = False
+            if pc & IN_PAGE == 0 and not called_unmapped and self._is_probe_trampoline(pc):
+                # What is found depends on more than the frame's registers.
+                self.memory.unshareable = True
+                if depth and not exact and depth < self.max_frames:
+                    inferred = self._find_probed_caller(self.chain[count - 1])
+                    if not inferred:
+                        if gap_image == NOTHING:
+                            gap_image = image
+                        has_gap = True
+                        if not self.searches_callers or not self.probed_returns.skip(pc):
+                            reason = StopReason.PROBED_RETURN
+                            break
+                        if not self._is_in_probe_page(self.chain[count - 1]):
+                            self.rules.find(pc, pc)
+                            self.states.keep(depth, True)
+                            self.chain[count] = self.rules.found_frame
+                            count += 1
+                            depth += 1
+                    pc = values[RIP]
             self.rules.find(pc if exact else pc - 1, pc)
             at_system_call = depth == 0 and self.system_calls.take_rule(pc)
             rule = self.rules.found_rule
@@ -139,6 +181,10 @@ class DumpWalk:
                 break
             self.states.keep(depth, exact)
             self.chain[count] = self.rules.found_frame
+            if inferred:
+                self.chain[count] = self.rules.stacks.with_provenance(
+                    self.rules.found_frame, Provenance.INFERRED_CALLER
+                )
             count += 1
             depth += 1
             if self.innermost_only:
@@ -214,6 +260,11 @@ class DumpWalk:
                 ):
                     reason = StopReason.NO_RULE
                     break
+            elif depth == 1 and image != NOTHING and self.rules.image_state[image] == ImageState.UPROBES:
+                reason = self._leave_probe_page(pc)
+                if reason:
+                    break
+                exact = False
             else:
                 # Right after a return instruction a frame pointer of zero is no evidence yet.
                 reason = self.ruleless.step(0 if exact else depth - has_returned)
@@ -246,6 +297,9 @@ class DumpWalk:
             and not self.memory.low <= values[RSP] < self.memory.high
         ):
             reason = StopReason.SIGNAL_STACK
+        if has_gap and reason in (StopReason.ROOT, StopReason.FIBER_ROOT):
+            reason = StopReason.PROBED_RETURN
+            image = gap_image
         self.stop = reason
         if reason not in (StopReason.ROOT, StopReason.FIBER_ROOT):
             self.stop_image = image
@@ -254,6 +308,59 @@ class DumpWalk:
     def is_whole(self) -> cython.bint:
         """Whether the walk has reached the root of its stack (undwarf.unwind.stop_reason.WHOLE)."""
         return self.stop in (StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK)
+
+    def _is_probe_trampoline(self, address: cython.ulonglong) -> cython.bint:
+        """Whether an address is what the kernel puts in place of the return address of a function with a return probe:
+        the start of its page for probes (kernel/events/uprobes.c, `uprobe_get_trampoline_vaddr`)."""
+        entry: cython.Py_ssize_t = self.rules.mapping(address)
+        image: cython.Py_ssize_t
+        if entry < 0:
+            # Where the kernel would have it, if the recording does not say.
+            return self.registers.link < 0 and address in (UPROBES_PAGE, UPROBES_PAGE_5)
+        image = self.rules.spaces.images[entry]
+        if self.rules.spaces.starts[entry] != address:
+            return False
+        self.rules.find(address, address)
+        return self.rules.image_state[image] == ImageState.UPROBES
+
+    def _find_probed_caller(self, callee: cython.uint) -> cython.bint:
+        """Set the address in the registers to that to which the function of frame ``callee`` returns after its probe,
+        as code shows it; False where it does not."""
+        if not self.searches_callers:
+            return False
+        return self.probed_returns.find(
+            NOTHING if self._is_in_probe_page(callee) else callee, self.registers.values[RIP]
+        )
+
+    def _is_in_probe_page(self, frame: cython.uint) -> cython.bint:
+        """Whether a frame is in the kernel's page for probes."""
+        image: cython.uint = self.rules.stacks.frame_image[frame]
+        return image != NOTHING and self.rules.image_state[image] == ImageState.UPROBES
+
+    def step_back_to_probe(self) -> cython.bint:
+        """Set the address in the registers back to the start of the function whose probe is being handled: its first
+        instruction, where the breakpoint is, was not executed yet. False where the stack does not show that."""
+        pc: cython.ulonglong = self.registers.values[RIP] - 1
+        sp: cython.ulonglong = self.registers.values[RSP]
+        word: cython.ulonglong
+        if self.registers.link >= 0 or not self.searches_callers:
+            return False
+        self.memory.fault = 0
+        word = self.memory.load(sp)
+        if self.memory.fault or not (
+            (word & IN_PAGE == 0 and self._is_probe_trampoline(word)) or self.probed_returns.calls(word, pc)
+        ):
+            self.memory.fault = 0
+            return False
+        self.registers.values[RIP] = pc
+        return True
+
+    def _leave_probe_page(self, pc: cython.ulonglong) -> cython.int:
+        """Go to the caller of what executes in the kernel's page for probes; returns a stop reason, 0 for none."""
+        entry: cython.Py_ssize_t = self.rules.mapping(pc)
+        if self.searches_callers and entry >= 0 and self.probed_returns.leave_page(self.rules.spaces.starts[entry]):
+            return 0
+        return StopReason.PROBED_RETURN
 
     def _is_called_unmapped(self) -> cython.bint:
         """Whether a call went to an address without code, as through a null pointer; sets ``return_address``, which is

@@ -31,6 +31,7 @@ SYSTEM_CALL = b"\x0f\x05"
 THROUGH_MEMORY = {b"\xff\x15": Flow.CALL, b"\xff\x25": Flow.JUMP}
 """`call` and `jmp *offset(%rip)`, by how they begin."""
 MEMORY_LENGTH = 6
+CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
 
 
 class CodeProof(Protocol):
@@ -211,15 +212,29 @@ class ExactPaths:
         code = self._elf.read(address, min(size, max(0, next(ends, address) - address)))
         return self._machine.listing(bytes(code), address) if code is not None and self._machine is not None else None
 
-    def indirect_calls(self, start: int, end: int) -> list[int]:
-        """The return addresses of calls through registers and memory, in code from ``start`` to ``end``."""
+    def first_instructions(self, address: int) -> list[bytes]:
+        """The bytes of the instructions from an address on, up to the first that jumps, calls or returns, at most those
+        in WINDOW bytes."""
+        listing = self._listing(address, WINDOW)
+        code = self._elf.read(address, WINDOW) if self._elf is not None else None
+        if listing is None or code is None:
+            return []
+        found = []
+        for offset, length, flow in zip(listing.offsets, listing.lengths, listing.flows, strict=True):
+            if flow & 15 != Flow.NEXT or offset + length > len(code):
+                break
+            found.append(bytes(code[offset : offset + length]))
+        return found
+
+    def calls_within(self, start: int, end: int, flows: tuple[Flow, ...] = CALLS) -> list[int]:
+        """The return addresses of calls in code from ``start`` to ``end``, of all or some kinds."""
         listing = self._listing(start, min(end - start, MAX_FUNCTION))
         if listing is None:
             return []
         return [
             start + offset + length
             for offset, length, flow in zip(listing.offsets, listing.lengths, listing.flows, strict=True)
-            if flow & 15 == Flow.INDIRECT_CALL
+            if flow & 15 in flows
         ]
 
 
@@ -322,7 +337,7 @@ class CodeEvidence:
                     return [self._site(at, image, calls, k) for k in range(first, last)][:MAX_SITES]
             if not self._proof.is_pointed_to(callee, callee_address):
                 return []
-            indirect = self._paths_of(at).indirect_calls(start, end)
+            indirect = self._paths_of(at).calls_within(start, end, (Flow.INDIRECT_CALL,))
             return [Site(at, back, start, CallLevel.POSSIBLE) for back in indirect[:MAX_SITES]]
 
     def _calls_by_pointed(self, number: int, image: Image, calls_to: "Mapping[Image, CallSites]") -> list[Site]:

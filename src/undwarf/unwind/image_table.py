@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.defects import Contained
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.images.image_kind import UPROBES
 from undwarf.integer_constants import NOTHING
 from undwarf.unwind.arch import X86_64, Machine
 from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
@@ -15,6 +16,7 @@ from undwarf.unwind.walk_constants import RULE_NO, Evidence, ImageState
 if TYPE_CHECKING:
     from undwarf.tables.model import UnwindTable
     from undwarf.tables.rule_set import RuleSet
+    from undwarf.unwind.call_sites import CallSites
     from undwarf.unwind.exact_paths import CodeEvidence
 
 WITHOUT_FILE = (ImageKind.ANON, ImageKind.JIT, ImageKind.BPF)
@@ -42,12 +44,19 @@ class ImageTable:
     """The rules of all tables."""
     frame_pointers = False
     """Whether the walk follows frame pointers where there is no rule."""
+    has_call_sites = False
+    """Whether there are calls of functions, by which callers of probed functions are found."""
     has_code_evidence = False
     """Whether there is evidence for precise samples; without, they are walked like others."""
 
     @property
     def code_evidence(self) -> "CodeEvidence":
         """The code's evidence for precise samples."""
+        raise NotImplementedError
+
+    @property
+    def call_sites(self) -> "CallSites":
+        """The calls of functions."""
         raise NotImplementedError
 
     def __init__(self, store: ImageStore, keys: Sequence[tuple[int, int]], machine: Machine = X86_64) -> None:
@@ -89,6 +98,8 @@ class ImageTable:
     def _load(self, image: Image) -> LoadedImage:
         if image.kind in WITHOUT_FILE:
             return LoadedImage(ImageState.ANONYMOUS)
+        if image.name == UPROBES:
+            return LoadedImage(ImageState.UPROBES)
         if image.kind is ImageKind.JITDUMP:
             # Just-in-time compiled code: its addresses are offsets in the dump.
             dump = image.jitdump
@@ -159,6 +170,14 @@ class ImageTable:
             and start < target <= address
             and start == header.start_of(address) == header.start_of(return_address)
         )
+
+    def starts_function(self, number: int, address: int) -> bool:
+        """Whether a function of an image's unwind information starts at an address."""
+        from undwarf.tables.cfi.eh_frame_hdr import find_header  # not at the top: few stacks ask
+
+        elf = self.image(number).elf
+        header = find_header(elf) if elf is not None else None
+        return header is not None and header.start_of(address) == address
 
     def fiber_root_at(self, number: int, address: int) -> int:
         """The Evidence that the first function of a fiber returns to ``address``: YES for known code, POSSIBLE where a

@@ -27,7 +27,7 @@ cdef class KernelChains:
     cdef int begin_sample(self) except? -1 nogil
     cdef Py_ssize_t add_kernel_frames(self, Py_ssize_t at, unsigned int space) except? -1 nogil
     cdef Py_ssize_t add_user_frames(self, Py_ssize_t count, int stored_stop) except? -1 nogil
-    cdef int _provenance_after(self, Py_ssize_t i, int provenance, int stored_stop) except? -1 nogil
+    cdef int _provenance_after(self, int markers, int provenance) except? -1 nogil
     cdef Py_ssize_t deferred_count(self, Py_ssize_t sample) except? -2 nogil
     cdef Py_ssize_t add_deferred_frames(self, Py_ssize_t sample, Py_ssize_t count) except? -1 nogil
     cdef unsigned long long sampled_address(self) except? 0xFFFFFFFFFFFFFFFF nogil

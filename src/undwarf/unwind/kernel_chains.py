@@ -8,7 +8,7 @@ from cython.cimports.undwarf.integer_constants import NOTHING
 from cython.cimports.undwarf.perfdata.abi import CONTEXT_KERNEL, CONTEXT_USER, CONTEXT_USER_DEFERRED
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.walk_constants import RULE_UNMAPPED, ImageState
 
 from undwarf.column import zeros
 from undwarf.unwind.process_memory import ProcessMemory
@@ -109,6 +109,8 @@ class KernelChains:
         ip: cython.ulonglong
         i: cython.Py_ssize_t
         provenance: cython.int = Provenance.USER_CHAIN
+        markers: cython.int = 0
+        has_gap: cython.bint = False
         if not self.is_unwound:
             stored_stop = StopReason.NONE
         self.stop = stored_stop if stored_stop else StopReason.NO_DUMP
@@ -116,36 +118,51 @@ class KernelChains:
             ip = self.memory.record_word(self.user_at + 8 * i)
             if ip == CONTEXT_USER and stored_stop:
                 # Inferred frames have markers of their own (undwarf.unwind.sample_writer).
-                provenance = self._provenance_after(i, provenance, stored_stop)
+                markers += 1
+                provenance = self._provenance_after(markers, provenance)
                 continue
+            markers = 0
             if ip >= MARKERS:
                 break
             if ip == 0:
                 break
             self.rules.resolve(ip if i == 0 or stored_stop else ip - 1, ip, provenance)
             if self.rules.found_rule == RULE_UNMAPPED and i > 0 and not stored_stop:
+                self.rules.resolve(ip, ip, provenance)
                 self.stop = StopReason.UNMAPPED
+                if (
+                    self.rules.found_image != NOTHING
+                    and self.rules.image_state[self.rules.found_image] == ImageState.UPROBES
+                ):
+                    # From Linux 6.11 on the kernel puts in the address that a return probe has replaced.
+                    self.stop = StopReason.PROBED_RETURN
                 break
             self.chain[count] = self.rules.found_frame
             count += 1
-            if stored_stop and stored_stop != StopReason.ROOT and stored_stop != StopReason.INFERRED_ROOT:
+            if stored_stop == StopReason.PROBED_RETURN and self.rules.found_image != NOTHING:
+                # Frames further out follow a gap.
+                has_gap |= self.rules.image_state[self.rules.found_image] == ImageState.UPROBES and i > 0
+            if (
+                stored_stop
+                and stored_stop != StopReason.ROOT
+                and stored_stop != StopReason.INFERRED_ROOT
+                and not has_gap
+            ):
                 self.stop_image = self.rules.found_image
         return count
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _provenance_after(self, i: cython.Py_ssize_t, provenance: cython.int, stored_stop: cython.int) -> cython.int:
-        """The provenance of the frames after a marker, entry ``i`` of the chain: a single inferred caller is the second
-        frame, and has a marker after it; frames from other dumps are the last ones."""
-        if provenance == Provenance.INFERRED_CALLER:
-            return Provenance.USER_CHAIN
-        is_single: cython.bint = i + 2 < self.user_count and self.memory.record_word(self.user_at + 8 * i + 16) == (
-            CONTEXT_USER
-        )
-        if i == 1 and (is_single or stored_stop != StopReason.INFERRED_ROOT):
-            return Provenance.INFERRED_CALLER
-        return Provenance.OTHER_DUMP
+    def _provenance_after(self, markers: cython.int, provenance: cython.int) -> cython.int:
+        """The provenance of the frames after so many markers in a row; ``provenance`` was that after one less.
+
+        Two stand before a caller that was inferred by code, one after it, or before frames from another dump; three
+        before such frames after an inferred caller.
+        """
+        if markers == 1:
+            return Provenance.USER_CHAIN if provenance == Provenance.INFERRED_CALLER else Provenance.OTHER_DUMP
+        return Provenance.INFERRED_CALLER if markers == 2 else Provenance.OTHER_DUMP
 
     @cython.cfunc
     @cython.nogil

@@ -57,6 +57,8 @@ cdef class ProcessMemory:
     # Whether the callers depend on more than a frame's state and the dump above it, so that frames that are equal in
     # these may have others.
     cdef bint unshareable
+    # Whether only the dump is read: callers are searched for.
+    cdef bint confined
 
     cdef unsigned long long record_word(self, Py_ssize_t at) except? 0xFFFFFFFFFFFFFFFF nogil
     cdef unsigned long long load(self, unsigned long long address) except? 0xFFFFFFFFFFFFFFFF nogil

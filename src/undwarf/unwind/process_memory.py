@@ -165,7 +165,7 @@ class ProcessMemory:
         self.dump = 0
         self.low = self.high = self.read_end = 0
         self.fault = 0
-        self.unshareable = False
+        self.unshareable = self.confined = False
 
     def record_word(self, at: cython.Py_ssize_t) -> cython.ulonglong:
         """The word at an offset of the window; 0 outside."""
@@ -189,6 +189,9 @@ class ProcessMemory:
         image: cython.Py_ssize_t
         offset: cython.ulonglong
         self.unshareable = True
+        if self.confined:
+            self.fault = StopReason.TRUNCATED if address >= self.high else StopReason.UNREADABLE_MEMORY
+            return 0
         if self.live.has_reader:
             if self.live.holds(address) or self.live.read(address):
                 return self.live.word(address)

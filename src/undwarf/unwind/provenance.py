@@ -31,7 +31,7 @@ class Provenance(IntEnum):
     there, as is done to have it on large pages (:mod:`undwarf.profile.moved_code`)."""
     INFERRED_CALLER = 27
     """A caller whose return address the dump does not hold, inferred from code: the function had returned before the
-    stack of a precise sample was taken (:mod:`undwarf.unwind.exact_state`)."""
+    stack of a precise sample was taken (:mod:`undwarf.unwind.exact_state`), or a return probe has replaced it."""
     RETURN_ADDRESS = 28
     """Code without a rule that had no frame of its own: its return address is near the stack pointer, where the code
     proves it, or permits it no less than the one by the frame pointer (:mod:`undwarf.unwind.caller_choice`)."""

@@ -135,21 +135,33 @@ class Emitter:
         frame: cython.uint
         context: cython.int = -1
         kind: cython.int
+        markers: cython.int
+        _i: cython.int
         self.put(0)
         while node != NOTHING:
             if left < 2:
                 self.shortened += 1
                 break
             frame = self.frames[node]
-            # Inferred frames have markers of their own, further ones of user frames.
+            # Inferred frames have markers of their own, further ones of user frames: two before a caller that was
+            # inferred by code, three before frames of another dump that come after it (kernel_chains.py).
             kind = self.provenances[frame]
             if kind not in (Provenance.KERNEL_CHAIN, Provenance.OTHER_DUMP, Provenance.INFERRED_CALLER):
                 kind = 0
             if kind != context:
-                self.put(CONTEXT_KERNEL if kind == Provenance.KERNEL_CHAIN else CONTEXT_USER)
+                markers = 1
+                if kind == Provenance.INFERRED_CALLER:
+                    markers = 2
+                elif kind == Provenance.OTHER_DUMP and context == Provenance.INFERRED_CALLER:
+                    markers = 3
+                if left < markers + 1:
+                    self.shortened += 1
+                    break
+                for _i in range(markers):
+                    self.put(CONTEXT_KERNEL if kind == Provenance.KERNEL_CHAIN else CONTEXT_USER)
                 context = kind
-                count += 1
-                left -= 1
+                count += cython.cast(cython.ulonglong, markers)
+                left -= markers
             self.put(self.addresses[frame])
             count += 1
             left -= 1

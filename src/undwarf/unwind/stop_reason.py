@@ -12,7 +12,8 @@ class StopReason(IntEnum):
     kernel stopped at a page boundary before the size that was asked for: it copies the stack without waiting and ends
     at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used.
     UNPROVEN_STATE: the registers of a precise sample are later than its instruction, and nothing proves where they are
-    of (:mod:`undwarf.unwind.exact_state`)."""
+    of (:mod:`undwarf.unwind.exact_state`). PROBED_RETURN: the kernel keeps the return address of a function with a
+    return probe (uretprobe) to itself, and no caller could be inferred (:mod:`undwarf.unwind.caller_search`)."""
 
     NONE = 0
     ROOT = 1
@@ -38,6 +39,7 @@ class StopReason(IntEnum):
     ABSENT_PAGE = 21
     HASKELL_STACK = 22
     UNPROVEN_STATE = 23
+    PROBED_RETURN = 24
 
 
 DESCRIPTIONS = {
@@ -65,6 +67,7 @@ DESCRIPTIONS = {
     StopReason.HASKELL_STACK: "the C callers of the Haskell code were not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
     StopReason.UNPROVEN_STATE: "precise sample: its registers are later than its address, and no caller proves itself",
+    StopReason.PROBED_RETURN: "a return probe has replaced the return address, and no caller proves itself",
 }
 
 WHOLE = frozenset((StopReason.ROOT, StopReason.FIBER_ROOT, StopReason.SIGNAL_STACK, StopReason.ENTERED_STACK))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from undwarf.elf import ElfFile
 from undwarf.elf.headers import EM_NONE, ET_DYN, PT_DYNAMIC
 from undwarf.images import Image, ImageKind, ImageStore
+from undwarf.images.image_kind import UPROBES
 from undwarf.limits import DEFAULT, Limits
 from undwarf.tables.cfi.eh_frame_hdr import find_header
 from undwarf.tables.disk.cache import NO_DEBUG, NOT_ASKED, Key, Store, fingerprint, key_of
@@ -18,7 +19,8 @@ from undwarf.unwind.walk_constants import ImageState
 
 if TYPE_CHECKING:
     from undwarf.tables.sframe.jit_ranges import TextRanges
-    from undwarf.unwind.exact_paths import CodeEvidence, CodeProof
+    from undwarf.unwind.call_sites import CallProof, CallSites
+    from undwarf.unwind.exact_paths import CodeEvidence
 
 
 class _Kept(NamedTuple):
@@ -40,8 +42,8 @@ class UnwindTables(ImageTable):
     processes registered at run time, by the name of their image. Unless ``patient``, the code of programs without
     unwind information is not analysed, which may take seconds. ``copies`` gives the table of an image of anonymous
     code, by its number, if the process has copied that code from a file. ``proof`` makes what tells which calls may
-    enter a function. Called with the GIL held. Raises UsageError
-    for an unknown kind.
+    enter a function; precise samples are corrected by it if ``corrects_precise``. Called with the GIL held. Raises
+    UsageError for an unknown kind.
     """
 
     rules: RuleSet
@@ -57,7 +59,9 @@ class UnwindTables(ImageTable):
         machine: Machine = X86_64,
         patient: bool = True,
         copies: "Callable[[int, RuleSet], UnwindTable | None] | None" = None,
-        proof: "Callable[[], CodeProof] | None" = None,
+        proof: "Callable[[], CallProof] | None" = None,
+        *,
+        corrects_precise: bool = True,
     ) -> None:
         super().__init__(store, keys, machine)
         kinds = parse_order(order, UNWIND_ORDER)
@@ -69,7 +73,8 @@ class UnwindTables(ImageTable):
         self._patient = patient
         self._copies = copies if "code" in self._order else None
         self._proof = proof
-        self.has_code_evidence = proof is not None
+        self.has_call_sites = proof is not None
+        self.has_code_evidence = proof is not None and corrects_precise
         self._limits = limits
         self._kept: dict[Key, _Kept] = {}
         self._tables: dict[int, UnwindTable] = {}
@@ -81,6 +86,14 @@ class UnwindTables(ImageTable):
 
         assert self._proof is not None
         return CodeEvidence(self.image, self._proof())
+
+    @cached_property
+    def call_sites(self) -> "CallSites":
+        """The calls of functions, if there are any (``has_call_sites``)."""
+        from undwarf.unwind.call_sites import CallSites  # not at the top: few recordings need them
+
+        assert self._proof is not None
+        return CallSites(self.image, lambda: len(self._keys), self.call_target, self._proof())
 
     def load(self, number: int) -> LoadedImage:
         """As :meth:`ImageTable.load`, with the table of code that a process has copied."""
@@ -99,6 +112,8 @@ class UnwindTables(ImageTable):
             return LoadedImage(ImageState.HAS_TABLE, table=self._given[image.name].table_with(self.rules))
         if image.kind in WITHOUT_FILE:
             return LoadedImage(ImageState.ANONYMOUS)
+        if image.name == UPROBES:
+            return LoadedImage(ImageState.UPROBES)
         if image.kind is ImageKind.MODULE:
             return LoadedImage(ImageState.UNUSABLE)
         if image.kind is ImageKind.JITDUMP:

@@ -15,6 +15,9 @@ RULE_LIMIT = 0xFFFFFFF0
 STACK_LIMIT = 8 << 20
 """Bytes of a stack, at most: its usual limit. Memory further away belongs to another one."""
 
+IN_PAGE = 4095
+"""The bits of an address within its page."""
+
 END = 0xFFFF
 """In the log of frames (:mod:`undwarf.unwind.frame_log`), in place of a frame's size: the stack ends here, or continues
 elsewhere in the log."""
@@ -33,6 +36,8 @@ class ImageState(IntEnum):
     """Code without a file: its addresses are those it ran at."""
     COPIED = 5
     """Such code with a table by the addresses it ran at (:mod:`undwarf.tables.from_copies`)."""
+    UPROBES = 6
+    """The kernel's page for probes: its start stands in place of the return addresses of probed functions."""
 
 
 class Evidence(IntEnum):
@@ -50,3 +55,14 @@ class LiveState(IntEnum):
     NOT_REQUESTED = 0
     READABLE = 1
     REFUSED = 2
+
+
+class Reach(IntEnum):
+    """How far return addresses prove themselves, from one on outwards."""
+
+    NOTHING = 0
+    DUMP = 1
+    """As far as the dump goes, or the rules."""
+    GAP = 2
+    """Up to one that a probe has replaced, without a caller that proves itself."""
+    ROOT = 3

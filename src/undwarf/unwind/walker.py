@@ -23,12 +23,11 @@ from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.unwind.provenance import Provenance
 from cython.cimports.undwarf.unwind.register_file import state_at
 from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import LiveState
+from cython.cimports.undwarf.unwind.walk_constants import IN_PAGE, LiveState
 
 from undwarf.column import zeros
 from undwarf.unwind.arch import X86_64
 from undwarf.unwind.branch_stacks import BranchStacks
-from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.dump_walk import DumpWalk
 from undwarf.unwind.exact_state import ExactState
 from undwarf.unwind.kernel_chains import KernelChains
@@ -44,7 +43,6 @@ CPU_MODE = cython.declare(cython.uint, 7)
 """`PERF_RECORD_MISC_KERNEL`, `_USER` and `_CPUMODE_MASK` (include/uapi/linux/perf_event.h)."""
 ABSENT = cython.declare(cython.uint, 255)
 """In the table of register words: the register is not sampled."""
-IN_PAGE = cython.declare(cython.ulonglong, 4095)
 NMI_UNKNOWN = cython.declare(cython.uint, 1 << 3 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15)
 """rbx and r12 to r15: not saved when a non-maskable interrupt takes a sample inside the kernel, then all ones."""
 BARE_STACKS = cython.declare(cython.Py_ssize_t, 1 << 12)
@@ -73,9 +71,7 @@ class Walker:
         self.dump_walk = DumpWalk(rules, self.memory, self.registers, self.states, chain, limits, innermost_only)
         self.memo = self.dump_walk.memo
         self.ruleless = self.dump_walk.ruleless
-        stepper = self.dump_walk.stepper
-        steps = CallSteps(rules, self.memory, self.registers, stepper)
-        self.exact_state = ExactState(rules, self.registers, self.states, steps, chain)
+        self.exact_state = ExactState(rules, self.registers, self.states, self.dump_walk.steps, chain)
         self.corrects_exact = machine is X86_64 and not innermost_only and rules.source.has_code_evidence
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
@@ -111,6 +107,11 @@ class Walker:
         self.damaged_samples = other.damaged_samples
         self.kernel_chains.damaged = other.kernel_chains.damaged
         self.branch_stacks.damaged = other.branch_stacks.damaged
+
+    def forget_frames(self) -> None:
+        """Forget what is known by the numbers of frames and address spaces, which are others now."""
+        self.dump_walk.steps.forget()
+        self.dump_walk.probed_returns.forget()
 
     @property
     def damaged(self) -> int:
@@ -333,6 +334,14 @@ class Walker:
             if count > 0:
                 return self.dump_walk.walk(first + count, count, False, False)
         count = self.dump_walk.walk(first, 0, False, False)
+        if (
+            mode == KERNEL_MODE
+            and (self.dump_walk.ended_at_zero or self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA))
+            and 0 < count - first <= 3
+            and self._open_dump(s, record, mode)
+            and self.dump_walk.step_back_to_probe()
+        ):
+            count = self.dump_walk.walk(first, 0, False, False)
         if (
             (self.dump_walk.ended_at_zero or self.dump_walk.stop in (StopReason.UNMAPPED, StopReason.BAD_CFA))
             and 0 < count - first <= 3

@@ -20,6 +20,12 @@ _GENERATED = ("anon", "jit", "jitdump")
 """Kinds of images whose code was generated at run time."""
 
 
+PROBED_ADVICE = (
+    "the kernel alone knows the address: record while no return probe (uretprobe) is enabled there; where code keeps "
+    "frame pointers, --call-graph fp has it from Linux 6.11 on"
+)
+
+
 class Gap(NamedTuple):
     """Samples whose stacks end early for one reason in one image; ``advice`` is empty if nothing would help."""
 
@@ -137,6 +143,7 @@ def advice(
         else "no dump has untouched stack: undwarf record reads on in the process",
         StopReason.UNSUPPORTED: "only x86-64 and AArch64 processes of 64 bits are unwound so far",
         StopReason.UNKNOWN_REGISTER: "record more registers: perf record --user-regs" if dump else "",
+        StopReason.PROBED_RETURN: PROBED_ADVICE,
         StopReason.UNPROVEN_STATE: "other events need no proof: perf record -e cycles, without :P",
         StopReason.DEFERRED: "the record with the user chain was lost, or the thread or the recording ended before it",
     }.get(reason, "")

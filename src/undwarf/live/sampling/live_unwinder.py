@@ -7,7 +7,7 @@ compacted, and stacks are dropped when there are many.
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undwarf.column import zeros
 from undwarf.defects import Defects
@@ -32,12 +32,16 @@ from undwarf.perfdata.scan_status import ScanStatus
 from undwarf.spaces.mapping_flags import EXECUTABLE
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
+from undwarf.unwind.arch import X86_64
 from undwarf.unwind.jit_entries import Entries
 from undwarf.unwind.rule_cache import RuleCache
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.unwind_tables import UnwindTables
 from undwarf.unwind.walker import Walker
 from undwarf.unwind.x86_64 import registers
+
+if TYPE_CHECKING:
+    from undwarf.profile.call_proof import CodeProof
 
 MAX_NODES = 250_000
 """Stack nodes above which all are dropped: their columns are copied in each round."""
@@ -98,7 +102,18 @@ class LiveUnwinder:
         self.deep = DeepStacks(infer=infer)
         self.replay = Replay()
         copied = LiveCopies(finder, self.replay.key_pids, limits, self.defects)
-        self.sources = UnwindTables(self.store, self.keys, order, disk, limits, patient=False, copies=copied.table)
+        self.sources = UnwindTables(
+            self.store,
+            self.keys,
+            order,
+            disk,
+            limits,
+            patient=False,
+            copies=copied.table,
+            proof=self._code_proof,
+            # That takes a while; precise samples are better corrected from a file with their dumps.
+            corrects_precise=False,
+        )
         self._moved = LiveMovedCode(self.replay, self.store)
         self.decoder = Decoder(sample_layout(events), limits.records, keep_switches=switches)
         self.renewed: list[Callable[[], None]] = []
@@ -120,6 +135,13 @@ class LiveUnwinder:
         self._ones = zeros("B", 0)
         self._entries = Entries(limits.entry_samples)
         self._known_entries: list[tuple[int, int]] = []
+
+    def _code_proof(self) -> "CodeProof":
+        """Checks calls against the code of the images."""
+        from undwarf.profile.call_proof import CodeProof  # not at the top: few processes have return probes
+        from undwarf.symbols.resolver import Resolver, ResolverOptions
+
+        return CodeProof(self.store, X86_64.calls, Resolver(self.store, ResolverOptions(limits=self._limits)))
 
     def unwind(self, views: Sequence[memoryview]) -> Round:
         """Walk the samples of these records; a view has complete records in the order of one CPU's buffer."""
@@ -277,6 +299,7 @@ class LiveUnwinder:
             return
         if self._walker.rules.stacks.nodes_total() > MAX_NODES:
             self._walker.rules.reset()
+            self._walker.forget_frames()
             # Entries refer to frames that were dropped.
             self._entries, self._known_entries = Entries(self._limits.entry_samples), []
             self._walker.ruleless.set_entries([])
@@ -290,3 +313,4 @@ class LiveUnwinder:
             self._gone = gone
             self._compacted_size = self.replay.mappings.capacity()
             self._walker.rules.set_spaces(self.replay.mappings.columns(), self.sources.kernel_image(), renumbered=True)
+            self._walker.forget_frames()
