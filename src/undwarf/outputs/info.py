@@ -138,6 +138,7 @@ _PRECISE = {
     "fitting": "fit as they are",
     "corrected": "were corrected to the sampled instruction",
     "returned": "of these after the function had returned: its caller is inferred",
+    "followed": "returned to callers that the recorded branches show",
     "unproven": "stay open: nothing proves a caller, and the stack has its first frame alone",
 }
 

@@ -116,6 +116,25 @@ class ExactPaths:
                 other(Position.PAST_RETURN, 0, steps + 2)
         return sorted(found, key=lambda one: one.steps)
 
+    def distance(self, start: int, end: int) -> int | None:
+        """Instructions from an address to a later one in the same code, if no call, return or jump is between them."""
+        count = 0
+        while start < end:
+            instruction = self._instruction(start)
+            # What calls the kernel has no target.
+            if instruction is None or not (
+                instruction[0] in (Flow.NEXT, Flow.BRANCH) or (instruction[0] == Flow.CALL and not instruction[1])
+            ):
+                return None
+            start = instruction[2]
+            count += 1
+        return count if start == end else None
+
+    def flow(self, address: int) -> tuple[int, int] | None:
+        """The flow and the length of the instruction at an address."""
+        instruction = self._instruction(address)
+        return (instruction[0], instruction[2] - address) if instruction is not None else None
+
     def _instruction(self, address: int) -> tuple[int, int, int] | None:
         """(flow, target, address of the next one) of the instruction at an address; None where there is no code."""
         for known in self._windows.values():
@@ -188,6 +207,16 @@ class CodeEvidence:
         """As :meth:`ExactPaths.entries`."""
         with self._lock:
             return self._paths_of(number).entries(address)
+
+    def distance(self, number: int, start: int, end: int) -> int | None:
+        """As :meth:`ExactPaths.distance`."""
+        with self._lock:
+            return self._paths_of(number).distance(start, end)
+
+    def flow(self, number: int, address: int) -> tuple[int, int] | None:
+        """As :meth:`ExactPaths.flow`."""
+        with self._lock:
+            return self._paths_of(number).flow(address)
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers."""

@@ -1,5 +1,6 @@
 from undwarf.spaces.int_map cimport IntMap
 from undwarf.unwind.frame_step cimport FrameStepper
+from undwarf.unwind.late_branches cimport LateBranches
 from undwarf.unwind.process_memory cimport ProcessMemory
 from undwarf.unwind.register_file cimport FrameStates, RegisterFile
 from undwarf.unwind.rule_cache cimport RuleCache
@@ -12,6 +13,7 @@ cdef class ExactState:
     cdef FrameStates states
     cdef FrameStepper stepper
     cdef unsigned int[::1] chain
+    cdef LateBranches late_branches
     # The sample's registers, while hypotheses are tried.
     cdef unsigned long long[17] saved
     cdef unsigned int saved_known
@@ -46,8 +48,14 @@ cdef class ExactState:
     cdef readonly Py_ssize_t corrected
     cdef readonly Py_ssize_t returned
     cdef readonly Py_ssize_t unproven
+    # Of those that were corrected or stay open, the ones whose callers a branch stack shows.
+    cdef readonly Py_ssize_t followed
 
-    cdef Py_ssize_t correct(self, Py_ssize_t count) except? -1 nogil
+    cdef Py_ssize_t correct(self, Py_ssize_t count, bint has_branches) except? -1 nogil
+    cdef Py_ssize_t _correct_after_branches(
+        self, Py_ssize_t count, unsigned long long pc, unsigned int frame
+    ) except? -1 nogil
+    cdef Py_ssize_t _best_callee(self, Py_ssize_t first, unsigned long long pc, unsigned int frame) except? -2 nogil
     cdef int _try_as_it_is(self, unsigned long long pc, unsigned int frame) except? -1 nogil
     cdef Py_ssize_t _best_of(
         self, Py_ssize_t first, unsigned long long pc, unsigned int frame, int own

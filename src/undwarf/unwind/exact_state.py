@@ -25,6 +25,7 @@ from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_UNMAP
 from undwarf.column import longer, zeros
 from undwarf.spaces.int_map import IntMap
 from undwarf.unwind.frame_step import FrameStepper
+from undwarf.unwind.late_branches import LateBranches
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
@@ -67,6 +68,7 @@ class ExactState:
         states: FrameStates,
         stepper: FrameStepper,
         chain: memoryview,
+        late_branches: LateBranches,
     ) -> None:
         self.rules = rules
         self.memory = memory
@@ -74,6 +76,7 @@ class ExactState:
         self.states = states
         self.stepper = stepper
         self.chain = chain
+        self.late_branches = late_branches
         self.tables = IntMap()
         self.sites = IntMap()
         self.proofs = IntMap()
@@ -81,17 +84,19 @@ class ExactState:
         self.entries = zeros("q", ENTRY_WORDS * 64)
         self.entry_count = 0
         self.samples = self.fitting = self.corrected = self.returned = self.unproven = 0
+        self.followed = 0
 
     def take_over(self, other: ExactState) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Continue with the counts of another one."""
         self.samples, self.fitting, self.corrected = other.samples, other.fitting, other.corrected
-        self.returned, self.unproven = other.returned, other.unproven
+        self.returned, self.unproven, self.followed = other.returned, other.unproven, other.followed
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def correct(self, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def correct(self, count: cython.Py_ssize_t, has_branches: cython.bint) -> cython.Py_ssize_t:
         """Correct the registers of the sample at hand, whose frames come after ``count`` frames of the chain.
+        ``has_branches``: ``late_branches`` has found branches after the sampled instruction.
 
         Returns how many frames were added to the chain: 0 where the registers fit as they are, and are unchanged; else
         they are those of the caller of the last frame added. Where nothing proves a caller, ``is_unproven`` is set, and
@@ -109,6 +114,8 @@ class ExactState:
             return 0
         frame = self.rules.found_frame
         self._save()
+        if has_branches:
+            return self._correct_after_branches(count, pc, frame)
         own = self._try_as_it_is(pc, frame)
         # A return address right after the sampled instruction may be that of its own call.
         if own == CallLevel.PROVEN and self.own_caller - pc > LONGEST_INSTRUCTION and self._is_steady(frame):
@@ -137,6 +144,88 @@ class ExactState:
         self.chain[count + 1] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.INFERRED_CALLER)
         self.states.keep(1, False)
         return 2
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _correct_after_branches(
+        self, count: cython.Py_ssize_t, pc: cython.ulonglong, frame: cython.uint
+    ) -> cython.Py_ssize_t:
+        """As :meth:`correct`, with the branches that were taken since: the search begins where the last return went to,
+        and prefers the callee that the open call entered."""
+        first: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        own: cython.int
+        i: cython.Py_ssize_t
+        added: cython.Py_ssize_t = 1 + self.late_branches.site_count
+        site: cython.ulonglong
+        self.chain[count] = frame
+        self.states.count = 0
+        self.states.keep(0, True)
+        for i in range(1, added):
+            site = self.late_branches.sites[i - 1]
+            self.rules.find(site - 1, site)
+            self.chain[count + i] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.BRANCH_STACK)
+        self.followed += added > 1
+        if added > 1:
+            pc = self.late_branches.position
+            self.rules.find(pc, pc)
+            frame = self.rules.found_frame
+            self.registers.values[RIP] = pc
+            self._save()
+        if self.rules.found_rule < RULE_LIMIT:
+            own = self._try_as_it_is(pc, frame)
+            first = self._table(frame)
+            if self.late_branches.back:
+                best = self._best_callee(first, pc, frame)
+            if best < 0:
+                best = self._best_of(first, pc, frame, own)
+            if best < 0 and self.entries[ENTRY_WORDS * first + ENTRIES] == 1:
+                best = first
+        if best >= 0:
+            if added == 1 and best == first:
+                self.fitting += 1
+                return 0
+            self.caller_limit = ALL_ONES
+            self._try(best, pc, frame)
+            self.corrected += 1
+        for i in range(1, added):
+            self.states.keep(i, False)
+        if best < 0:
+            self.is_unproven = True
+            self.unproven += 1
+        elif self.entries[ENTRY_WORDS * best + POSITION] == Position.PAST_RETURN:
+            self.returned += 1
+            self.rules.find(self.caller_site - 1, self.caller_site)
+            self.chain[count + added] = self.rules.stacks.with_provenance(
+                self.rules.found_frame, Provenance.INFERRED_CALLER
+            )
+            self.states.keep(added, False)
+            return added + 1
+        return added
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-2)
+    def _best_callee(self, first: cython.Py_ssize_t, pc: cython.ulonglong, frame: cython.uint) -> cython.Py_ssize_t:
+        """The best proven hypothesis of a table that the state is in the callee which the open call entered; -1 for
+        none."""
+        entry: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        kind: cython.longlong
+        level: cython.int
+        best_level: cython.int = CallLevel.UNKNOWN
+        for entry in range(first, first + self.entries[ENTRY_WORDS * first + ENTRIES]):
+            kind = self.entries[ENTRY_WORDS * entry + POSITION]
+            if kind != Position.IN_CALLEE and kind != Position.IN_UNKNOWN_CALLEE:
+                continue
+            if pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK]) != self.late_branches.back:
+                continue
+            level = self._try(entry, pc, frame)
+            self._restore()
+            if level > best_level:
+                best, best_level = entry, level
+        return best
 
     @cython.cfunc
     @cython.nogil
