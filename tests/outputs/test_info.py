@@ -38,6 +38,7 @@ FOUND: dict[str, Any] = {
     "records": {"SAMPLE": 1050, "MMAP2": 70, "type 99": 1},
     "lost": 7,
     "deferred_not_merged": 0,
+    "notes": [],
     "precise": {},
     "processes": [{"pid": pid, "comm": "app" if pid else None, "samples": 100 - pid} for pid in range(15)],
     "wholeness": {

@@ -10,6 +10,7 @@ from tests.support.perfdata import build
 import undwarf
 from undwarf import Provenance, StopReason
 from undwarf.elf import ElfFile
+from undwarf.perfdata.features import Feature
 
 BUILD = build.Build()
 STACK = 0x7FFF00000000
@@ -199,3 +200,29 @@ def test_a_call_stack_is_no_list_of_branches(program: Path, at: dict[str, int]) 
     branches = [(at["at_ret"], at["at_left"]), (at["at_left_call"], at["leaf"])]
     kind = USER | ANY | CALL_STACK
     assert walked(program, at["leaf"], in_caller(at), branches, kind)[3]["followed"] == 0
+
+
+@pytest.mark.parametrize("pmu", ["ibs_op", "ibs_fetch"])
+def test_what_ibs_marks_is_corrected_and_what_it_does_not_mark_is_as_interrupted(
+    program: Path, at: dict[str, int], pmu: str
+) -> None:
+    # Made as perf writes them for AMD, which is not here: an event of the unit itself asks for no precision.
+    stack = [at["at_left"], *in_caller(at)]
+    memory = struct.pack(f"<{len(stack)}Q", *stack)
+    fields = build.PLAIN | build.REGS_USER | build.STACK_USER
+    attr = build.Attr(type=11, sample_type=fields, regs=0x1FF, stack=len(memory), flags=0)
+    (code,) = (one for one in ElfFile.open(program).loads if one.flags & 1)
+    mapped = {"start": code.address, "length": code.memory_size, "pgoff": code.offset, "where": (0, 0, 0, 0)}
+    records = [BUILD.mmap2(attr, str(program).encode(), **mapped)]
+    # The call of leaf() is sampled, the interrupt comes in leaf(); once the address of the former was not valid.
+    for ip, misc in ((at["left"], EXACT_IP | 2), (at["leaf"], 2)):
+        regs = [1, 0, 0, 0, 0, 0, 0x99, STACK, ip]
+        records.append(BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=2000, misc=misc))
+    mappings = BUILD.pack("I", 1) + BUILD.pack("I", 11) + BUILD.string(pmu)
+    path = program.parent / "ibs.data"
+    path.write_bytes(BUILD.file([attr], records, {int(Feature.PMU_MAPPINGS): mappings}))
+    with undwarf.open(path) as recording:
+        profile = recording.profile(by_time=True)
+        found = [([frame.name for frame in one.stack], one.stop) for one in profile.samples]
+    assert found == [(["left", "hub", "_start"], StopReason.ROOT), (["leaf", "left", "hub", "_start"], StopReason.ROOT)]
+    assert (profile.precise["samples"], profile.precise["corrected"]) == (1, 1)

@@ -49,7 +49,7 @@ def unmarked_is_late(event: EventAttr, cpuid: str | None, release: str | None) -
     if event.type in _NOT_COUNTERS or event.precise_ip != 1:
         return False
     vendor, _family, _model = _processor(cpuid)
-    return vendor in ("", _INTEL) and lateness(event, cpuid, release) != 1
+    return (not cpuid or vendor == _INTEL) and lateness(event, cpuid, release) != 1
 
 
 def _processor(cpuid: str | None) -> tuple[str, int, int]:
