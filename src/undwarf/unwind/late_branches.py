@@ -26,7 +26,7 @@ REACH = cython.declare(cython.longlong, 12)
 """Instructions that the state may be late (:data:`undwarf.unwind.exact_paths.REACH`)."""
 MOST_SITES = cython.declare(cython.Py_ssize_t, 8)
 """Returns that are followed, and calls that are open at once."""
-FARTHEST = cython.declare(cython.ulonglong, 4096)
+FARTHEST = cython.declare(cython.ulonglong, 1024)
 """Bytes without a branch that are looked at."""
 NEVER = cython.declare(cython.uint, 0xFFFF)
 """The distance of addresses between which there is a branch, or no code."""
