@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.perfdata.abi import REGS_ABI_64
+from cython.cimports.undwarf.perfdata.abi import MISC_EXACT_IP, REGS_ABI_64
 
 from undwarf.column import zeros
 
@@ -16,8 +16,6 @@ FIXED = cython.declare(cython.longlong, 1)
 BASE = cython.declare(cython.longlong, 2)
 INDEX = cython.declare(cython.longlong, 4)
 USER = cython.declare(cython.ulonglong, 2)
-EXACT_IP = cython.declare(cython.ulonglong, 0x4000)
-"""PERF_RECORD_MISC_EXACT_IP."""
 
 
 @cython.cfunc
@@ -91,7 +89,7 @@ def operand_addresses(
             at = cython.cast("Py_ssize_t", positions[i] - begin)
             if at < 0 or at > view.shape[0] - 8:
                 continue
-            plan = marked_plan_of[i] if _word(view, at) >> 32 & EXACT_IP else plan_of[i]
+            plan = marked_plan_of[i] if _word(view, at) >> 32 & MISC_EXACT_IP else plan_of[i]
             if plan == NOTHING:
                 continue
             row = cython.cast("Py_ssize_t", plan) * PLAN_WORDS

@@ -14,14 +14,13 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.disasm.flow_control import Flow
-from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
+from cython.cimports.undwarf.perfdata.abi import BRANCH_BYTES, BRANCH_CALL_STACK, BRANCH_HW_INDEX
 from cython.cimports.undwarf.unwind.walk_constants import RULE_UNMAPPED
 
 from undwarf.spaces.int_map import IntMap
 from undwarf.unwind.branch_stacks import BranchStacks
 from undwarf.unwind.rule_cache import RuleCache
 
-BRANCH_BYTES = cython.declare(cython.Py_ssize_t, 24)
 REACH = cython.declare(cython.longlong, 12)
 """Instructions that the state may be late (:data:`undwarf.unwind.exact_paths.REACH`)."""
 MOST_SITES = cython.declare(cython.Py_ssize_t, 8)

@@ -246,6 +246,9 @@ def test_loads_and_stores_of_two_events_are_combined(program: tuple[Path, dict[s
         (PRECISE, EXACT, None, "type"),
         # IBS does not mark a sample whose address is the interrupt's.
         (PRECISE, 2, {CPUID: "AuthenticAMD,25,17,1"}, "addresses"),
+        # One `p`: Intel does not mark these.
+        (replace(PRECISE, flags=1 << 15), 2, PEBS, "addresses"),
+        (replace(PRECISE, flags=1 << 15), 2, {**PEBS, OSRELEASE: "6.1.0"}, "type"),
         # A mark of an event that did not ask for it.
         (WITH_REGISTERS, EXACT, PEBS, "addresses"),
     ],
