@@ -5,8 +5,8 @@ A precise sample has the address of the exact instruction, but registers and sta
 docs/precise.md). How much later is not recorded: a state must prove itself. The state that the sampled instruction's
 own rule supposes is tried first; it is right if the return address follows a call that leads to the sampled function.
 Else the positions that control flow reaches (:mod:`undwarf.unwind.exact_paths`) are tried, and the best proven one is
-taken. Where the function has returned already, its return address is lost below the dump: the caller is the function
-with a call of it whose own rule leads to a return address that proves itself.
+taken. Where the function has returned already, its return address is lost below the dump, and the caller is searched
+for (:mod:`undwarf.unwind.caller_search`).
 """
 
 from typing import Any
@@ -15,15 +15,14 @@ import cython
 from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 from cython.cimports.undwarf.tables import rule_kinds as kinds
 from cython.cimports.undwarf.tables.registers import RBP, RIP, RSP
-from cython.cimports.undwarf.tables.registers import X86_64_COUNT as REGISTERS
 from cython.cimports.undwarf.tables.rule import rule_at
 from cython.cimports.undwarf.unwind.exact_positions import CallLevel, Position
 from cython.cimports.undwarf.unwind.provenance import Provenance
-from cython.cimports.undwarf.unwind.stop_reason import StopReason
-from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT, RULE_UNMAPPED
+from cython.cimports.undwarf.unwind.walk_constants import RULE_LIMIT
 
 from undwarf.column import longer, zeros
 from undwarf.spaces.int_map import IntMap
+from undwarf.unwind.caller_search import CallerSearch
 from undwarf.unwind.frame_step import FrameStepper
 from undwarf.unwind.late_branches import LateBranches
 from undwarf.unwind.process_memory import ProcessMemory
@@ -32,16 +31,14 @@ from undwarf.unwind.rule_cache import RuleCache
 
 NEAR_SLOTS = cython.declare(cython.int, 16)
 """Words above the stack pointer that may hold a return address which at most REACH instructions are pushed on."""
-CALLER_SLOTS = cython.declare(cython.int, 96)
-"""Words above the stack pointer in which the return address of the caller is looked for, after a return."""
 LONGEST_INSTRUCTION = cython.declare(cython.int, 15)
 ENTRY_WORDS = cython.declare(cython.Py_ssize_t, 6)
 """Words of an entry: those that follow."""
 POSITION = cython.declare(cython.int, 0)
 ADDRESS = cython.declare(cython.int, 1)
-"""Counted from the sample's address; of a call, that of its return address, counted from the table's base."""
+"""Counted from the sample's address."""
 BACK = cython.declare(cython.int, 2)
-"""The return address of a hypothesis, counted alike; of a call, the start of its function."""
+"""The return address of a hypothesis, counted alike."""
 LEVELS = cython.declare(cython.int, 3)
 STEPS = cython.declare(cython.int, 4)
 ENTRIES = cython.declare(cython.int, 5)
@@ -53,12 +50,7 @@ ENTRIES = cython.declare(cython.int, 5)
 class ExactState:
     """Corrects the registers of one sample at a time, and counts what was done."""
 
-    saved: Any
     entries: Any
-    caller_site: int
-    caller_function: int
-    caller_level: int
-    least_level: int
 
     def __init__(
         self,
@@ -67,6 +59,7 @@ class ExactState:
         registers: RegisterFile,
         states: FrameStates,
         stepper: FrameStepper,
+        search: CallerSearch,
         chain: memoryview,
         late_branches: LateBranches,
     ) -> None:
@@ -75,11 +68,10 @@ class ExactState:
         self.registers = registers
         self.states = states
         self.stepper = stepper
+        self.search = search
         self.chain = chain
         self.late_branches = late_branches
         self.tables = IntMap()
-        self.sites = IntMap()
-        self.proofs = IntMap()
         self.steady = IntMap()
         self.entries = zeros("q", ENTRY_WORDS * 64)
         self.entry_count = 0
@@ -113,7 +105,7 @@ class ExactState:
         if self.rules.found_rule >= RULE_LIMIT:
             return 0
         frame = self.rules.found_frame
-        self._save()
+        self.search.save()
         if has_branches:
             return self._correct_after_branches(count, pc, frame)
         own = self._try_as_it_is(pc, frame)
@@ -134,13 +126,13 @@ class ExactState:
             self.is_unproven = True
             self.unproven += 1
             return 1
-        self.caller_limit = ALL_ONES
+        self.search.limit = ALL_ONES
         self._try(best, pc, frame)
         self.corrected += 1
         if self.entries[ENTRY_WORDS * best + POSITION] != Position.PAST_RETURN:
             return 1
         self.returned += 1
-        self.rules.find(self.caller_site - 1, self.caller_site)
+        self.rules.find(self.search.site - 1, self.search.site)
         self.chain[count + 1] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.INFERRED_CALLER)
         self.states.keep(1, False)
         return 2
@@ -172,7 +164,7 @@ class ExactState:
             self.rules.find(pc, pc)
             frame = self.rules.found_frame
             self.registers.values[RIP] = pc
-            self._save()
+            self.search.save()
         if self.rules.found_rule < RULE_LIMIT:
             own = self._try_as_it_is(pc, frame)
             first = self._table(frame)
@@ -186,7 +178,7 @@ class ExactState:
             if added == 1 and best == first:
                 self.fitting += 1
                 return 0
-            self.caller_limit = ALL_ONES
+            self.search.limit = ALL_ONES
             self._try(best, pc, frame)
             self.corrected += 1
         for i in range(1, added):
@@ -196,7 +188,7 @@ class ExactState:
             self.unproven += 1
         elif self.entries[ENTRY_WORDS * best + POSITION] == Position.PAST_RETURN:
             self.returned += 1
-            self.rules.find(self.caller_site - 1, self.caller_site)
+            self.rules.find(self.search.site - 1, self.search.site)
             self.chain[count + added] = self.rules.stacks.with_provenance(
                 self.rules.found_frame, Provenance.INFERRED_CALLER
             )
@@ -222,7 +214,7 @@ class ExactState:
             if pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK]) != self.late_branches.back:
                 continue
             level = self._try(entry, pc, frame)
-            self._restore()
+            self.search.restore()
             if level > best_level:
                 best, best_level = entry, level
         return best
@@ -232,10 +224,10 @@ class ExactState:
     @cython.exceptval(-1)
     def _try_as_it_is(self, pc: cython.ulonglong, frame: cython.uint) -> cython.int:
         """How well the sample's state is proven as that of its instruction; sets ``own_cfa``."""
-        level: cython.int = self._step(pc, True, frame)
+        level: cython.int = self.search.step(pc, True, frame)
         self.own_cfa = self.registers.values[RSP]
         self.own_caller = self.registers.values[RIP]
-        self._restore()
+        self.search.restore()
         if level == CallLevel.UNKNOWN:
             self.rules.find(pc, pc)
             if rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL:
@@ -287,11 +279,11 @@ class ExactState:
             if is_callee and self.entries[ENTRY_WORDS * entry + STEPS] == 1:
                 called = back
             # No caller further out would be taken.
-            self.caller_limit = best_cfa if best_level == CallLevel.PROVEN else ALL_ONES
+            self.search.limit = best_cfa if best_level == CallLevel.PROVEN else ALL_ONES
             level = self._try(entry, pc, frame)
             cfa = self.registers.values[RSP]
             caller = self.registers.values[RIP]
-            self._restore()
+            self.search.restore()
             if level == CallLevel.IMPOSSIBLE:
                 continue
             if (
@@ -350,108 +342,20 @@ class ExactState:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _save(self) -> cython.int:
-        """Keep the registers of the sample."""
-        i: cython.int
-        for i in range(REGISTERS):
-            self.saved[i] = self.registers.values[i]
-        self.saved_known = self.registers.known
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _restore(self) -> cython.int:
-        """Take the registers of the sample again."""
-        i: cython.int
-        for i in range(REGISTERS):
-            self.registers.values[i] = self.saved[i]
-        self.registers.known = self.saved_known
-        self.memory.fault = 0
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _is_code(self, address: cython.ulonglong) -> cython.bint:
-        """Whether an address is in an executable mapping; what is not gets no frame."""
-        entry: cython.Py_ssize_t = self.rules.spaces.mapping(self.rules.space, address)
-        return entry >= 0 and self.rules.spaces.flags[entry] != 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _proof(self, return_address: cython.ulonglong, callee: cython.uint) -> cython.int:
-        """Whether a return address proves itself as that of a call of the function of frame ``callee``, as a
-        CallLevel."""
-        frame: cython.uint
-        key: cython.ulonglong
-        known: cython.longlong
-        if not self._is_code(return_address - 1):
-            return CallLevel.IMPOSSIBLE
-        self.rules.find(return_address - 1, return_address)
-        if self.rules.found_rule == RULE_UNMAPPED or self.rules.found_image == NOTHING:
-            return CallLevel.IMPOSSIBLE
-        if (
-            self.rules.found_rule < RULE_LIMIT
-            and rule_at(self.rules.words, self.rules.found_rule).flags & kinds.FLAG_SIGNAL
-        ):
-            # A signal handler returns there.
-            return CallLevel.POSSIBLE
-        frame = self.rules.found_frame
-        key = cython.cast(cython.ulonglong, frame) << 32 | callee
-        known = self.proofs.get(key)
-        if known < 0:
-            with cython.gil:
-                known = self._ask_proof(frame, callee)
-            self.proofs.put(key, cython.cast(cython.uint, known))
-        return cython.cast(cython.int, known)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _ask_proof(self, caller: cython.uint, callee: cython.uint) -> cython.int:
-        """A function of its own, since one with Python objects takes the GIL at every call."""
-        stacks = self.rules.stacks
-        found: cython.int = self.rules.source.code_evidence.call_level(
-            stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
-            stacks.frame_address[callee],
-        )  # fmt: skip
-        return found
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _step(self, pc: cython.ulonglong, is_innermost: cython.bint, callee: cython.uint) -> cython.int:
-        """Go to the caller by the rule at an address, a return address unless it ``is_innermost``; the CallLevel of the
-        caller's return address, as a call of the function of frame ``callee``."""
-        reason: cython.int
-        self.rules.find(pc if is_innermost else pc - 1, pc)
-        if self.rules.found_rule >= RULE_LIMIT:
-            return CallLevel.IMPOSSIBLE
-        self.registers.values[RIP] = pc
-        self.stepper.is_innermost = is_innermost
-        reason = self.stepper.step(self.rules.found_rule)
-        if reason == StopReason.ROOT:
-            return CallLevel.POSSIBLE
-        return CallLevel.IMPOSSIBLE if reason else self._proof(self.registers.values[RIP], callee)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
     def _try(self, entry: cython.Py_ssize_t, pc: cython.ulonglong, frame: cython.uint) -> cython.int:
         """Go to the caller of the sample's frame under one hypothesis; its CallLevel."""
         kind: cython.longlong = self.entries[ENTRY_WORDS * entry + POSITION]
         at: cython.ulonglong = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + ADDRESS])
         back: cython.ulonglong = pc + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
         if kind == Position.IN_FRAME:
-            return self._step(at, True, frame)
+            return self.search.step(at, True, frame)
         if kind == Position.IN_CALLEE:
             return self._try_callee(at, back, self.entries[ENTRY_WORDS * entry + LEVELS], frame)
         if kind == Position.IN_UNKNOWN_CALLEE:
             return self._try_unknown_callee(back, frame)
         if kind == Position.PAST_JUMP:
             return self._try_past_jump(frame)
-        return self._find_caller(frame)
+        return self.search.find(frame, pc)
 
     @cython.cfunc
     @cython.nogil
@@ -471,7 +375,7 @@ class ExactState:
             if self.stepper.step(self.rules.found_rule):
                 return CallLevel.IMPOSSIBLE
             word = self.registers.values[RIP]
-        return self._step(back, False, frame) if word == back else CallLevel.IMPOSSIBLE
+        return self.search.step(back, False, frame) if word == back else CallLevel.IMPOSSIBLE
 
     @cython.cfunc
     @cython.nogil
@@ -487,13 +391,13 @@ class ExactState:
             if not self._holds(above - 8, back):
                 continue
             self.registers.values[RSP] = above
-            level = self._step(back, False, frame)
+            level = self.search.step(back, False, frame)
             if level < CallLevel.POSSIBLE and i > 0:
                 # The callee may have set up its own frame pointer.
-                self._restore()
+                self.search.restore()
                 self.registers.values[RBP] = self.memory.load(above - 16)
                 self.registers.values[RSP] = above
-                level = self._step(back, False, frame)
+                level = self.search.step(back, False, frame)
             return level
         return CallLevel.IMPOSSIBLE
 
@@ -521,107 +425,12 @@ class ExactState:
             if self.memory.fault:
                 break
             slot += 8
-            level = self._proof(word, frame)
+            level = self.search.proof(word, frame)
             if level >= CallLevel.POSSIBLE:
                 self.registers.values[RIP] = word
                 self.registers.values[RSP] = slot
                 return level
         return CallLevel.IMPOSSIBLE
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _find_caller(self, frame: cython.uint) -> cython.int:
-        """Find the frame to which the function of ``frame`` has returned, whose registers these are, and go to its
-        caller; sets ``caller_site`` to the return address. 0 where there is none, or several functions are alike.
-
-        Callers are those with a direct call of the function, and those that a return address on the stack names as
-        called; of these the one with the nearest return address.
-        """
-        i: cython.int
-        word: cython.ulonglong
-        slot: cython.ulonglong
-        sp: cython.ulonglong = self.registers.values[RSP]
-        pc: cython.ulonglong = self.registers.values[RIP]
-        level: cython.int
-        direct: cython.Py_ssize_t
-        self.caller_function = 0
-        self.caller_level = CallLevel.IMPOSSIBLE
-        self.caller_cfa = self.caller_limit
-        direct = self._sites_of(frame)
-        # An indirect call of a function with direct callers may be that of such a caller, which has returned as well.
-        self.least_level = CallLevel.POSSIBLE
-        if self.entries[ENTRY_WORDS * direct + POSITION] >= 0:
-            self.least_level = CallLevel.PROVEN
-        self._try_sites(direct, pc, 0, frame)
-        for i in range(-1, CALLER_SLOTS):
-            self.memory.fault = 0
-            # First where the frame pointer has it, if it is one.
-            slot = self.saved[RBP] + 8 if i < 0 else sp + 8 * cython.cast(cython.ulonglong, i)
-            if slot <= sp or slot & 7 or slot >= self.caller_cfa:
-                continue
-            word = self.memory.load(slot)
-            if self.memory.fault:
-                continue
-            if self._is_code(word - 1) and self.rules.follows_call(word):
-                self._try_sites(self._sites_between(self.rules.found_frame, frame), word, word, frame)
-        self._restore()
-        if self.caller_level == CallLevel.IMPOSSIBLE:
-            return CallLevel.IMPOSSIBLE
-        level = self.caller_level
-        self._step(self.caller_site, False, frame)
-        return level
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _try_sites(
-        self, table: cython.Py_ssize_t, base: cython.ulonglong, wanted: cython.ulonglong, frame: cython.uint
-    ) -> cython.int:
-        """Try the calls of a table, whose return addresses count from ``base``, as the one that ``frame`` returned to:
-        the rule there must give the return address ``wanted`` (0: any that proves itself)."""
-        entry: cython.Py_ssize_t
-        last: cython.Py_ssize_t = table + self.entries[ENTRY_WORDS * table + ENTRIES]
-        site: cython.ulonglong
-        cfa: cython.ulonglong
-        level: cython.int
-        called: cython.int
-        caller: cython.uint
-        function: cython.ulonglong
-        for entry in range(table, last):
-            if self.entries[ENTRY_WORDS * entry + POSITION] < 0:
-                continue
-            site = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + ADDRESS])
-            self.rules.find(site - 1, site)
-            if self.rules.found_rule >= RULE_LIMIT:
-                continue
-            caller = self.rules.found_frame
-            level = self._step(site, False, caller)
-            if wanted and self.registers.values[RIP] != wanted:
-                level = CallLevel.IMPOSSIBLE
-            called = self._proof(site, frame)
-            level = min(level, called) if called >= self.least_level else CallLevel.IMPOSSIBLE
-            cfa = self.registers.values[RSP]
-            self._restore()
-            if (
-                level < CallLevel.POSSIBLE
-                or cfa > self.caller_cfa
-                or (cfa == self.caller_cfa and level < self.caller_level)
-            ):
-                continue
-            function = base + cython.cast(cython.ulonglong, self.entries[ENTRY_WORDS * entry + BACK])
-            if cfa == self.caller_cfa and level == self.caller_level:
-                if function != self.caller_function:
-                    # Nothing tells which of them it was.
-                    self.caller_function = 0
-                continue
-            self.caller_cfa = cfa
-            self.caller_level = level
-            self.caller_site = site
-            self.caller_function = function
-        if self.caller_function == 0:
-            self.caller_level = CallLevel.IMPOSSIBLE
-        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -636,33 +445,6 @@ class ExactState:
         return cython.cast(cython.Py_ssize_t, known)
 
     @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _sites_of(self, frame: cython.uint) -> cython.Py_ssize_t:
-        """Where the direct calls of a frame's function begin."""
-        key: cython.ulonglong = frame
-        known: cython.longlong = self.sites.get(key)
-        if known < 0:
-            with cython.gil:
-                known = self._add_sites_of(frame)
-            self.sites.put(key, cython.cast(cython.uint, known))
-        return cython.cast(cython.Py_ssize_t, known)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _sites_between(self, caller: cython.uint, callee: cython.uint) -> cython.Py_ssize_t:
-        """Where those calls begin that may lead to the function of ``callee``, in the function that is called before
-        the return address of ``caller``."""
-        key: cython.ulonglong = cython.cast(cython.ulonglong, caller + 1) << 32 | callee
-        known: cython.longlong = self.sites.get(key)
-        if known < 0:
-            with cython.gil:
-                known = self._add_sites_between(caller, callee)
-            self.sites.put(key, cython.cast(cython.uint, known))
-        return cython.cast(cython.Py_ssize_t, known)
-
-    @cython.cfunc
     @cython.exceptval(-1)
     def _add_table(self, frame: cython.uint) -> cython.Py_ssize_t:
         stacks = self.rules.stacks
@@ -674,31 +456,6 @@ class ExactState:
                 for one in entries
             ]
         )
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _add_sites_of(self, frame: cython.uint) -> cython.Py_ssize_t:
-        stacks = self.rules.stacks
-        address: int = stacks.frame_address[frame]
-        return self._add_sites(self.rules.source.code_evidence.sites_of(stacks.frame_image[frame], address), address)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _add_sites_between(self, caller: cython.uint, callee: cython.uint) -> cython.Py_ssize_t:
-        stacks = self.rules.stacks
-        back: int = stacks.frame_address[caller] + 1
-        sites = self.rules.source.code_evidence.sites_between(
-            stacks.frame_image[caller], stacks.frame_address[caller], stacks.frame_image[callee],
-            stacks.frame_address[callee],
-        )  # fmt: skip
-        return self._add_sites(sites, back)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _add_sites(self, sites: list, base: cython.ulonglong) -> cython.Py_ssize_t:  # type: ignore[type-arg]  # Cython's own list
-        """Append a table of calls: return address, function."""
-        start: int = base
-        return self._add([(0, one.return_address - start, one.function - start, 0, 0) for one in sites])
 
     @cython.cfunc
     @cython.exceptval(-1)

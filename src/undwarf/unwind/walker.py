@@ -28,6 +28,7 @@ from cython.cimports.undwarf.unwind.walk_constants import LiveState
 from undwarf.column import zeros
 from undwarf.unwind.arch import X86_64
 from undwarf.unwind.branch_stacks import BranchStacks
+from undwarf.unwind.caller_search import CallerSearch
 from undwarf.unwind.dump_walk import DumpWalk
 from undwarf.unwind.exact_state import ExactState
 from undwarf.unwind.kernel_chains import KernelChains
@@ -77,8 +78,10 @@ class Walker:
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
         self.late_branches = LateBranches(rules, self.branch_stacks)
+        stepper = self.dump_walk.stepper
+        search = CallerSearch(rules, self.memory, self.registers, stepper)
         self.exact_state = ExactState(
-            rules, self.memory, self.registers, self.states, self.dump_walk.stepper, chain, self.late_branches
+            rules, self.memory, self.registers, self.states, stepper, search, chain, self.late_branches
         )
         self.chain = chain
         self.register_words = register_words
