@@ -1,11 +1,11 @@
 """Recordings of precise events as each kind of machine would make them, with every sample's true call chain.
 
-Usage: python bench/precise_recordings.py PROGRAM --out FOLDER [--samples N] [--from-exec] [-- ARGUMENT ...]
+Usage: python bench/precise_recordings.py PROGRAM --out FOLDER [--samples N] [--branches] [-- ARGUMENT ...]
 
 A program is stepped instruction by instruction (`precise_stepper.py`). At instructions taken at random, the samples
-have that exact instruction's address, and the registers and the stack that a machine would give for it (`KINDS`); as
-the kernel does, the exact address is put into the registers too. FOLDER gets one perf.data a kind, `truth.jsonl` with a
-line for each sample (`Truth`), and `mappings.json`: what was mapped where.
+have that exact instruction's address, that of the data it accesses, and the registers and the stack that a machine
+would give for it (`KINDS`); as the kernel does, the exact address is put into the registers too. FOLDER gets one
+perf.data a kind, `truth.jsonl` with a line for each sample (`Truth`), and `mappings.json`: what was mapped where.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import random
 import struct
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -24,7 +25,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from compiled import compiled
-from iced_x86 import Decoder, FlowControl
+from iced_x86 import Decoder, FlowControl, Instruction, OpAccess, Register, RegisterExt, UsedMemory
+from iced_x86 import InstructionInfoFactory as InfoFactory
 
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata import feature_writer as encode
@@ -47,8 +49,8 @@ BP, SP, IP, FLAGS, CS, SS = range(6, 12)
 DUMP = 16384
 PERIOD = 10007
 FIELDS = (
-    SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.PERIOD | SampleField.CALLCHAIN
-    | SampleField.REGS_USER | SampleField.STACK_USER
+    SampleField.IP | SampleField.TID | SampleField.TIME | SampleField.ADDR | SampleField.PERIOD
+    | SampleField.CALLCHAIN | SampleField.REGS_USER | SampleField.STACK_USER
 )  # fmt: skip
 START, STEP = 1_000_000_000, 1000
 """Times of the first sample and between samples, in ns: a sample's number can be read from its time in any output."""
@@ -63,25 +65,50 @@ KERNEL_SP, KERNEL_BP, KERNEL_OTHER = 0xFFFF_C900_0012_3E58, 0xFFFF_C900_0012_3F4
 """Registers of a kernel."""
 
 
+BRANCHES = 32
+"""Branches that a processor keeps."""
+TRACED = 96
+"""Instructions before the exact one whose branches are noted."""
+USER_BRANCHES = 1 | 8
+"""PERF_SAMPLE_BRANCH_USER and _ANY."""
+NO_BRANCHES = -1
+BASES = ("RAX", "RBX", "RCX", "RDX", "RSI", "RDI", "RBP", "RSP", "", "", "", "", *(f"R{k}" for k in range(8, 16)))
+"""Names of the recorded registers that operands may have as base or index."""
+
+
 @dataclass(frozen=True)
 class Kind:
-    """A kind of machine. ``registers`` and ``stack``: how many instructions after the exact one they are taken; None
-    for as many as the interrupt is late."""
+    """A kind of machine. ``registers``, ``stack`` and ``branches``: how many instructions after the exact one they are
+    taken; None for as many as the interrupt is late, NO_BRANCHES for none. ``intr``: also as
+    those of the interrupt (``perf record -I``). ``release``: of the kernel, this one's if empty; with another one no
+    vDSO is known."""
 
     cpuid: str
     registers: int | None
     stack: int | None
+    branches: int | None = NO_BRANCHES
+    intr: bool = False
+    release: str = ""
 
 
 KINDS = {
     "on-time": Kind("GenuineIntel,6,143,8", 0, 0),
-    "late": Kind("GenuineIntel,6,143,8", 1, 1),
+    "late": Kind("GenuineIntel,6,143,8", 1, 1, intr=True),
     "skid": Kind("AuthenticAMD,25,17,1", None, None),
-    "mixed": Kind("GenuineIntel,6,143,8", 1, None),
+    "mixed": Kind("GenuineIntel,6,143,8", 1, None, intr=True),
 }
 """on-time: a control, as of an event that is not precise. late: PEBS whose interrupt comes at once. skid: the
 interrupt's registers, as of AMD's IBS and of PEBS before Ice Lake. mixed: PEBS's registers, with the stack at the
 interrupt."""
+
+BRANCH_KINDS = {
+    "late-lbr": Kind("GenuineIntel,6,143,8", 1, 1, 1, intr=True),
+    "skid-lbr": Kind("GenuineIntel,6,94,3", None, None, None),
+    "stale-lbr": Kind("GenuineIntel,6,143,8", None, None, 1, release="6.1.0"),
+}
+"""The same with the branches before, as of PEBS that writes them itself (late), of PEBS before Ice Lake (skid), and of
+Ice Lake and later before Linux 6.15: the branches are of PEBS's record, the registers the interrupt's (stale)."""
+ALL_KINDS = KINDS | BRANCH_KINDS
 
 
 @dataclass
@@ -93,7 +120,7 @@ class Truth:
 
     ``after_one`` and ``after_all``: the state that many instructions later, as (its ip, frames of the chain that are no
     more, frames that are new); instead of the former OTHER_STACK, or IN_KERNEL where the interrupt comes in a system
-    call.
+    call. ``address``: that of the data which the instruction's operand accesses, 0 for none.
     """
 
     number: int
@@ -103,6 +130,7 @@ class Truth:
     late: int
     after_one: tuple[int, int, int]
     after_all: tuple[int, int, int]
+    address: int = 0
 
 
 class Mapping(NamedTuple):
@@ -153,6 +181,9 @@ class Run:
         # Of Go, the shadow stacks that are left, by the end of their stack.
         self.left: dict[int, list[tuple[int, int, int]]] = {}
         self.signals = 0
+        self.instructions: dict[int, Instruction] = {}
+        self.branches: deque[tuple[int, int]] = deque(maxlen=BRANCHES)
+        """The branches of the steps that were traced, (from, to), the newest last."""
         self.system_calls = -1
         self.is_alone = True
         self.ended = ""
@@ -181,6 +212,43 @@ class Run:
             with self._breakpoints(block.stops):
                 status = self.stepper.go(block.length, block.calls)
             self._handle(status)
+
+    def trace(self, count: int) -> None:
+        """Do this many steps and note the branches they take. Raises Ended."""
+        for _step in range(count):
+            at = self.stepper.ip
+            made = self.instruction(at)
+            self.advance(1)
+            if made.flow_control not in (FlowControl.NEXT, FlowControl.INTERRUPT) and self.stepper.ip != made.next_ip:
+                # `syscall` comes back to the next instruction, which a filter for user space leaves out.
+                self.branches.append((at, self.stepper.ip))
+
+    def instruction(self, address: int) -> Instruction:
+        """The instruction at an address."""
+        if address not in self.instructions:
+            self.instructions[address] = Decoder(64, os.pread(self.memory, 15, address), ip=address).decode()
+        return self.instructions[address]
+
+    def data_address(self, registers: list[int]) -> int:
+        """The address of the data that the next instruction's own memory operand accesses; 0 for none."""
+        made = self.instruction(self.stepper.ip)
+        if not made.memory_size or made.is_vsib:
+            return 0
+        used = [one for one in InfoFactory().info(made).used_memory() if one.access != OpAccess.NO_MEM_ACCESS]
+        explicit = [one for one in used if one.base == made.memory_base or made.is_ip_rel_memory_operand]
+        return self._effective(explicit[0], registers) if explicit and made.memory_base + made.memory_index else 0
+
+    def _effective(self, used: UsedMemory, registers: list[int]) -> int:
+        """The address of an operand."""
+        names = {getattr(Register, name): registers[k] for k, name in enumerate(BASES) if name}
+        address = used.displacement
+        if used.base and used.base != Register.RIP:
+            address += names[RegisterExt.full_register(used.base)]
+        if used.index:
+            address += names[RegisterExt.full_register(used.index)] * used.scale
+        if used.segment == Register.FS:
+            address += self.stepper.thread_base
+        return address & (1 << 64) - 1
 
     def _block(self, address: int) -> Block:
         """What runs from an address on until it cannot be said where it goes on, or could be here again."""
@@ -321,14 +389,22 @@ _PRECISE_IP = 15
 """Bits of the attribute's flags, and the first of the two of ``precise_ip``."""
 
 
-def event() -> EventAttr:
-    """``cycles:Pu`` as ``perf record --call-graph dwarf`` asks for it."""
+def event(kind: Kind) -> EventAttr:
+    """``cycles:Pu`` as ``perf record -d --call-graph dwarf`` asks for it, ``cycles:u`` where nothing is late; with
+    ``-j any,u`` where there are branches."""
+    fields, branches = FIELDS, 0
+    if kind.branches != NO_BRANCHES:
+        fields, branches = fields | SampleField.BRANCH_STACK, USER_BRANCHES
+    if kind.intr:
+        fields |= SampleField.REGS_INTR
     flags = _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR | _MMAP | _COMM | _TASK | _MMAP2 | _COMM_EXEC
-    flags |= 2 << _PRECISE_IP | _SAMPLE_ID_ALL | _EXCLUDE_CALLCHAIN_USER
+    flags |= (0 if kind.registers == 0 else 2) << _PRECISE_IP | _SAMPLE_ID_ALL | _EXCLUDE_CALLCHAIN_USER
+    name = "cycles:Pu" if kind.registers != 0 else "cycles:u"
+    intr = REGISTERS if kind.intr else 0
     return EventAttr(
-        name="cycles:Pu", type=0, config=0, sample_period=PERIOD, freq=False, sample_type=int(FIELDS), read_format=0,
-        flags=flags, sample_id_all=True, config1=0, config2=0, branch_sample_type=0, sample_regs_user=REGISTERS,
-        sample_stack_user=DUMP, clockid=None, sample_regs_intr=0, sample_max_stack=0, ids=(1,),
+        name=name, type=0, config=0, sample_period=PERIOD, freq=False, sample_type=int(fields), read_format=0,
+        flags=flags, sample_id_all=True, config1=0, config2=0, branch_sample_type=branches, sample_regs_user=REGISTERS,
+        sample_stack_user=DUMP, clockid=None, sample_regs_intr=intr, sample_max_stack=0, ids=(1,),
     )  # fmt: skip
 
 
@@ -337,12 +413,14 @@ class Recording:
 
     def __init__(self, sink: BinaryIO, kind: Kind, pid: int, name: str) -> None:
         self.marks = 0 if kind.registers == 0 else EXACT_IP
-        self.event = event()
+        self.event = event(kind)
+        self.has_branches = kind.branches != NO_BRANCHES
+        self.has_intr = kind.intr
         self.pid = pid
         host = os.uname()
         features = {
             Feature.HOSTNAME: encode.string(host.nodename),
-            Feature.OSRELEASE: encode.string(host.release),
+            Feature.OSRELEASE: encode.string(kind.release or host.release),
             Feature.ARCH: encode.string(host.machine),
             Feature.CPUID: encode.string(kind.cpuid),
             Feature.EVENT_DESC: encode.event_desc([self.event]),
@@ -361,13 +439,28 @@ class Recording:
                 )
             )
 
-    def sample(self, ip: int, registers: list[int], stack: bytes, now: int) -> None:
-        """A sample of an exact instruction; the kernel's own chain is empty, as it leaves out what is of user space."""
+    def sample(
+        self,
+        ip: int,
+        address: int,
+        registers: list[int],
+        stack: bytes,
+        branches: list[tuple[int, int]],
+        now: int,
+    ) -> None:
+        """A sample of an exact instruction; the kernel's own chain is empty, as it leaves out what is of user space.
+        ``branches``: the newest last."""
         registers = registers.copy()
         registers[IP] = ip
         stack = stack[: len(stack) & ~7]
-        body = struct.pack("=QIIQQQQ20QQ", ip, self.pid, self.pid, now, PERIOD, 0, 2, *registers, len(stack))
+        body = struct.pack("=QIIQQQQ", ip, self.pid, self.pid, now, address, PERIOD, 0)
+        if self.has_branches:
+            body += struct.pack("=Q", len(branches))
+            body += b"".join(struct.pack("=QQQ", *one, 0) for one in reversed(branches))
+        body += struct.pack("=Q20QQ", 2, *registers, len(stack))
         body += stack + (struct.pack("=Q", len(stack)) if stack else b"")
+        if self.has_intr:
+            body += struct.pack("=Q20Q", 2, *registers)
         self.writer.write(record(RecordType.SAMPLE, body, CpuMode.USER | self.marks))
 
 
@@ -386,6 +479,7 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
     true of it. Ends with the program, or after ``count``."""
     chance = random.Random(seed)
     state = run.stepper
+    traces = any(one.has_branches for one in kinds.values())
 
     def here() -> tuple[list[int], bytes]:
         return state.recorded_registers(), state.read(state.sp, DUMP)
@@ -406,15 +500,19 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
         late = chance.randint(1, MOST_LATE)
         try:
             run.skip(chance.randint(1, 2 * gap))
+            if traces:
+                run.branches.clear()
+                run.trace(TRACED)
             entries, ip, stack_end, complete = state.entries(), state.ip, state.high, run.is_complete
             reachable = 1 + len(entries) - run.stacks[-1][2]
             first = here()
             serials = [serial for _slot, _address, serial in entries]
             system_calls = state.system_calls
-            run.advance(1)
-            second = here()
+            address = run.data_address(first[0])
+            run.trace(1)
+            second, branches = here(), list(run.branches)
             after_one = since(serials, stack_end)
-            run.advance(late - 1)
+            run.trace(late - 1)
             last = here()
             after_all = since(serials, stack_end)
             if state.system_calls > system_calls:
@@ -427,16 +525,20 @@ def samples(run: Run, kinds: dict[str, Recording], count: int, gap: int, seed: i
         for one in kinds.values():
             one.map(run.new, now - 1)
         run.new.clear()
-        for name, kind in KINDS.items():
+        for name, recording in kinds.items():
+            kind = ALL_KINDS[name]
             registers, stack = last if kind.registers is None else (first, second)[kind.registers]
-            kinds[name].sample(ip, registers, stack if kind.registers == kind.stack else mixed, now)
+            stack = stack if kind.registers == kind.stack else mixed
+            taken = list(run.branches) if kind.branches is None else branches
+            recording.sample(ip, address, registers, stack, taken, now)
         chain = [ip, *(address - 1 for _slot, address, _serial in reversed(entries))]
-        yield Truth(number, chain, reachable, complete, late, after_one, after_all)
+        yield Truth(number, chain, reachable, complete, late, after_one, after_all, address)
 
 
 def make(command: list[str], out: Path, count: int, *, gap: int = 100, seed: int = 1, start_at: int | None = None,
-         environment: dict[str, str] | None = None) -> str:  # fmt: skip
-    """Step through a program and write its recordings and their truth to a folder; a line about what was done.
+         environment: dict[str, str] | None = None, branches: bool = False) -> str:  # fmt: skip
+    """Step through a program and write its recordings and their truth to a folder; a line about what was done. With
+    ``branches`` also those of machines that record them (BRANCH_KINDS), which takes more steps.
 
     Stepping begins at the program's entry, or ``start_at`` an address in it, where the callers are not known, or
     ``FROM_EXEC``: in the dynamic linker.
@@ -449,7 +551,7 @@ def make(command: list[str], out: Path, count: int, *, gap: int = 100, seed: int
     try:
         with ExitStack() as files, (out / "truth.jsonl").open("w") as truth:
             recordings = {}
-            for name, kind in KINDS.items():
+            for name, kind in (ALL_KINDS if branches else KINDS).items():
                 sink = files.enter_context((out / f"{name}.data").open("wb"))
                 recordings[name] = Recording(sink, kind, run.pid, Path(command[0]).name)
             for one in samples(run, recordings, count, gap, seed):
@@ -475,11 +577,12 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=20000)
     parser.add_argument("--gap", type=int, default=100, help="steps between samples, besides the lateness of the last")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--branches", action="store_true", help="recordings with the branches before, too")
     parser.add_argument("--from-exec", action="store_true", help="step through the dynamic linker too")
     options = parser.parse_args()
     command = [str(Path(options.program).resolve()), *options.arguments]
     print(make(command, options.out, options.samples, gap=options.gap, seed=options.seed,
-               start_at=FROM_EXEC if options.from_exec else None))  # fmt: skip
+               start_at=FROM_EXEC if options.from_exec else None, branches=options.branches))  # fmt: skip
     return 0
 
 

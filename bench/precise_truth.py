@@ -1,7 +1,7 @@
 """Compares the stacks of precise events with the truth: by how late registers and stack are, and where they are of.
 
 Usage: python bench/precise_truth.py bench/precise/*.{c,cpp,rs,go} --out FOLDER [--variants gcc-O0,gcc-O2-fp,...]
-       python bench/precise_truth.py FOLDER ... [--perf PERF] [--show-false KIND]
+       python bench/precise_truth.py FOLDER ... [--perf PERF] [--show-false KIND] [--addresses]
 
 A source is built by each compiler of its language at each level (`-fp`: with frame pointers), a program is taken as it
 is; both are stepped through (`precise_recordings.py`) into a folder each, which may be given itself later. Each of its
@@ -28,10 +28,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from precise_recordings import FROM_EXEC, IN_KERNEL, KINDS, OTHER_STACK, START, STEP, Truth, make
+from precise_recordings import ALL_KINDS, FROM_EXEC, IN_KERNEL, OTHER_STACK, START, STEP, Truth, make
 
 import undwarf
 from undwarf import StopReason
@@ -177,7 +177,7 @@ def of_perf(perf: str, path: Path) -> Iterator[tuple[int, Chain, None]]:
 
 def place(truth: Truth, kind: str, functions: Functions) -> str:
     """Where the registers of a sample were taken."""
-    taken = KINDS[kind].registers
+    taken = ALL_KINDS[kind].registers
     ip, gone, new = (truth.chain[0], 0, 0) if taken == 0 else truth.after_one if taken else truth.after_all
     if gone == IN_KERNEL:
         return "kernel"
@@ -235,12 +235,17 @@ def truths(folder: Path) -> list[Truth]:
     return [Truth(**json.loads(line)) for line in (folder / "truth.jsonl").read_text().splitlines()]
 
 
+def kinds_of(folder: Path) -> list[str]:
+    """The kinds of recordings that a folder has."""
+    return [kind for kind in ALL_KINDS if (folder / f"{kind}.data").exists()]
+
+
 def score(folder: Path, perf: str | None = None, show_false: str | None = None) -> dict[str, Score]:
     """The recordings of a folder, by tool; ``show_false``: the kind whose false stacks of undwarf are printed."""
     functions = Functions(json.loads((folder / "mappings.json").read_text()))
     known = truths(folder)
     scores: dict[str, Score] = {}
-    for kind in KINDS:
+    for kind in kinds_of(folder):
         path = folder / f"{kind}.data"
         places = [place(one, kind, functions) for one in known]
         tools = {"undwarf": of_undwarf(path)} | ({"perf": of_perf(perf, path)} if perf else {})
@@ -265,10 +270,40 @@ def score(folder: Path, perf: str | None = None, show_false: str | None = None) 
     return scores
 
 
+def score_addresses(folder: Path) -> dict[str, Counter[str]]:
+    """By kind, the samples at accesses that have a type: whether the data address that the recording states, and that
+    undwarf computes from the registers without it, is the "right" or a "wrong" one, or "unknown"."""
+    known = {START + STEP * one.number: one.address for one in truths(folder)}
+    found: dict[str, Counter[str]] = {}
+    for kind in kinds_of(folder):
+        counts = found[kind] = Counter[str]()
+        with undwarf.open(folder / f"{kind}.data") as recording:
+            profile = recording.profile(callers=False, inline=False)
+            touched = recording.touch(profile)
+            stated = touched.profile
+            silent = stated.derived(samples=replace(stated.samples.columns, addr=None))
+            leaves = [stated.stacks.frame[node] for node in stated.samples.columns.stack]
+            typed = frozenset(touched.typed())
+            for what, one in (("stated", stated), ("computed", silent)):
+                addresses = recording.data_addresses(one, touched).column
+                for time, leaf, address in zip(stated.samples.columns.time, leaves, addresses, strict=True):
+                    if leaf in typed and known[time]:
+                        right = "unknown" if not address else "right" if address == known[time] else "wrong"
+                        counts[f"{what} {right}"] += 1
+    return found
+
+
+def show_addresses(counts: dict[str, Counter[str]]) -> None:
+    """A line for each kind."""
+    for kind, found in counts.items():
+        print(f"{kind:9} addresses:", ", ".join(f"{what} {count}" for what, count in sorted(found.items())))
+
+
 def show(scores: dict[str, Score]) -> None:
     """A table by kind and place."""
     print(f"{'':9}{'state':13}{'samples':>8}", *(f"{tool:>12}: equal     cut   false" for tool in scores))
-    for kind in KINDS:
+    kinds = [kind for kind in ALL_KINDS if any(kind == key[0] for made in scores.values() for key in made.results)]
+    for kind in kinds:
         for where in (*PLACES, "all"):
             cells, total = [], 0
             for made in scores.values():
@@ -286,7 +321,7 @@ def show(scores: dict[str, Score]) -> None:
             if why:
                 print(f"{'':9}{tool}:", ", ".join(f"{text} {count}" for text, count in why.most_common(6)))
     for tool, made in scores.items():
-        left_out, missing = made.ambiguous // len(KINDS), made.missing // len(KINDS)
+        left_out, missing = made.ambiguous // len(kinds), made.missing // len(kinds)
         print(f"{tool}: {left_out} more have no one true caller, {missing} are missing")
 
 
@@ -328,8 +363,10 @@ def main() -> int:
     parser.add_argument("--gap", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from-exec", action="store_true", help="step through the dynamic linker too")
+    parser.add_argument("--branches", action="store_true", help="recordings with the branches before, too")
+    parser.add_argument("--addresses", action="store_true", help="compare data addresses, instead of stacks")
     parser.add_argument("--perf", help="a perf to compare with")
-    parser.add_argument("--show-false", metavar="KIND", choices=KINDS, help="show undwarf's false stacks of a kind")
+    parser.add_argument("--show-false", metavar="KIND", choices=ALL_KINDS, help="show undwarf's false stacks of a kind")
     options = parser.parse_args()
     folders = []
     for path in options.paths:
@@ -351,11 +388,16 @@ def main() -> int:
                 # What comes before is the runtime's, and takes minutes.
                 start_at = next(value for value, *_, name in symbols(program.read_bytes()) if name == "main.main")
             done = make([str(program), *options.arguments], folder, options.samples, gap=options.gap, seed=options.seed,
-                        start_at=start_at, environment=environment)  # fmt: skip
+                        start_at=start_at, environment=environment, branches=options.branches)  # fmt: skip
             print(f"{folder.name:24}{done}", flush=True)
             folders.append(folder)
     total: dict[str, Score] = {}
-    for folder in folders:
+    addresses: dict[str, Counter[str]] = {}
+    for folder in folders if options.addresses else ():
+        for kind, counts in score_addresses(folder).items():
+            addresses.setdefault(kind, Counter()).update(counts)
+    show_addresses(addresses)
+    for folder in folders if not options.addresses else ():
         scores = score(folder, options.perf, options.show_false)
         print(f"\n{folder.name}")
         show(scores)
@@ -365,7 +407,7 @@ def main() -> int:
             sums.reasons += made.reasons
             sums.ambiguous += made.ambiguous
             sums.missing += made.missing
-    if len(folders) > 1:
+    if len(folders) > 1 and total:
         print("\nAll")
         show(total)
     return 0

@@ -443,9 +443,12 @@ class Recording:
 
     def data_addresses(self, profile: model.Profile, touched: "ResolvedAccesses") -> "DataAddresses":
         """The address of the data that each sample accesses."""
+        from undwarf.profile.late_registers import LateRegisters
         from undwarf.views.data.addresses import data_addresses
 
-        return data_addresses(profile, touched, self.data, self.header.arch or "", self.event_stops.executed)
+        late = LateRegisters(self.images)
+        executed = self.event_stops.executed
+        return data_addresses(profile, touched, self.data, self.header.arch or "", executed, late)
 
     def know_files(self, files: "Mapped | None") -> None:
         """Use mapped files of a running process, or its memory. Must be called before anything is unwound."""

@@ -38,6 +38,7 @@ FOUND: dict[str, Any] = {
     "records": {"SAMPLE": 1050, "MMAP2": 70, "type 99": 1},
     "lost": 7,
     "deferred_not_merged": 0,
+    "notes": [],
     "precise": {},
     "processes": [{"pid": pid, "comm": "app" if pid else None, "samples": 100 - pid} for pid in range(15)],
     "wholeness": {
@@ -108,9 +109,14 @@ def test_names_cannot_drive_the_terminal() -> None:
 
 
 def test_precise_samples_are_shown_by_what_was_done_with_them() -> None:
-    counts = {"samples": 1000, "fitting": 800, "corrected": 150, "returned": 40, "unproven": 50}
+    counts = {"samples": 1000, "fitting": 800, "corrected": 150, "returned": 40, "followed": 30, "unproven": 50}
     shown = text({**FOUND, "precise": counts})
     assert "Precise events  1,000 samples" in shown
-    for line in ("800   80.00 %  fit as they are", "150   15.00 %  were corrected", " 40    4.00 %  of these after"):
+    for line in (
+        "800   80.00 %  fit as they are",
+        "150   15.00 %  were corrected",
+        " 40    4.00 %  of these after",
+        " 30    3.00 %  returned to",
+    ):
         assert line in shown
     assert "Precise events" not in text()

@@ -21,14 +21,16 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="steps x8
 SAMPLES = 250
 
 
-def stepped(folder: Path, source: str, variant: str, samples: int = SAMPLES) -> precise_truth.Score:
+def stepped(
+    folder: Path, source: str, variant: str, samples: int = SAMPLES, *, branches: bool = False
+) -> precise_truth.Score:
     """The score of a program's recordings, which are in the folder afterwards."""
     if not shutil.which(variant.partition("-")[0]):
         pytest.skip(f"{variant.partition('-')[0]} is not installed")
     program = precise_truth.build(precise_truth.HERE / source, variant, folder)
     assert program is not None
     try:
-        precise_truth.make([str(program)], folder, samples, gap=50)
+        precise_truth.make([str(program)], folder, samples, gap=50, branches=branches)
     except PermissionError as error:
         pytest.skip(f"may not trace programs here: {error}")
     return precise_truth.score(folder, None)["undwarf"]
@@ -106,3 +108,42 @@ def test_stacks_one_instruction_late_are_corrected(tmp_path: Path) -> None:
     assert unproven
     assert past_return
     assert marked == past_return
+
+
+def test_data_addresses_of_late_registers_are_right_or_unknown(tmp_path: Path) -> None:
+    stepped(tmp_path, "objects.cpp", "gcc-O2", 400)
+    found = precise_truth.score_addresses(tmp_path)
+    typed = found["on-time"]["computed right"]
+    assert typed > 40
+    for kind, least in (("on-time", 1.0), ("late", 0.7), ("skid", 0.1)):
+        assert not found[kind]["computed wrong"] + found[kind]["stated wrong"] + found[kind]["stated unknown"]
+        assert found[kind]["computed right"] >= least * typed
+        assert found[kind]["computed right"] + found[kind]["computed unknown"] == typed
+    # The registers after the instruction have lost those that it loads into.
+    assert found["late"]["computed unknown"] > 0
+
+
+def test_types_and_members_do_not_depend_on_how_late_registers_are(tmp_path: Path) -> None:
+    stepped(tmp_path, "objects.cpp", "gcc-O2")
+    answers = []
+    for kind in KINDS:
+        with undwarf.open(tmp_path / f"{kind}.data") as recording:
+            data = recording.data_types()
+            members = {(row.name, *key): part.counts.weight for row in data.types for key, part in row.fields.items()}
+            answers.append((data.typed, data.total, members))
+    assert answers[0][0] > 0
+    assert all(one == answers[0] for one in answers)
+
+
+def test_branches_name_the_callers_that_a_skid_has_returned_to(tmp_path: Path) -> None:
+    score = stepped(tmp_path, "tiny.c", "gcc-O2", 500, branches=True)
+    shares = {}
+    for kind in ("late", "late-lbr", "skid", "skid-lbr", "stale-lbr"):
+        found = {outcome: n for (place, outcome), n in outcomes(score, kind).items() if place == "past return"}
+        assert sum(found.values()) > 15
+        shares[kind] = found.get("equal", 0) / sum(found.values())
+    assert shares["late-lbr"] >= 0.98
+    assert shares["skid-lbr"] >= 0.93
+    assert shares["skid"] < 0.8
+    # Branches that end before the state do no harm.
+    assert shares["stale-lbr"] >= shares["skid"]

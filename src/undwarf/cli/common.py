@@ -390,6 +390,13 @@ class Job:
                 raise NothingUsable(
                     f"{name} contains no samples", "it is damaged", "get a complete copy, or record again"
                 )
+            from undwarf.views.unread_samples import notes
+
+            for note in notes(self.recording):
+                if note.kind != "late":
+                    raise NothingUsable(
+                        f"{name} contains no samples", ": ".join(filter(None, (note.event, note.text))), note.advice
+                    )
             raise NothingUsable(f"{name} contains no samples", "", "record for longer, or with a higher -F")
         return profile
 

@@ -85,6 +85,11 @@ def _events(overview: dict[str, Any], paint: Paint) -> Iterator[str]:
             rate = "read with another's samples"
         dump = f", {event['stack_dump']:,} bytes of stack each" if event["stack_dump"] else ""
         yield f"{event['samples']:>10,}  {printable(event['name'])}  {paint.dim(rate + dump)}"
+    for note in overview["notes"]:
+        of = f"{printable(note['event'])}: " if note["event"] else ""
+        size = paint.dim(f" ({note['bytes']:,} bytes)") if note["bytes"] else ""
+        yield f"{'':12}{of}{paint.warn(printable(note['text']))}{size}"
+        yield paint.dim(f"{'':14}→ {printable(note['advice'])}")
     if overview["lost"]:
         advice = paint.dim("stacks and mappings may be missing; record with a larger -m")
         yield f"{overview['lost']:>10,}  {paint.bad('lost')}  {advice}"
@@ -138,6 +143,7 @@ _PRECISE = {
     "fitting": "fit as they are",
     "corrected": "were corrected to the sampled instruction",
     "returned": "of these after the function had returned: its caller is inferred",
+    "followed": "returned to callers that the recorded branches show",
     "unproven": "stay open: nothing proves a caller, and the stack has its first frame alone",
 }
 

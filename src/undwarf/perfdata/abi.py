@@ -42,6 +42,8 @@ CONTEXT_USER = 0xFFFFFFFFFFFFFE00
 CONTEXT_USER_DEFERRED = 0xFFFFFFFFFFFFFD80
 """Context markers among the entries of a call chain: ``PERF_CONTEXT_...``."""
 
+BRANCH_BYTES = 24
+"""Bytes of a branch: source, target and flags, 8 bytes each (``struct perf_branch_entry``)."""
 BRANCH_CALL_STACK = 1 << 11
 BRANCH_HW_INDEX = 1 << 17
 BRANCH_COUNTERS = 1 << 19

@@ -66,6 +66,11 @@ class EventAttr:
         return bool(self.flags >> 38 & 1)
 
     @property
+    def aux_output(self) -> bool:
+        """Whether its samples go to the AUX area of the group's leader."""
+        return bool(self.flags >> 31 & 1)
+
+    @property
     def precise_ip(self) -> int:
         """0 (any skid) to 3 (no skid)."""
         return self.flags >> 15 & 3

@@ -6,7 +6,7 @@ from typing import Any
 import cython
 from cython.cimports.libc.string import memcpy
 from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.perfdata.abi import REGS_ABI_64
+from cython.cimports.undwarf.perfdata.abi import MISC_EXACT_IP, REGS_ABI_64
 
 from undwarf.column import zeros
 
@@ -37,6 +37,7 @@ def _word(view: Any, at: cython.Py_ssize_t) -> cython.ulonglong:
     events="const unsigned short[::1]",
     ips="const unsigned long long[::1]",
     plan_of="const unsigned int[::1]",
+    marked_plan_of="const unsigned int[::1]",
     plans="const long long[::1]",
     slots="const unsigned char[::1]",
     out="unsigned long long[::1]",
@@ -53,17 +54,21 @@ def operand_addresses(
     events: Any,
     ips: Any,
     plan_of: Any,
+    marked_plan_of: Any,
     plans: Any,
     slots: Any,
+    stack_pointer: int,
     found: Any,
 ) -> None:
     """Compute into ``found`` (Q) the addresses of the operands of samples ``first`` to ``end - 1``, with records in
     ``view``. Entries that are not 0 or cannot be computed stay.
 
-    ``plan_of`` has each sample's plan (NONE: none) in ``plans``, six words ('q') each: 1 for an address in the file,
+    ``plan_of`` has each sample's plan (NONE: none) in ``plans``, ``marked_plan_of`` that of samples which are marked
+    exact. A plan is six words ('q'): 1 for an address in the file,
     else 2 (has a base) + 4 (has an index); the DWARF registers of base and index; the index's factor; the displacement;
     the instruction's address in the file. ``slots`` ('B') has by event the position of each of 64 registers among the
-    sampled register words, 255 for absent.
+    sampled register words, 255 for absent; ``stack_pointer`` is one of them. Registers whose stack pointer is the
+    kernel's are not the program's: the interrupt of a precise sample came in the kernel.
     """
     out = found
     begin = position
@@ -75,25 +80,33 @@ def operand_addresses(
     event: cython.Py_ssize_t
     kind: cython.longlong
     slot: cython.Py_ssize_t
+    plan: cython.uint
+    sp: cython.Py_ssize_t = stack_pointer
     with cython.nogil:
         for i in range(low, high):
-            if out[i] != 0 or plan_of[i] == NOTHING:
+            if out[i] != 0 or (plan_of[i] == NOTHING and marked_plan_of[i] == NOTHING) or positions[i] < begin:
                 continue
-            row = cython.cast("Py_ssize_t", plan_of[i]) * PLAN_WORDS
+            at = cython.cast("Py_ssize_t", positions[i] - begin)
+            if at < 0 or at > view.shape[0] - 8:
+                continue
+            plan = marked_plan_of[i] if _word(view, at) >> 32 & MISC_EXACT_IP else plan_of[i]
+            if plan == NOTHING:
+                continue
+            row = cython.cast("Py_ssize_t", plan) * PLAN_WORDS
             kind = plans[row]
             address = cython.cast("unsigned long long", plans[row + 4])
             if kind & FIXED:
                 out[i] = address + (ips[i] - cython.cast("unsigned long long", plans[row + 5]))
                 continue
-            if regs_at[i] == 0 or positions[i] < begin:
-                continue
-            at = cython.cast("Py_ssize_t", positions[i] - begin)
-            if at < 0 or at > view.shape[0] - 8:
+            if regs_at[i] == 0:
                 continue
             # REGS_USER of a sample in the kernel are not the registers of the sampled instruction.
             if (_word(view, at) >> 32 & 7) != USER or _word(view, at + regs_at[i]) != REGS_ABI_64:
                 continue
             event = events[i]
+            slot = slots[event * SLOTS + sp]
+            if slot != 255 and _word(view, at + regs_at[i] + 8 + 8 * slot) >> 63:
+                continue
             if kind & BASE:
                 slot = slots[event * SLOTS + cython.cast("Py_ssize_t", plans[row + 1] & 63)]
                 if slot == 255:

@@ -5,15 +5,13 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
-from cython.cimports.undwarf.perfdata.abi import BRANCH_CALL_STACK, BRANCH_HW_INDEX
+from cython.cimports.undwarf.perfdata.abi import BRANCH_BYTES, BRANCH_CALL_STACK, BRANCH_HW_INDEX
 from cython.cimports.undwarf.unwind.provenance import Provenance
 
 from undwarf.column import zeros
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.rule_cache import RuleCache
 
-BRANCH_BYTES = cython.declare(cython.Py_ssize_t, 24)
-"""Bytes of a branch: source, target and flags, 8 bytes each (`struct perf_branch_entry`)."""
 LONGEST_CALL = cython.declare(cython.ulonglong, 8)
 """Bytes from a call to where it returns, at most."""
 

@@ -167,6 +167,22 @@ class ExactPaths:
             yield Position.PAST_JUMP, at, (), weight, 1
             yield Position.PAST_RETURN, at, (), half, 2
 
+    def distance(self, start: int, end: int) -> int | None:
+        """Instructions from an address to a later one in the same code, if no call, return or jump is between them."""
+        count = 0
+        while start < end:
+            instruction = self._instruction(start)
+            if instruction is None or instruction[0] not in (Flow.NEXT, Flow.BRANCH):
+                return None
+            start = instruction[2]
+            count += 1
+        return count if start == end else None
+
+    def flow(self, address: int) -> tuple[int, int] | None:
+        """The flow and the length of the instruction at an address."""
+        instruction = self._instruction(address)
+        return (instruction[0], instruction[2] - address) if instruction is not None else None
+
     def _instruction(self, address: int) -> tuple[int, int, int] | None:
         """(flow, target, address of the next one) of the instruction at an address; None where there is no code."""
         for known in self._windows.values():
@@ -272,6 +288,16 @@ class CodeEvidence:
             return address
         with self._lock:
             return self._proof.function_start(self._image_of(number), address)
+
+    def distance(self, number: int, start: int, end: int) -> int | None:
+        """As :meth:`ExactPaths.distance`."""
+        with self._lock:
+            return self._paths_of(number).distance(start, end)
+
+    def flow(self, number: int, address: int) -> tuple[int, int] | None:
+        """As :meth:`ExactPaths.flow`."""
+        with self._lock:
+            return self._paths_of(number).flow(address)
 
     def call_level(self, number: int, address: int, callee_number: int, callee_address: int) -> CallLevel:
         """As :meth:`CodeProof.level`, by the images' numbers."""

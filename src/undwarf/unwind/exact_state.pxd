@@ -2,6 +2,7 @@ from undwarf.spaces.int_map cimport IntMap
 from undwarf.unwind.call_counts cimport CallCounts
 from undwarf.unwind.call_steps cimport CallSteps
 from undwarf.unwind.caller_search cimport CallerSearch
+from undwarf.unwind.late_branches cimport LateBranches
 from undwarf.unwind.position_table cimport PositionTable
 from undwarf.unwind.process_memory cimport ProcessMemory
 from undwarf.unwind.register_file cimport FrameStates, RegisterFile
@@ -18,6 +19,7 @@ cdef class ExactState:
     cdef PositionTable positions
     cdef StateCandidates candidates
     cdef CallerSearch callers
+    cdef LateBranches late_branches
     # By frame, whether its rule is also that of the next instruction.
     cdef IntMap steady
     # Instructions that registers may be late.
@@ -36,11 +38,17 @@ cdef class ExactState:
     cdef readonly Py_ssize_t corrected
     cdef readonly Py_ssize_t returned
     cdef readonly Py_ssize_t unproven
+    # Of those that were corrected, the ones whose callers a branch stack shows.
+    cdef readonly Py_ssize_t followed
 
-    cdef Py_ssize_t correct(self, Py_ssize_t count) except? -1 nogil
+    cdef Py_ssize_t correct(self, Py_ssize_t count, bint has_branches) except? -1 nogil
     cdef bint _fits(self, unsigned long long pc, unsigned int frame) except? -1 nogil
     cdef bint _fits_trampoline(self, unsigned long long pc) except? -1 nogil
     cdef bint _leave_handler(self, unsigned long long pc, unsigned int frame) except? -1 nogil
-    cdef int _find_candidates(self, unsigned long long pc, unsigned int frame) except? -1 nogil
+    cdef Py_ssize_t _correct_after_branches(
+        self, Py_ssize_t count, unsigned long long pc, unsigned int frame
+    ) except? -1 nogil
+    cdef Py_ssize_t _take(self, Py_ssize_t candidate, Py_ssize_t count, Py_ssize_t depth) except? -1 nogil
+    cdef int _find_candidates(self, unsigned long long pc, unsigned int frame, Py_ssize_t skipped) except? -1 nogil
     cdef int _count_lateness(self) except? -1 nogil
     cdef bint _is_steady(self, unsigned int frame) except? -1 nogil

@@ -20,6 +20,7 @@ from undwarf.spaces.int_map import IntMap
 from undwarf.unwind.call_counts import CallCounts
 from undwarf.unwind.call_steps import CallSteps
 from undwarf.unwind.caller_search import CallerSearch
+from undwarf.unwind.late_branches import LateBranches
 from undwarf.unwind.position_table import PositionTable
 from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
@@ -44,6 +45,7 @@ class ExactState:
         states: FrameStates,
         steps: CallSteps,
         chain: memoryview,
+        late_branches: LateBranches,
     ) -> None:
         self.rules = rules
         self.registers = registers
@@ -53,6 +55,7 @@ class ExactState:
         self.positions = PositionTable(self.steps)
         self.candidates = StateCandidates(self.steps, self.positions)
         self.callers = CallerSearch(self.steps, self.positions, self.candidates)
+        self.late_branches = late_branches
         self.steady = IntMap()
         self.reach = REACH
         self.one_late = self.later = 0
@@ -65,14 +68,16 @@ class ExactState:
         self.counts = counts
         self.callers.use_counts(counts)
         self.samples = self.fitting = self.corrected = self.returned = self.unproven = 0
+        self.followed = 0
 
     def take_over(self, other: ExactState) -> None:  # noqa: F821 - the class itself, which Cython knows here
         """Continue with the counts of another one."""
         self.samples, self.fitting, self.corrected = other.samples, other.fitting, other.corrected
-        self.returned, self.unproven = other.returned, other.unproven
+        self.returned, self.unproven, self.followed = other.returned, other.unproven, other.followed
 
-    def correct(self, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def correct(self, count: cython.Py_ssize_t, has_branches: cython.bint) -> cython.Py_ssize_t:
         """Correct the registers of the sample at hand, whose frames come after ``count`` frames of the chain.
+        ``has_branches``: ``late_branches`` has found branches after the sampled instruction.
 
         Returns how many frames were added to the chain: 0 where the registers fit as they are, and are unchanged; else
         they are those of the caller of the last frame added. Where nothing proves a caller, ``is_unproven`` is set, and
@@ -81,7 +86,6 @@ class ExactState:
         pc: cython.ulonglong = self.registers.values[RIP]
         frame: cython.uint
         best: cython.Py_ssize_t
-        i: cython.int
         self.is_unproven = False
         self.samples += 1
         self.rules.find(pc, pc)
@@ -89,6 +93,8 @@ class ExactState:
             return 0
         frame = self.rules.found_frame
         self.steps.save()
+        if has_branches:
+            return self._correct_after_branches(count, pc, frame)
         if self._fits(pc, frame):
             self.fitting += 1
             return 0
@@ -98,7 +104,7 @@ class ExactState:
             self.states.keep(0, True)
             self.corrected += 1
             return 1
-        self._find_candidates(pc, frame)
+        self._find_candidates(pc, frame, 1)
         self._count_lateness()
         best = self.candidates.only()
         if best < 0 and self.counts is not None:
@@ -111,17 +117,69 @@ class ExactState:
             self.is_unproven = True
             self.unproven += 1
             return 1
-        self.candidates.take(best)
+        return self._take(best, count, 1)
+
+    def _take(
+        self, candidate: cython.Py_ssize_t, count: cython.Py_ssize_t, depth: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Set the registers to those of a candidate's caller, and add the callers to which functions have returned,
+        after ``depth`` frames of the sample. How many frames it has then."""
+        i: cython.int
+        returned: cython.int = self.candidates.found[candidate].returned
+        self.candidates.take(candidate)
         self.corrected += 1
-        returned: cython.int = self.candidates.found[best].returned
         for i in range(returned):
-            self.rules.find(self.candidates.found[best].sites[i] - 1, self.candidates.found[best].sites[i])
-            self.chain[count + 1 + i] = self.rules.stacks.with_provenance(
+            self.rules.find(self.candidates.found[candidate].sites[i] - 1, self.candidates.found[candidate].sites[i])
+            self.chain[count + depth + i] = self.rules.stacks.with_provenance(
                 self.rules.found_frame, Provenance.INFERRED_CALLER
             )
-            self.states.keep(1 + i, False)
+            self.states.keep(depth + i, False)
         self.returned += returned > 0
-        return 1 + returned
+        return depth + returned
+
+    def _correct_after_branches(
+        self, count: cython.Py_ssize_t, pc: cython.ulonglong, frame: cython.uint
+    ) -> cython.Py_ssize_t:
+        """As :meth:`correct`, with the branches that were taken since: the search begins where the last return went to,
+        and prefers the callee that the open call entered."""
+        best: cython.Py_ssize_t = -1
+        i: cython.Py_ssize_t
+        added: cython.Py_ssize_t = 1 + self.late_branches.site_count
+        site: cython.ulonglong
+        if added == 1 and not self.late_branches.back and self._fits(pc, frame):
+            self.fitting += 1
+            return 0
+        self.chain[count] = frame
+        self.states.count = 0
+        self.states.keep(0, True)
+        for i in range(1, added):
+            site = self.late_branches.sites[i - 1]
+            self.rules.find(site - 1, site)
+            self.chain[count + i] = self.rules.stacks.with_provenance(self.rules.found_frame, Provenance.BRANCH_STACK)
+        if added > 1:
+            pc = self.late_branches.position
+            self.rules.find(pc, pc)
+            frame = self.rules.found_frame
+            self.registers.values[RIP] = pc
+            self.steps.save()
+        if self.rules.found_rule < RULE_LIMIT:
+            # After a return the state may be that of its target.
+            self._find_candidates(pc, frame, 1 if added == 1 else 0)
+            if self.late_branches.back:
+                best = self.candidates.entered_from(self.late_branches.back)
+            if best < 0:
+                best = self.candidates.only()
+            if best < 0 and self.counts is not None:
+                best = self.candidates.likeliest(frame, self.counts)
+        self.steps.restore()
+        for i in range(1, added):
+            self.states.keep(i, False)
+        if best < 0:
+            self.is_unproven = True
+            self.unproven += 1
+            return added
+        self.followed += added > 1
+        return self._take(best, count, added)
 
     def _fits(self, pc: cython.ulonglong, frame: cython.uint) -> cython.bint:
         """Whether the registers are those of the sample's own rule: nothing else is possible, or a direct call of the
@@ -187,15 +245,15 @@ class ExactState:
         self.steps.restore()
         return False
 
-    def _find_candidates(self, pc: cython.ulonglong, frame: cython.uint) -> cython.int:
-        """Collect the states that the registers may be of."""
+    def _find_candidates(self, pc: cython.ulonglong, frame: cython.uint, skipped: cython.Py_ssize_t) -> cython.int:
+        """Collect the states that the registers may be of, without the first ``skipped`` positions: the registers of a
+        sample are those after its instruction, so that its own position is none."""
         first: cython.Py_ssize_t = self.positions.of_sample(frame)
         at: cython.Py_ssize_t
         level: cython.int
         is_proven: cython.bint = False
         self.candidates.clear()
-        # The registers are those after the sampled instruction, so that its own position is none.
-        for at in range(first + 1, first + self.positions.counts[first]):
+        for at in range(first + skipped, first + self.positions.counts[first]):
             if self.positions.distances[at] <= self.reach and self.positions.kinds[at] != Position.PAST_RETURN:
                 level = self.candidates.add(
                     at, pc, frame, 0, CallLevel.PROVEN, self.positions.weights[at], self.positions.distances[at]
@@ -205,7 +263,7 @@ class ExactState:
             return 0
         self.steps.restore()
         self.callers.scan_stack()
-        for at in range(first + 1, first + self.positions.counts[first]):
+        for at in range(first + skipped, first + self.positions.counts[first]):
             if self.positions.distances[at] <= self.reach and self.positions.kinds[at] == Position.PAST_RETURN:
                 self.callers.search(
                     frame, self.positions.distances[at], self.reach, CallLevel.PROVEN, self.positions.weights[at]

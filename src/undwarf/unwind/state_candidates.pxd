@@ -48,6 +48,7 @@ cdef class StateCandidates:
         unsigned long long weight, int distance
     ) except? -1 nogil
     cdef Py_ssize_t only(self) except? -2 nogil
+    cdef Py_ssize_t entered_from(self, unsigned long long back) except? -2 nogil
     cdef Py_ssize_t likeliest(self, unsigned int frame, CallCounts counts) except? -2 nogil
     cdef unsigned long long _score(self, Py_ssize_t at, unsigned int frame, CallCounts counts) except? 1 nogil
     cdef int take(self, Py_ssize_t candidate) except? -1 nogil

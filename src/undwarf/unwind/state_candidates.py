@@ -134,6 +134,23 @@ class StateCandidates:
             return -1
         return best
 
+    def entered_from(self, back: cython.ulonglong) -> cython.Py_ssize_t:
+        """The best proven candidate in the callee of the call that returns to ``back``; -1 without one."""
+        at: cython.Py_ssize_t
+        position: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        level: cython.int = CallLevel.UNKNOWN
+        for at in range(self.count):
+            position = self.found[at].position
+            if (
+                self.positions.kinds[position] in (Position.IN_CALLEE, Position.IN_UNKNOWN_CALLEE)
+                and self.found[at].base + cython.cast(cython.ulonglong, self.positions.return_addresses[position])
+                == back
+                and self.found[at].level > level
+            ):
+                best, level = at, self.found[at].level
+        return best
+
     def likeliest(self, frame: cython.uint, counts: CallCounts) -> cython.Py_ssize_t:
         """The candidate that is by far the likeliest, -1 without one: by the share of paths to it, its proof, and how
         often its calls are in other stacks. ``frame``: the sampled one."""

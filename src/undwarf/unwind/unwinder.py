@@ -31,7 +31,7 @@ FEW = 2000
 
 CUT = frozenset((StopReason.TRUNCATED, StopReason.ABSENT_PAGE))
 """Reasons of stacks that go on outside of their dump."""
-PRECISE = ("samples", "fitting", "corrected", "returned", "unproven")
+PRECISE = ("samples", "fitting", "corrected", "returned", "followed", "unproven")
 """What is counted of precise samples (undwarf.unwind.exact_state.ExactState)."""
 NO_RULE = int(StopReason.NO_RULE)
 UNPROVEN_STATE = int(StopReason.UNPROVEN_STATE)

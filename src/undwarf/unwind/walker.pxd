@@ -2,6 +2,7 @@ from undwarf.unwind.branch_stacks cimport BranchStacks
 from undwarf.unwind.dump_walk cimport DumpWalk
 from undwarf.unwind.exact_state cimport ExactState
 from undwarf.unwind.kernel_chains cimport KernelChains
+from undwarf.unwind.late_branches cimport LateBranches
 from undwarf.unwind.process_memory cimport LiveMemory, ProcessMemory
 from undwarf.unwind.register_file cimport FrameStates, RegisterFile
 from undwarf.unwind.rule_cache cimport RuleCache
@@ -23,6 +24,7 @@ cdef class Walker:
     cdef readonly bint corrects_exact
     cdef readonly KernelChains kernel_chains
     cdef readonly BranchStacks branch_stacks
+    cdef LateBranches late_branches
     # The sample's frames, from the innermost one on, and which of them are those of the dump that was walked last.
     cdef unsigned int[::1] chain
     cdef Py_ssize_t walked_from

@@ -31,6 +31,7 @@ from undwarf.unwind.branch_stacks import BranchStacks
 from undwarf.unwind.dump_walk import DumpWalk
 from undwarf.unwind.exact_state import ExactState
 from undwarf.unwind.kernel_chains import KernelChains
+from undwarf.unwind.late_branches import LateBranches
 from undwarf.unwind.process_memory import ProcessMemory
 from undwarf.unwind.register_file import FrameStates, RegisterFile
 from undwarf.unwind.rule_cache import RuleCache
@@ -71,10 +72,13 @@ class Walker:
         self.dump_walk = DumpWalk(rules, self.memory, self.registers, self.states, chain, limits, innermost_only)
         self.memo = self.dump_walk.memo
         self.ruleless = self.dump_walk.ruleless
-        self.exact_state = ExactState(rules, self.registers, self.states, self.dump_walk.steps, chain)
         self.corrects_exact = machine is X86_64 and not innermost_only and rules.source.has_code_evidence
         self.kernel_chains = KernelChains(rules, self.memory, chain, limits.max_chain)
         self.branch_stacks = BranchStacks(rules, self.memory, chain, limits.max_chain, limits.branches)
+        self.late_branches = LateBranches(rules, self.branch_stacks)
+        self.exact_state = ExactState(
+            rules, self.registers, self.states, self.dump_walk.steps, chain, self.late_branches
+        )
         self.chain = chain
         self.register_words = register_words
         self.is_walked = machine.is_walked
@@ -325,7 +329,9 @@ class Walker:
         with other assumptions. Returns the chain's length."""
         count: cython.Py_ssize_t
         if self.miscs[s] & EXACT_IP and self.corrects_exact and mode == USER_MODE:
-            count = self.exact_state.correct(first)
+            count = self.exact_state.correct(
+                first, self.late_branches.follow(s, record, self.events[s], self.registers.values[RIP])
+            )
             if self.exact_state.is_unproven:
                 self.memo.begin_stack()
                 self.memory.unshareable = True

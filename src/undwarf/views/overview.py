@@ -6,10 +6,12 @@ from typing import Any, Protocol
 
 from undwarf.defects import Defect
 from undwarf.perfdata import EventAttr, PerfData, Records
+from undwarf.perfdata.features import Features
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.profile.grouping import Pairs, sums, widen
 from undwarf.profile.model import NONE, Profile
 from undwarf.views.sample_selection import samples_by_event, signed
+from undwarf.views.unread_samples import notes
 from undwarf.views.unwind_quality import missing, unwind_quality
 
 HEADER = ("hostname", "osrelease", "version", "arch", "nrcpus", "cpudesc", "cmdline")
@@ -28,6 +30,8 @@ class Recording(Protocol):
     def records(self) -> Records: ...
     @property
     def stack_dump(self) -> int: ...
+    @property
+    def header(self) -> Features: ...
 
 
 def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
@@ -36,7 +40,7 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
     quality = unwind_quality(profile, recording.stack_dump)
     times = profile.samples.columns.time
     ends = [time for time in (min(times, default=0), max(times, default=0)) if time]
-    header = recording.data.features
+    header = recording.header
     return {
         "file": recording.path,
         "form": recording.data.form,
@@ -49,6 +53,7 @@ def overview(recording: Recording, profile: Profile) -> dict[str, Any]:
         "events": [
             _event(event, count) for event, count in zip(recording.events, samples_by_event(profile), strict=True)
         ],
+        "notes": [note._asdict() for note in notes(recording)],
         "records": dict(records.counts),
         "lost": records.lost,
         "deferred_not_merged": profile.deferred,

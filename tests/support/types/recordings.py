@@ -78,10 +78,11 @@ def memory_recording(
     attr: Attr = EXACT,
     second: Attr | None = None,
     line_size: int = 0,
+    header: dict[int, str] | None = None,
 ) -> Path:
     """A recording with these samples, whose ``ip`` is an address in the binary that each process has mapped; ``ident``
     is the id of their event, the second one's if it is not the first one's. The recorder states the size of the
-    machine's cache lines if it is not 0.
+    machine's cache lines if it is not 0, and the texts of the ``header``.
     """
     b = Build()
     elf = ElfFile.open(binary)
@@ -103,5 +104,6 @@ def memory_recording(
         records.append(b.sample(of, **values))
     path = folder / "memory.data"
     features = {34: b.pack("I", line_size)} if line_size else {}
+    features |= {number: b.string(text) for number, text in (header or {}).items()}
     path.write_bytes(b.file([attr, second] if second is not None else [attr], records, features))
     return path

@@ -12,7 +12,7 @@ from tests.support.perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REG
 from tests.support.types.programs import build
 from tests.support.types.recordings import memory_recording, place
 
-from undwarf.api import Recording
+from undwarf.api import Recording, open_recording
 from undwarf.cli.main import undwarf
 
 PAIR = """
@@ -27,6 +27,12 @@ REGISTERS = 0xFF0FFF
 """perf's mask of x86-64 registers; the sixth is rdi, the first argument."""
 WITH_REGISTERS = Attr(sample_type=PLAIN | REGS_USER | IDENTIFIER, type=1, config=0, regs=REGISTERS, ids=[7], size=128)
 WITH_ADDRESSES = Attr(sample_type=PLAIN | ADDR | PHYS_ADDR | IDENTIFIER, type=1, config=0, ids=[7], size=128)
+PRECISE = replace(WITH_REGISTERS, type=4, flags=2 << 15)
+EXACT = 2 | 1 << 14
+OSRELEASE, CPUID = 4, 9
+"""Numbers of header features."""
+PEBS = {OSRELEASE: "6.18.0", CPUID: "GenuineIntel,6,143,8"}
+"""A machine whose precise samples have the registers after the instruction."""
 PLAIN_ONLY = Attr(sample_type=PLAIN | IDENTIFIER, type=1, config=0, ids=[7], size=128)
 OBJECT = 0x7F00_0000_1000
 
@@ -53,12 +59,16 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
         apart: bool = False,
         pids: tuple[int, ...] = (10, 10, 10, 10),
         line_size: int = 0,
+        header: dict[int, str] | None = None,
+        misc: int = 2,
+        sp: int = 0x7FFE_0000_1000,
     ) -> Found:
         samples = []
         for turn in range(4):
             for number, (member, thread, cpu, at) in enumerate(sides):
                 registers = [0] * 20
                 registers[5] = at
+                registers[7] = sp
                 offset = {"head": 0, "tail": 8, "far": 128}[member]
                 samples.append(
                     {
@@ -68,12 +78,12 @@ def share(program: tuple[Path, dict[str, int]], tmp_path: Path) -> Share:
                         "cpu": cpu,
                         "regs": tuple(registers),
                         "addr": at + offset,
-                        "misc": 2,
+                        "misc": misc,
                         "time": 10_000 + 100 * turn + number + (100_000 * number if apart else 0),
                     }
                 )
         samples.sort(key=lambda one: one["time"])
-        data = memory_recording(tmp_path, binary, samples, attr, line_size=line_size)
+        data = memory_recording(tmp_path, binary, samples, attr, line_size=line_size, header=header)
         result = CliRunner().invoke(undwarf, ["types", "--json", str(data)])
         assert result.exit_code == 0, result.output
         found: Found = json.loads(result.stdout)["sharing"]["found"]
@@ -224,3 +234,69 @@ def test_loads_and_stores_of_two_events_are_combined(program: tuple[Path, dict[s
     text = CliRunner().invoke(undwarf, ["types", "--type", "pair", str(data)]).stdout
     assert text.count("136 bytes") == 2
     assert text.count("False sharing") == 1
+
+
+@pytest.mark.parametrize(
+    ("attr", "misc", "header", "evidence"),
+    [
+        (WITH_REGISTERS, 2, None, "addresses"),
+        # `addq $3, (%rdi)` leaves rdi; on the way to an interrupt some instructions later the function returns.
+        (PRECISE, EXACT, PEBS, "addresses"),
+        (PRECISE, EXACT, {**PEBS, OSRELEASE: "6.1.0"}, "type"),
+        (PRECISE, EXACT, None, "type"),
+        # IBS does not mark a sample whose address is the interrupt's.
+        (PRECISE, 2, {CPUID: "AuthenticAMD,25,17,1"}, "addresses"),
+        # One `p`: Intel does not mark these.
+        (replace(PRECISE, flags=1 << 15), 2, PEBS, "addresses"),
+        (replace(PRECISE, flags=1 << 15), 2, {**PEBS, OSRELEASE: "6.1.0"}, "type"),
+        # A mark of an event that did not ask for it.
+        (WITH_REGISTERS, EXACT, PEBS, "addresses"),
+    ],
+)
+def test_late_registers_are_used_if_nothing_writes_them_on_the_way(
+    share: Share, attr: Attr, misc: int, header: dict[int, str] | None, evidence: str
+) -> None:
+    (one,) = share(*CLASH, attr=attr, misc=misc, header=header)
+    assert (one["kind"], one["evidence"]) == ("false sharing", evidence)
+    assert one.get("address") == (f"{OBJECT:#x}" if evidence == "addresses" else None)
+
+
+@pytest.mark.parametrize(("sp", "evidence"), [(0x7FFE_0000_1000, "addresses"), (0xFFFF_C900_0012_3E58, "type")])
+def test_registers_of_an_interrupt_in_the_kernel_are_not_the_programs(share: Share, sp: int, evidence: str) -> None:
+    (one,) = share(*CLASH, attr=PRECISE, misc=EXACT, header=PEBS, sp=sp)
+    assert one["evidence"] == evidence
+
+
+def test_an_operand_whose_base_is_overwritten_has_no_address(tmp_path: Path) -> None:
+    source = """
+struct node { long value; struct node *next; };
+__attribute__((noinline)) struct node *after(struct node *n) { return n->next; }
+__attribute__((noinline)) struct node *step(struct node **n) { struct node *p = *n; return p->next; }
+int main(int argc, char **argv) { struct node n = {argc, &n}, *p = &n; return after(&n) == step(&p); }
+"""
+    binary = build(tmp_path, source, "list.c", "-O2")
+    found = []
+    for function in ("after", "step"):
+        # mov 8(%rdi), %rax; mov 8(%rax), %rax
+        at = place(binary, function, "struct node", "next", "r")
+        registers = [0] * 20
+        registers[0] = registers[5] = OBJECT
+        path = memory_recording(tmp_path, binary, [{"ip": at, "regs": tuple(registers)}], PRECISE, header=PEBS)
+        with open_recording(path) as recording:
+            touched = recording.touch(recording.profile(callers=False, inline=False))
+            found.append(list(recording.data_addresses(touched.profile, touched).column))
+    assert found == [[OBJECT + 8], [0]]
+
+
+def test_no_type_depends_on_sampled_registers(program: tuple[Path, dict[str, int]], tmp_path: Path) -> None:
+    binary, places = program
+    answers = []
+    for registers in (tuple([0] * 20), tuple(OBJECT + 64 * k for k in range(20)), tuple([(1 << 64) - 1] * 20)):
+        samples = [{"ip": at, "regs": registers, "misc": misc} for at in places.values() for misc in (2, EXACT)]
+        data = memory_recording(tmp_path, binary, samples, PRECISE, header=PEBS)
+        result = CliRunner().invoke(undwarf, ["types", "--json", "--code", str(data)])
+        assert result.exit_code == 0, result.output
+        (event,) = json.loads(result.stdout)["events"]
+        answers.append(event)
+    assert answers[0] == answers[1] == answers[2]
+    assert {field["field"] for field in answers[0]["types"][0]["fields"]} == {"head", "tail", "far"}
