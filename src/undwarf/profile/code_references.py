@@ -55,6 +55,7 @@ class CodeReferences:
         self._entered: dict[int, tuple[list[int], set[int]]] = {}
         self._takers: dict[int, set[int]] = {}
         self._others: dict[CodeReferences, dict[int, list[str]]] = {}
+        self._importing: dict[CodeReferences, bool] = {}
         self._resolved: dict[CodeReferences, dict[int, list[int]]] = {}
         self._imported: dict[CodeReferences, dict[int, tuple[CallSites, set[int]]]] = {}
 
@@ -288,7 +289,10 @@ class CodeReferences:
 
     def imports_any_of(self, other: "CodeReferences") -> bool:
         """Whether this image imports functions of another one."""
-        return bool(self._imports_from(other)) or any(other.resolver(name) is not None for name in self._import_places)
+        if other not in self._importing:
+            resolved = any(other.resolver(name) is not None for name in self._import_places)
+            self._importing[other] = resolved or bool(self._imports_from(other))
+        return self._importing[other]
 
     def takers(self, start: int) -> set[int]:
         """The functions with a pointer to one in their code."""

@@ -2,8 +2,9 @@
 
 No sample says it. Registers that the hardware has stored with the exact address (PEBS of newer machines and kernels)
 are always those after the sampled instruction; an interrupt's are of any of the next ones. Over many samples the two
-are easily told apart: on programs where the truth is known, states of the next instruction explain all but 0.2 % of
-samples of the first kind, and half of those of the second, among samples where it makes a difference.
+are easily told apart: on 37 programs where the truth is known, states of the next instruction explain 90 to 100 % of
+the first kind, and 33 to 64 % of the second, of the samples where it makes a difference. Where signals come at that
+very moment they are fewest.
 """
 
 from collections.abc import Sequence
@@ -23,8 +24,8 @@ SAMPLES = 2048
 """Precise samples that are looked at, from the first one on."""
 ENOUGH = 32
 """Fewer samples that make a difference say nothing."""
-RARE = 16
-"""One state in so many that is not of the next instruction does not count: others go wrong as well."""
+RARE = 6
+"""States of the next instruction for each other one, at least: others go wrong as well."""
 
 
 def reach_of(data: "PerfData", spans: Sequence[Span], walker: "Walker", miscs: memoryview, selected: memoryview) -> int:
