@@ -129,11 +129,25 @@ class ImageInfo(NamedTuple):
 
 class EventInfo(NamedTuple):
     """An event of the recording, by number. ``packed``: its weights are three numbers in one word, u32 latency, u16 of
-    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains."""
+    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains.
+    ``unit``: that of its periods, where a profile of another tool states it; empty: as the event's name has it."""
 
     name: str
     packed: bool = False
     chains: bool = True
+    unit: str = ""
+
+
+class Origin(NamedTuple):
+    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of time, pid, tid, cpu, comm,
+    dso, line and address.
+
+    ``sums``: its entries are no single samples, but sums of their weights, as in folded stacks.
+    """
+
+    format: str
+    fields: frozenset[str] = frozenset()
+    sums: bool = False
 
 
 class Frame(NamedTuple):
@@ -231,6 +245,7 @@ class Profile:
         unwind_order: tuple[str, ...] = (),
         stitched: bool = False,
         recorder: str = "perf",
+        origin: Origin | None = None,
     ) -> None:
         self.samples = SampleView(self, samples)
         self.stacks = stacks
@@ -259,6 +274,8 @@ class Profile:
         """Whether the recorded call chains are whole stacks, unwound by the recorder."""
         self.recorder = recorder
         """The program that advice is about: "perf" or "undwarf"."""
+        self.origin = origin
+        """Of a profile of another tool what it has; None for a recording."""
 
     def derived(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from undwarf.profile.model import Profile
+from undwarf.profile.model import Origin, Profile
 from undwarf.views.call_tree import KEYS, CallTree, call_tree, callers
 from undwarf.views.data.access_labels import SampleLabels
 from undwarf.views.flat_profile import FRAME_KEYS, FlatProfile, Row, entity_tree, flat_profile
@@ -48,6 +48,8 @@ class Report(NamedTuple):
     events: list[EventReport]
     groups: list[EventGroup]
     group_names: list[list[str]]
+    origin: Origin | None = None
+    """What a profile of another tool was read from."""
 
 
 def compute_report(
@@ -80,7 +82,7 @@ def compute_report(
             tree = build(profile, weight=weight, event=event, min_share=min_share, tree=merged_tree)
         events.append(EventReport(name, event, flat, tree))
     names = [[profile.events[event].name for event in group] for group in groups]
-    return Report(unwind_quality(profile, dump), events, _in_groups(events, groups, children), names)
+    return Report(unwind_quality(profile, dump), events, _in_groups(events, groups, children), names, profile.origin)
 
 
 def _in_groups(events: Sequence[EventReport], groups: Sequence[Sequence[int]], children: bool) -> list[EventGroup]:
