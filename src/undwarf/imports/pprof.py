@@ -15,6 +15,7 @@ from undwarf.profile.model import NONE, Origin
 FIELD_NAMES = 16
 """The number above those of the fields of Profile."""
 SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRINGS = range(1, 7)
+DEFAULT_SAMPLE_TYPE = 14
 """Fields of Profile that are read."""
 _SPECIAL = {"[vdso]": "vdso", "[kernel.kallsyms]": "kernel", "//anon": "anon", "[anon]": "anon"}
 
@@ -45,6 +46,12 @@ class Messages:
         self._builder.damage(f"damaged {what}", damaged)
         return [found[number::width] for number in range(width)]
 
+    def number(self, field: int) -> int:
+        """A number of the profile itself; 0 if it is not there."""
+        whole = memoryview(array("Q", [0])), memoryview(array("Q", [len(self.data)]))
+        found, _damaged = numbers(self.data, *whole, FIELD_NAMES)
+        return int(found[field - 1])
+
     @cached_property
     def _text_count(self) -> int:
         return self.count(STRINGS)
@@ -68,16 +75,24 @@ def read(data: bytes, builder: ProfileBuilder, kind: type[Built]) -> Built:
     types, units = messages.rows(SAMPLE_TYPE, 2, "sample type")
     if not len(types):
         raise UnreadableInput(f"cannot read {builder.path}", "it is no profile of pprof: it has no sample types")
-    scales = []
-    for type_, unit in zip(types, units, strict=True):
-        name = messages.text(unit)
-        # Types of the same name and unit are events of their own.
-        number = len(builder.events)
-        if builder.event(messages.text(type_) or f"sample type {number}", name) != number:
-            builder.event(f"{messages.text(type_)} ({number})", name)
-        scales.append(UNITS.get(name, 1))
-    frames = _frames(messages, builder)
-    return _samples(messages, builder, frames, scales, kind)
+    order = list(range(len(types)))
+    default = _default_type(messages, types)
+    order.insert(0, order.pop(default))
+    number_of, scales = array("H", bytes(2 * len(types))), []
+    for number, at in enumerate(order):
+        name, unit = messages.text(types[at]), messages.text(units[at])
+        if builder.event(name or f"sample type {at}", unit) != number:
+            # Another sample type has this name and unit.
+            builder.event(f"{name} ({at})", unit)
+        number_of[at] = number
+        scales.append(UNITS.get(unit, 1))
+    return _samples(messages, builder, _frames(messages, builder), memoryview(number_of), scales, kind)
+
+
+def _default_type(messages: Messages, types: memoryview) -> int:
+    """The sample type that is shown first: that of ``default_sample_type``, else the last, as in pprof."""
+    wanted = messages.number(DEFAULT_SAMPLE_TYPE)
+    return next((at for at, type_ in enumerate(types) if wanted and type_ == wanted), len(types) - 1)
 
 
 def _images(messages: Messages, builder: ProfileBuilder) -> dict[int, int]:
@@ -146,7 +161,12 @@ def _frames(messages: Messages, builder: ProfileBuilder) -> Frames:
 
 
 def _samples(
-    messages: Messages, builder: ProfileBuilder, frames: Frames, scales: list[int], kind: type[Built]
+    messages: Messages,
+    builder: ProfileBuilder,
+    frames: Frames,
+    number_of: memoryview,
+    scales: list[int],
+    kind: type[Built],
 ) -> Built:
     samples = PprofSamples()
     whole = samples.read(
@@ -155,7 +175,7 @@ def _samples(
         (frames.ids, frames.number),
         (frames.first, frames.frames),
         frames.unknown,
-        len(scales),
+        number_of,
         builder.limits.profile_nodes,
     )
     if not whole:

@@ -1,7 +1,7 @@
 """speedscope's files: stacks as lists of frames (sampled), or functions that open and close (evented).
 
-A file may hold several profiles, mostly one for each thread: their names are those of threads here. Their unit is the
-event. Source: https://www.speedscope.app/file-format-schema.json, ``src/lib/file-format-spec.ts`` (jlfwong/speedscope).
+A file may hold several profiles, mostly one for each thread: their names are those of threads here. What they measure is
+not said but for its unit, after which the event is named. Source: https://www.speedscope.app/file-format-schema.json, ``src/lib/file-format-spec.ts`` (jlfwong/speedscope).
 """
 
 import json
@@ -89,7 +89,8 @@ class Part:
         self.is_time = unit in UNITS
         """Whether weights are times, and thus positions in time as well."""
         self._scale = UNITS.get(unit, 1)
-        self._event = builder.event(unit if unit != "none" else EVENT, unit if unit != "none" else "")
+        name = "time" if self.is_time else unit if unit != "none" else EVENT
+        self._event = builder.event(name, unit if unit != "none" else "")
         self._rounded = 0
 
     def _weight(self, value: Any) -> int | None:

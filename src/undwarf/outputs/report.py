@@ -163,7 +163,8 @@ def _lacking(origin: "Origin") -> str:
 
 def _event_line(event: "EventReport", paint: Paint, origin: "Origin | None") -> str:
     flat = event.flat
-    weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
+    unit = f" {printable(event.unit)}" if origin is not None and event.unit not in ("", "count") else ""
+    weights = f", {flat.total:,}{unit} in all" if flat.total != flat.samples else ""
     return paint.bold(printable(event.name)) + paint.dim(f"  {_entries(flat.samples, origin)}{weights}")
 
 

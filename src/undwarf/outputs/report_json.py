@@ -23,6 +23,7 @@ def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
     for event in report.events:
         numbers: dict[str, Any] = {
             "event": event.name,
+            "unit": event.unit or None,
             "samples": event.flat.samples if counted else None,
             "total": event.flat.total,
             "rows": _rows(event.flat, options, counted),

@@ -230,6 +230,7 @@ class PprofSamples:
         node_column="unsigned int[::1]",
         value_column="unsigned long long[::1]",
         event_column="unsigned short[::1]",
+        event_of="const unsigned short[::1]",
         at="unsigned long long",
         id_count="Py_ssize_t",
         value_count="Py_ssize_t",
@@ -251,14 +252,14 @@ class PprofSamples:
         locations: tuple[Any, Any],
         location_frames: tuple[Any, Any],
         unknown: int,
-        sample_types: int,
+        events: Any,
         most_nodes: int,
     ) -> bool:
         """Read all samples; False if their stacks have more than ``most_nodes`` nodes, and the rest is not read.
 
         ``locations``: their ids, ascending (Q), and the number of each (I). ``location_frames``: the first frame of
         each location in a list of frames, and one entry more (I), and that list, outermost function first (I).
-        ``unknown``: the frame of a location that is not in the profile.
+        ``unknown``: the frame of a location that is not in the profile. ``events``: the number of each sample type (H).
         """
         cursor: Cursor = Cursor(data)
         most: cython.Py_ssize_t = most_nodes
@@ -269,7 +270,8 @@ class PprofSamples:
         last = ends
         sorted_ids, of_sorted = locations
         begins, frames = location_frames
-        types = sample_types
+        event_of = events
+        types = event_of.shape[0]
         ids = ids_object
         values = values_object
         for i in range(first.shape[0]):
@@ -349,7 +351,7 @@ class PprofSamples:
                 elif values[j]:
                     node_column[self._used] = cython.cast("unsigned int", at)
                     value_column[self._used] = values[j]
-                    event_column[self._used] = cython.cast("unsigned short", j)
+                    event_column[self._used] = event_of[j]
                     self._used += 1
         return True
 
