@@ -52,7 +52,9 @@ class Pprof:
 
     def build(self) -> bytes:
         """The profile, not compressed."""
-        made = b"".join(message(1, number(1, self.text(name)) + number(2, self.text(unit))) for name, unit in self.types)
+        made = b"".join(
+            message(1, number(1, self.text(name)) + number(2, self.text(unit))) for name, unit in self.types
+        )
         locations: dict[str, int] = {}
         functions: dict[str, int] = {}
         for stack, values in self.samples:

@@ -351,11 +351,13 @@ class Job:
     @property
     def recording(self) -> "Recording":
         """The recording. Raises UsageError for a profile of another tool."""
-        from undwarf.api import Recording
+        self.need_recording("this")
+        return cast("Recording", self.source)
 
-        if not isinstance(self.source, Recording):
-            raise self._no_recording("this")
-        return self.source
+    def need_recording(self, what: str) -> None:
+        """Raise UsageError for a profile of another tool: ``what`` needs a recording."""
+        if not self.is_recording:
+            raise self._no_recording(what)
 
     def _no_recording(self, what: str) -> UsageError:
         origin = cast("ProfileFile[ApiProfile]", self.source).origin
@@ -368,13 +370,13 @@ class Job:
     def _check_profile(self, profiles: bool) -> None:
         """Reject commands and options that need a recording."""
         if not profiles:
-            raise self._no_recording(click.get_current_context().command_path)
+            self.need_recording(click.get_current_context().command_path)
         options = self._options
         given = [option for name, option in _OF_RECORDINGS.items() if options[name]]
         if options["unwind_order"] != "auto":
             given.append("--unwind")
         if given:
-            raise self._no_recording(given[0])
+            self.need_recording(given[0])
 
     def __enter__(self) -> "Job":
         return self
@@ -498,8 +500,8 @@ class Job:
 
     def grouped(self, by: str, skid: bool) -> "Profile":
         """The profile with the groups of ``--by`` at the root of its stacks."""
-        if by == "type" and not self.is_recording:
-            raise self._no_recording("--by type")
+        if by == "type":
+            self.need_recording("--by type")
         profile = self.profile()
         if by == "type":
             from undwarf.views.data.type_labels import by_type

@@ -6,6 +6,7 @@ from typing import Literal
 import click
 
 from undwarf.cli.common import BY, SKID, Job, notify, recording_command
+from undwarf.errors import UsageError
 
 
 @recording_command(
@@ -58,6 +59,9 @@ def command(
     if len(measures) > 1:
         others = ", ".join(measure.name for measure in measures[1:])
         notify("note", f"only {measures[0].name}: its unit differs from that of {others} (choose with --event)")
+    if job.fields is not None and root in ("pid", "tid") and root not in job.fields:
+        kind = "process" if root == "pid" else "thread"
+        raise UsageError(f"{job.source.path} has no {kind} ids", "", "--root none")
     if root is None:
         root = "comm" if job.fields is None or "comm" in job.fields else "none"
     if weight is None:

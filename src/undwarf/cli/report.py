@@ -185,6 +185,9 @@ def command(
     keys = parse_keys(sort)
     if job.fields is not None:
         keys = _present(job, keys, chosen=perf_fields is not None or _is_given("sort"))
+        for option, given in (("--branch-stack", pairs), ("--branch-history", history), ("--skid", skid)):
+            if given:
+                job.need_recording(option)
     profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)), branch_history=pairs or history)
     if show_nr_samples:
         refuse_sums(profile)
@@ -249,7 +252,10 @@ def _present(job: Job, keys: tuple[str, ...], *, chosen: bool) -> tuple[str, ...
     from undwarf.views.flat_profile import FRAME_KEYS, SAMPLE_KEYS
 
     fields = {"event", "sym", *(job.fields or ())}
-    missing = [key for key in keys if _FIELD_OF.get(key, key) not in fields and key in SAMPLE_KEYS + FRAME_KEYS]
+    for key in keys:
+        if key not in SAMPLE_KEYS + FRAME_KEYS:
+            job.need_recording(f"--sort {key}")
+    missing = [key for key in keys if _FIELD_OF.get(key, key) not in fields]
     if missing and chosen:
         raise UsageError(f"{job.source.path} cannot be sorted by {missing[0]}", "it does not say that", "--sort sym")
     return tuple(key for key in keys if key not in missing)
@@ -293,6 +299,7 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
 
     code = None
     if asm:
+        job.need_recording("--asm")
         recording = job.recording
         code = Disassembly(recording.images.images.__getitem__, recording.lines)
     if job.fields is not None and "line" not in job.fields:

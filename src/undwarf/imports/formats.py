@@ -5,7 +5,7 @@ The rules, in this order; what follows none of them is refused:
 * *speedscope*: it begins with ``{`` and a key of JSON, which must be a file of speedscope then.
 * *pprof*: it begins with a field of pprof's ``Profile``, and has a byte that no text has (below 9) among the first 64.
 * *perf-script*: its first line, not counting blank ones and those that begin with ``#``, is a frame (a tab and an
-  address), or is followed by one, or has a time and an event.
+  address), or is followed by one, or has a time and an event, or a time and ``PERF_RECORD_``.
 * *folded*: its first lines (64, or all) end in a blank and a number.
 
 What gzip has compressed is unpacked first.
@@ -26,7 +26,7 @@ READERS: dict[Format, Callable[..., Any]] = {
     "perf-script": perf_script.read,
     "speedscope": speedscope.read,
 }
-HEAD = 1 << 16
+HEAD = 1 << 20
 """The first bytes of a file, which decide."""
 _LINES = 64
 _BINARY = bytes(range(9))
@@ -35,6 +35,7 @@ _WIRES = {1: 2, 2: 2, 3: 2, 4: 2, 5: 2, 6: 2, 7: 0, 8: 0, 9: 0, 10: 0, 11: 2, 12
 _JSON = re.compile(rb'\s*\{\s*"')
 _FOLDED = re.compile(rb".*[ \t]\d+(?:\.\d*)?$")
 _FRAME = re.compile(rb"\t *[0-9a-f]{1,16}(?: |$)")
+_SIDE_BAND = re.compile(rb".*[ \t]\d{1,10}\.\d{1,9}: PERF_RECORD_[A-Z]")
 
 
 def recognised(head: bytes, path: str) -> Format:
@@ -65,7 +66,7 @@ def _first_lines(head: bytes) -> list[bytes]:
 
 
 def _is_script(lines: list[bytes]) -> bool:
-    if any(map(_FRAME.match, lines[:2])):
+    if any(map(_FRAME.match, lines[:2])) or _SIDE_BAND.match(lines[0]):
         return True
     return perf_script.is_whole_header(lines[0][:4096].decode("utf-8", "replace"))
 
@@ -79,4 +80,4 @@ def _refusal(head: bytes, path: str) -> UnreadableInput:
             "gzip), not text of perf script (a first line with time and event, or frames), not JSON of speedscope "
             "(with profiles and shared)"
         )
-    return UnreadableInput(f"cannot read {path}", why, "undwarf reads what 'perf record' writes, and these formats")
+    return UnreadableInput(f"cannot read {path}", why, "--format says what it is, if it is one of them")

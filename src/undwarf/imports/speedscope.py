@@ -1,7 +1,8 @@
 """speedscope's files: stacks as lists of frames (sampled), or functions that open and close (evented).
 
-A file may hold several profiles, mostly one for each thread: their names are those of threads here. What they measure is
-not said but for its unit, after which the event is named. Source: https://www.speedscope.app/file-format-schema.json, ``src/lib/file-format-spec.ts`` (jlfwong/speedscope).
+A file may hold several profiles, mostly one for each thread: their names are those of threads here. What they measure
+is not said but for its unit, after which the event is named. Source:
+https://www.speedscope.app/file-format-schema.json, ``src/lib/file-format-spec.ts`` (jlfwong/speedscope).
 """
 
 import json
