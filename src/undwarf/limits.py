@@ -85,6 +85,8 @@ class Limits(NamedTuple):
     """Bytes that all compressed records of one recording may unpack to."""
     profile_bytes: int = 4 << 30
     """Bytes of one profile of another tool, after decompression."""
+    profile_json_bytes: int = 512 << 20
+    """Bytes of one that is JSON, which takes eleven times as much memory."""
     profile_ratio: int = 256
     """Bytes that a compressed profile may unpack to, for each byte of it; text of stacks has 20 to 100."""
     profile_unpacked_bytes: int = 64 << 20

@@ -58,6 +58,10 @@ def test_kernel_code_is_known_as_such() -> None:
         ("my prog 2 7 5.5: cycles: ", ("my prog 2", -1, 7, -1, 5500000000, "cycles", 1)),
         ("a 7/8 cycles:P: ", ("a", 7, 8, -1, 0, "cycles:P", 1)),
         ("a 8 [003] 5.000000001: ", ("a", -1, 8, 3, 5000000001, "samples", 1)),
+        ("a    2004008 cycles: ", ("a", -1, -1, -1, 0, "cycles", 2004008)),
+        ("a", ("a", -1, -1, -1, 0, "samples", 1)),
+        ("a b  12 34 [001]", ("a b  12", -1, 34, 1, 0, "samples", 1)),
+        ("27633  4328.153275: ", (":27633", -1, 27633, -1, 4328153275000, "samples", 1)),
         ("a ", ("a", -1, -1, -1, 0, "samples", 1)),
         ("swapper     0 [002]  1.1:  9 cycles: ", ("swapper", -1, 0, 2, 1100000000, "cycles", 9)),
         (
@@ -77,6 +81,16 @@ def test_samples_without_call_chains_have_their_frame_in_the_same_line() -> None
     text = "             dd    12 [000] 5.1:    3 cycles:     7f4bfdd70010 read+0x10 (/lib/libc.so.6)\n" * 2
     profile = opened(text).profile()
     assert (stacks(profile), profile.samples[1].comm) == ({"read": 6}, "dd")
+
+
+def test_words_of_a_tracepoint_are_no_frame() -> None:
+    text = "a 7/8 [001] 5.5: probe:add: add 5 (item)\na 7/8 [001] 5.6: probe:add: bad\n"
+    assert stacks(opened(text).profile()) == {"": 2}
+
+
+def test_long_lines_take_no_longer_than_they_are() -> None:
+    text = TEXT + ("a" + " " * 4000 + "b 1" + " 2" * 500 + "\n\n") * 300
+    assert damage(text) == {"line that describes no sample": 300}
 
 
 def test_side_band_records_are_no_samples() -> None:
@@ -101,7 +115,9 @@ def test_lines_that_are_no_frames_are_counted() -> None:
 
 
 def test_lines_that_describe_no_sample_are_counted() -> None:
-    assert damage(TEXT + "neither time nor event\n\n" + TEXT) == {"line that describes no sample": 1}
+    text = TEXT + "neither time nor event\n\n" + TEXT
+    assert damage(text) == {"line that describes no sample": 1}
+    assert [one.tid for one in opened(text).profile().samples] == [13, 13]
 
 
 def test_samples_are_filtered_by_what_the_text_has() -> None:
@@ -169,6 +185,17 @@ def test_stacks_are_those_of_the_recording_itself(recorded: Path) -> None:
         assert sum(n for name, n in found.items() if name.endswith(part)) == sum(
             n for name, n in whole.items() if name.endswith(part)
         )
+
+
+@pytest.mark.records
+def test_samples_that_perf_prints_in_one_line(recorded: Path) -> None:
+    with undwarf.open(recorded) as recording:
+        leaves = [one.stack[0].name for one in recording.profile(inline=False).samples]  # type: ignore[call-arg]
+    one_line = script(recorded, "-G", "-F", "comm,tid,time,period,event,ip,sym,dso").profile().samples
+    assert [one.stack[0].name for one in one_line if "spin" in one.stack[0].name] == [
+        name for name in leaves if "spin" in name
+    ]
+    assert [len(one.stack) for one in one_line] == [1] * len(leaves)
 
 
 @pytest.mark.records

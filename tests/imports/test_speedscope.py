@@ -18,6 +18,7 @@ from tests.support.profile_files import damage, opened, stacks
 import undwarf
 from undwarf.errors import UnreadableInput
 from undwarf.imports.speedscope import SCHEMA
+from undwarf.limits import Limits
 
 SAMPLED: dict[str, Any] = {
     "type": "sampled",
@@ -124,6 +125,11 @@ def test_functions_that_are_never_closed_end_with_the_profile() -> None:
 def test_what_is_no_file_of_speedscope_is_an_error(data: bytes, why: str) -> None:
     with pytest.raises(UnreadableInput, match=why):
         opened(data)
+
+
+def test_a_file_above_the_limit_is_refused() -> None:
+    with pytest.raises(UnreadableInput, match="more than 1 MiB"):
+        opened(file(SAMPLED) + b" " * (1 << 20), limits=Limits(profile_json_bytes=1 << 20))
 
 
 PROGRAM = """

@@ -113,11 +113,12 @@ def whole(stream: Readable, start: bytes, name: str, limits: Limits) -> bytes:
     """All bytes of a stream that began with ``start``. Raises UnreadableInput above ``profile_bytes``."""
     rest = read_up_to(stream, limits.profile_bytes - len(start) + 1)
     if len(start) + len(rest) > limits.profile_bytes:
-        raise _too_large(name, limits.profile_bytes)
+        raise too_large(name, limits.profile_bytes)
     return start + rest
 
 
-def _too_large(name: str, most: int) -> UnreadableInput:
+def too_large(name: str, most: int) -> UnreadableInput:
+    """The error for an input of more than ``most`` bytes."""
     why = f"it has more than {most >> 20} MiB"
     return UnreadableInput(f"cannot read {name}", why, "raise the limit if it is genuine")
 
@@ -144,7 +145,7 @@ def unpacked(packed: bytes, name: str, limits: Limits) -> tuple[bytes, int]:
             left = reader.unconsumed_tail
             size += len(chunk)
             if size > most:
-                raise _too_large(name, most)
+                raise too_large(name, most)
             chunks.append(chunk)
         left = reader.unused_data
     return b"".join(chunks), len(left)

@@ -8,8 +8,7 @@ are not kept: some versions print those of the file, others those of the process
 
 import re
 from array import array
-from functools import cache
-from itertools import product
+from typing import NamedTuple
 
 from undwarf.imports.kernels.script_blocks import ScriptBlocks
 from undwarf.imports.profile_builder import LARGEST, Built, ProfileBuilder, text_of
@@ -17,53 +16,78 @@ from undwarf.profile.grouping import look_up
 from undwarf.profile.labels import UNKNOWN
 from undwarf.profile.model import NONE, Origin
 
-_IDS = (r" +(?P<pid>-?\d{1,10})/(?P<tid>-?\d{1,10})", r" +(?P<tid>-?\d{1,10})", "")
-_CPU = (r" +\[(?P<cpu>\d{1,9})\]", "")
-_TIME = (r"(?: +[A-Z.]{1,8})? +(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,9}):(?= |$)", "")
-_PERIOD = (r" +(?P<period>\d{1,19})", "")
-_EVENT = (r" +(?P<event>\S{1,512}):(?= |$)", "")
-_FRAME = re.compile(r" {0,16}[0-9a-f]{1,16}(?= |$)")
+# Counts are bounded where names and numbers are as well: what follows is tried at each place where a name may end.
+_ID = r"-?\d{1,10}"
+_WHOSE = (
+    rf" {{0,16}}(?P<comm>.{{0,64}}?)(?:(?:^| {{1,16}})(?:(?P<pid>{_ID})/(?P<tid>{_ID})|(?P<id>{_ID})))?"
+    r"(?: {1,16}\[(?P<cpu>\d{1,9})\])?"
+)
+_EVENT = r"(?:(?P<period>\d{1,19}) +)?(?P<event>\S{1,512}):(?: (?P<rest>.*))?$"
+_BEFORE_TIME = re.compile(_WHOSE + " {0,16}$")
+_TIME = re.compile(r"(?:^| )(\d{1,10})\.(\d{1,9}):(?= |$)")
+_AFTER_TIME = re.compile(" *" + _EVENT)
+_WITHOUT_TIME = re.compile(_WHOSE + " {1,16}" + _EVENT)
+_PERIOD_WIDTH = 10
+"""Columns of a period; ids have 5."""
+_FRAME = re.compile(r"(?=[ 0-9a-f]{16}) *[0-9a-f]{1,16}(?: |$)")
 """A frame in a sample's first line; its address fills 16 columns."""
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 _SOURCE = re.compile(r"  (.+):(\d+)(?: \(.*\))?$")
 _INLINED = "(inlined)"
+_LONGEST = 4096
+"""Characters of a sample's first line that are looked at."""
 _SIDE_BAND = " PERF_RECORD_"
 
 
-@cache
-def layouts() -> list[re.Pattern[str]]:
-    """What first lines may look like, those with most fields first."""
-    return [
-        re.compile(
-            rf" *(?P<comm>\S.{{0,63}}?){''.join(fields)}(?P<rest>.*)$" if any(fields) else r"(?P<comm>.{1,64}?) *$"
-        )
-        for fields in product(_IDS, _CPU, _TIME, _PERIOD, _EVENT)
-        # A period is printed with its event alone.
-        if not fields[3] or fields[4]
-    ]
+class Header(NamedTuple):
+    """What a sample's first line says. A single id is that of the thread, as by default."""
+
+    comm: str
+    pid: int
+    tid: int
+    cpu: int
+    time: int | None
+    period: int | None
+    event: str
+    rest: str
+
+
+def header(line: str) -> Header | None:
+    """The fields of a sample's first line; None if they are not in perf's order."""
+    time = _TIME.search(line)
+    after: re.Match[str] | None
+    if time is not None:
+        whose, after = _BEFORE_TIME.match(line[: time.start()]), _AFTER_TIME.match(line, time.end())
+    else:
+        whose = after = _WITHOUT_TIME.match(line)
+        if whose is None:
+            whose = _BEFORE_TIME.match(line)
+    if whose is None:
+        return None
+    pid, tid = _id(whose["pid"]), _id(whose["tid"] or whose["id"])
+    period = after["period"] if after is not None else None
+    if whose is after and whose["id"] and period is None and whose.end("id") - whose.end("comm") > _PERIOD_WIDTH:
+        tid, period = -1, whose["id"]
+    return Header(
+        whose["comm"],
+        pid,
+        tid,
+        _id(whose["cpu"]),
+        int(time[1]) * 10**9 + int(time[2].ljust(9, "0")) if time is not None else None,
+        min(int(period), LARGEST) if period else None,
+        after["event"] if after is not None else "",
+        (after["rest"] or "") if after is not None else line[time.end() :] if time is not None else "",
+    )
+
+
+def _id(text: str | None) -> int:
+    return max(-1, min(int(text), (1 << 31) - 1)) if text else -1
 
 
 def is_whole_header(line: str) -> bool:
     """Whether a line begins a sample with a time and an event, as lines of nothing else do."""
-    return any(layout.match(line) for layout in layouts() if {"seconds", "event"} <= set(layout.groupindex))
-
-
-class Headers:
-    """Parses first lines of samples, by the layout that fits the one before or else the first that fits."""
-
-    def __init__(self) -> None:
-        self._layout = layouts()[0]
-
-    def parse(self, line: str) -> "re.Match[str] | None":
-        """The fields of a line; None if no layout fits."""
-        found = self._layout.match(line)
-        if found is None:
-            for layout in layouts():
-                found = layout.match(line)
-                if found is not None:
-                    self._layout = layout
-                    break
-        return found
+    found = header(line)
+    return found is not None and found.time is not None and bool(found.event)
 
 
 def read(data: bytes, builder: ProfileBuilder, kind: type[Built]) -> Built:
@@ -81,54 +105,45 @@ def read(data: bytes, builder: ProfileBuilder, kind: type[Built]) -> Built:
 
 def _samples(data: bytes, blocks: ScriptBlocks, builder: ProfileBuilder) -> set[str]:
     """Add the samples; the fields that they have."""
-    headers = Headers()
     fields: set[str] = set()
-    comms: dict[str, int] = {}
-    events: dict[str, int] = {}
     bad = 0
     columns = zip(blocks.column("header"), blocks.column("length"), blocks.column("node"), strict=True)
     for start, length, node in columns:
-        line = text_of(data[start : start + min(length, 4096)]).rstrip("\r")
-        found = headers.parse(line) if line else None
-        if line and found is None:
+        line = text_of(data[start : start + min(length, _LONGEST)]).rstrip("\r")
+        found = header(line)
+        if found is None:
             bad += 1
             continue
-        parts = found.groupdict() if found is not None else {}
-        rest = parts.get("rest") or ""
         if node == NONE:
             if _SIDE_BAND in line:
                 continue
-            if frame := _FRAME.match(rest.removeprefix(" ")):
-                node = blocks.leaf(rest[frame.start() :].strip().encode("utf-8", "replace"))
-            elif "event" not in parts:
+            if _FRAME.match(found.rest):
+                node = blocks.leaf(found.rest.strip().encode("utf-8", "replace"))
+            elif not found.event:
                 # Nothing says that it is a sample.
                 bad += 1
                 continue
-        comm, event = parts.get("comm", ""), parts.get("event") or ""
-        if comm not in comms:
-            comms[comm] = builder.comm(comm)
-        if event not in events:
-            events[event] = builder.event(event or "samples")
-        period, seconds = parts.get("period"), parts.get("seconds")
         builder.sample(
             node,
-            min(int(period), LARGEST) if period else 1,
-            events[event],
-            comm=comms[comm],
-            time=int(seconds) * 10**9 + int(parts["fraction"].ljust(9, "0")) if seconds else 0,
-            pid=_id(parts.get("pid")),
-            tid=_id(parts.get("tid")),
-            cpu=_id(parts.get("cpu")),
+            found.period if found.period is not None else 1,
+            builder.event(found.event or "samples"),
+            comm=builder.comm(found.comm),
+            time=found.time or 0,
+            pid=found.pid,
+            tid=found.tid,
+            cpu=found.cpu,
         )
-        fields.update(name for name in ("comm", "pid", "tid", "cpu") if parts.get(name))
-        if seconds:
-            fields.add("time")
+        for field, known in (
+            ("comm", found.comm),
+            ("pid", found.pid >= 0),
+            ("tid", found.tid >= 0),
+            ("cpu", found.cpu >= 0),
+            ("time", found.time is not None),
+        ):
+            if known:
+                fields.add(field)
     builder.damage("line that describes no sample", bad)
     return fields
-
-
-def _id(text: str | None) -> int:
-    return max(-1, min(int(text), (1 << 31) - 1)) if text else -1
 
 
 def _frame(text: str, builder: ProfileBuilder, fields: set[str]) -> int:

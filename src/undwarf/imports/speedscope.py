@@ -10,6 +10,7 @@ import math
 from typing import Any, NoReturn
 
 from undwarf.errors import UnreadableInput
+from undwarf.imports.contents import too_large
 from undwarf.imports.profile_builder import LARGEST, UNITS, Built, ProfileBuilder
 from undwarf.profile.model import NONE, Origin
 
@@ -34,6 +35,8 @@ def parse(data: bytes, path: str) -> Any:
 
 def read(data: bytes, builder: ProfileBuilder, kind: type[Built]) -> Built:
     """The profile in the JSON of a file."""
+    if len(data) > builder.limits.profile_json_bytes:
+        raise too_large(builder.path, builder.limits.profile_json_bytes)
     whole = parse(data, builder.path)
     if not isinstance(whole, dict) or not isinstance(whole.get("profiles"), list):
         _refuse(builder, "it is no speedscope file: it has no list of profiles")
