@@ -26,10 +26,15 @@ def seeds() -> list[bytes]:
         ([], [1, 1]),
     ]
     whole = Pprof(types, samples, default="cpu").build()
+    labels = Pprof(
+        types[1:],
+        [(["a", "b"], [1]), (["a"], [2])],
+        labels=[{"pid": 1, "tid": 2, "comm": "a"}, {"thread_comm": "b", "timestamp_ns": -1, "tid": 1 << 40}],
+    )
     lists = Pprof([("bytes", "bytes")], [(["a", "b"], [1])], packed=False).build()
     strange = message(1, number(1, 1)) + message(2, packed(1, [7, 0, 1 << 63]) + packed(2, [5])) + message(6, b"")
     strange += message(4, number(1, 7) + message(4, number(1, 9) + number(2, -1))) + message(5, number(1, 9))
-    return [whole, lists, strange, gzip.compress(whole, mtime=0)]
+    return [whole, lists, labels.build(), strange, gzip.compress(whole, mtime=0)]
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from tests.support.profile_files import damage, opened, stacks
 import undwarf
 from undwarf.errors import UnreadableInput
 from undwarf.limits import Limits
+from undwarf.profile.filters import Filters
 from undwarf.views.flat_profile import flat_profile
 
 CPU = [("samples", "count"), ("cpu", "milliseconds")]
@@ -53,6 +54,25 @@ def test_gzip_is_unpacked_also_in_several_parts() -> None:
     data = Pprof(CPU, SAMPLES).build()
     parts = gzip.compress(data[:50]) + gzip.compress(data[50:])
     assert stacks(opened(parts).profile()) == stacks(opened(data).profile())
+
+
+def test_labels_of_perf_data_converter_are_threads_and_times() -> None:
+    labels: list[dict[str, int | str]] = [
+        {"pid": 7, "tid": 8, "thread_comm": "worker", "comm": "app", "timestamp_ns": 5, "other": 1},
+        {"tid": 9, "comm": "app"},
+    ]
+    found = opened(Pprof([("cpu", "ns")], [(["f"], [1]), (["g"], [2])], labels=labels).build())
+    assert [(one.pid, one.tid, one.comm, one.time) for one in found.profile().samples] == [
+        (7, 8, "worker", 5),
+        (-1, 9, "app", 0),
+    ]
+    assert {"pid", "tid", "comm", "time"} < found.origin.fields
+    assert stacks(found.profile(filters=Filters(comms=("app",)))) == {"g": 2}
+
+
+def test_without_labels_threads_are_unknown() -> None:
+    found = opened(Pprof(CPU, SAMPLES).build())
+    assert found.origin.fields.isdisjoint({"pid", "tid", "comm", "time"})
 
 
 def test_a_location_without_a_function_is_unknown_code_of_its_file() -> None:
@@ -110,6 +130,7 @@ def strange(*parts: bytes) -> bytes:
         ([message(2, packed(2, [1])), message(5, number(1, 1) + number(2, 99))], "string that is not in the table"),
         ([message(4, number(1, 1) + message(4, number(1, 8)))], "function that is not in the profile"),
         ([message(4, b"\x08" + b"\xff" * 11)], "damaged location"),
+        ([message(2, packed(2, [1]) + message(3, b"\x12\x7f")), message(6, b""), message(6, b"pid")], "damaged label"),
     ],
 )
 def test_damage_is_counted(parts: list[bytes], kind: str) -> None:

@@ -43,6 +43,8 @@ class Pprof:
     default: str = ""
     strings: list[str] = field(default_factory=lambda: [""])
     packed: bool = True
+    labels: Sequence[dict[str, int | str]] = ()
+    """Of each sample, if there are any."""
 
     def text(self, text: str) -> int:
         """The number of a string."""
@@ -57,12 +59,16 @@ class Pprof:
         )
         locations: dict[str, int] = {}
         functions: dict[str, int] = {}
-        for stack, values in self.samples:
+        for at, (stack, values) in enumerate(self.samples):
             ids = [locations.setdefault(one, len(locations) + 1) for one in stack]
             if self.packed:
-                made += message(2, packed(1, ids) + packed(2, values))
+                content = packed(1, ids) + packed(2, values)
             else:
-                made += message(2, b"".join(number(1, one) for one in ids) + b"".join(number(2, one) for one in values))
+                content = b"".join(number(1, one) for one in ids) + b"".join(number(2, one) for one in values)
+            for key, value in (self.labels[at] if self.labels else {}).items():
+                what = number(2, self.text(value)) if isinstance(value, str) else number(3, value)
+                content += message(3, number(1, self.text(key)) + what)
+            made += message(2, content)
         made += message(3, number(1, 1) + number(5, self.text("/bin/app")) + number(6, self.text("abcd")))
         for location, at in locations.items():
             lines = b""

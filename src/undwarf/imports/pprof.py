@@ -1,6 +1,7 @@
 """pprof's profiles: what Go's runtime/pprof, gperftools, perf_data_converter, Parca and others write.
 
-Each sample type is an event. Labels of samples are not read. Source: ``proto/profile.proto`` (google/pprof).
+Each sample type is an event. Of the labels, those are read that perf_data_converter gives to samples of perf. Source:
+``proto/profile.proto`` (google/pprof), ``src/perf_data_converter.h`` (google/perf_data_converter).
 """
 
 from array import array
@@ -17,6 +18,9 @@ FIELD_NAMES = 16
 SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRINGS = range(1, 7)
 DEFAULT_SAMPLE_TYPE = 14
 """Fields of Profile that are read."""
+LABELS = ("pid", "tid", "timestamp_ns", "thread_comm", "comm")
+"""Keys of labels that are read: ids, ns since the machine started, names of the thread and of its process."""
+_NOTHING = (1 << 64) - 1
 _SPECIAL = {"[vdso]": "vdso", "[kernel.kallsyms]": "kernel", "//anon": "anon", "[anon]": "anon"}
 
 
@@ -55,6 +59,12 @@ class Messages:
     @cached_property
     def _text_count(self) -> int:
         return self.count(STRINGS)
+
+    def number_of_text(self, text: str) -> int:
+        """The number of a string in the table; 0 if it is not there."""
+        raw = text.encode()
+        places = zip(*self.places(STRINGS), strict=True)
+        return next((i for i, (a, b) in enumerate(places) if b - a == len(raw) and self.data[a:b] == raw), 0)
 
     def text(self, number: int) -> str:
         """A string of the table; empty for one that is not there."""
@@ -168,6 +178,9 @@ def _samples(
     scales: list[int],
     kind: type[Built],
 ) -> Built:
+    label_keys = list(map(messages.number_of_text, LABELS))
+    if not any(label_keys):
+        label_keys = []
     samples = PprofSamples()
     whole = samples.read(
         messages.data,
@@ -176,6 +189,7 @@ def _samples(
         (frames.first, frames.frames),
         frames.unknown,
         number_of,
+        memoryview(array("Q", label_keys)),
         builder.limits.profile_nodes,
     )
     if not whole:
@@ -192,6 +206,25 @@ def _samples(
         per_event = memoryview(array("I", scales))
         factor = look_up(memoryview(array("I", event)), per_event)
         value = memoryview(array("Q", [one * scale for one, scale in zip(value, factor, strict=True)]))
-    fields = {"dso": bool(builder.images), "line": bool(builder.files), "address": True}
+    builder.damage("damaged label", samples.damaged_labels)
+    columns = _labels(samples.labels(), messages, builder)
+    fields = {"dso": bool(builder.images), "line": bool(builder.files), "address": True, **dict.fromkeys(columns, True)}
     origin = Origin("a pprof profile", frozenset(field for field, has in fields.items() if has), sums=True)
-    return builder.profile_of(stack, value, event, origin, kind)
+    return builder.profile_of(stack, value, event, origin, kind, **columns)
+
+
+def _labels(values: memoryview, messages: Messages, builder: ProfileBuilder) -> dict[str, memoryview]:
+    """The columns that labels give, by name, if any sample has that label."""
+    found: dict[str, memoryview] = {}
+    width = len(LABELS)
+    for at, (name, typecode) in enumerate((("pid", "i"), ("tid", "i"), ("time", "Q"))):
+        column = values[at::width].tolist()
+        if any(value != _NOTHING for value in column):
+            most, without = (1 << 31) - 1 if typecode == "i" else LARGEST, -1 if typecode == "i" else 0
+            found[name] = memoryview(array(typecode, [value if value <= most else without for value in column]))
+    threads, processes = values[3::width].tolist(), values[4::width].tolist()
+    names = [thread if thread != _NOTHING else process for thread, process in zip(threads, processes, strict=True)]
+    number_of = {name: builder.comm(messages.text(name)) if name != _NOTHING else NONE for name in set(names)}
+    if builder.comms:
+        found["comm"] = memoryview(array("I", [number_of[name] for name in names]))
+    return found

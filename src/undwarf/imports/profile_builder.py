@@ -175,18 +175,28 @@ class ProfileBuilder:
         return self._built(columns, origin, kind)
 
     def profile_of(
-        self, stack: memoryview, period: memoryview, event: memoryview, origin: Origin, kind: type[Built]
+        self,
+        stack: memoryview,
+        period: memoryview,
+        event: memoryview,
+        origin: Origin,
+        kind: type[Built],
+        *,
+        time: memoryview | None = None,
+        pid: memoryview | None = None,
+        tid: memoryview | None = None,
+        comm: memoryview | None = None,
     ) -> Built:
-        """The profile of these samples (I, Q, H), of which nothing else is known."""
+        """The profile of these samples (I, Q, H), with what else is known of them (Q, i, i, I)."""
         count = len(stack)
         columns = SampleColumns(
-            time=zeros("Q", count),
-            pid=_no_ids(count),
-            tid=_no_ids(count),
+            time=time if time is not None else zeros("Q", count),
+            pid=pid if pid is not None else _no_ids(count),
+            tid=tid if tid is not None else _no_ids(count),
             cpu=_no_ids(count),
             event=event,
             period=period,
-            comm=absent("I", count),
+            comm=comm if comm is not None else absent("I", count),
             stack=stack,
             **_unstated(count),
         )

@@ -7,15 +7,15 @@ Source: ``proto/profile.proto`` (google/pprof); protobuf's encoding (protobuf.de
 from typing import Any
 
 import cython
-from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.integer_constants import ALL_ONES, NOTHING
 
 from undwarf.column import copied, doubled, zeros
 from undwarf.profile.grouping import Pairs
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types."""
-FIELDS = 16
-"""Fields of a message below this number are kept."""
+LABELS = 5
+"""Labels of a sample that may be kept."""
 
 
 @cython.final
@@ -197,26 +197,31 @@ class PprofSamples:
     """The samples: :meth:`read` fills the columns.
 
     ``node`` (I, NOTHING: no location), ``value`` (Q) and ``event`` (H) have an entry for each value above 0 of each
-    sample, ``parent`` and ``frame`` (I) are the tree of stacks, parents first. ``damaged`` counts samples that end
-    inside a field, ``wrong`` those with another number of values than there are sample types, ``negative`` values below
-    0, ``lost`` locations that are not in the profile.
+    sample, ``parent`` and ``frame`` (I) are the tree of stacks, parents first. ``labels`` (Q) has ``LABELS`` values for
+    each of these entries, all bits set for a label that the sample has not; it is empty if no labels were asked for.
+    ``damaged`` counts samples that end inside a field, ``wrong`` those with another number of values than there are
+    sample types, ``negative`` values below 0, ``lost`` locations that are not in the profile,
+    ``damaged_labels`` labels that end inside a field.
     """
 
     _nodes: Pairs
     _node: Any
     _value: Any
     _event: Any
+    _labels: Any
     _used: cython.Py_ssize_t
     damaged = cython.declare(cython.Py_ssize_t, visibility="readonly")
     wrong = cython.declare(cython.Py_ssize_t, visibility="readonly")
     negative = cython.declare(cython.Py_ssize_t, visibility="readonly")
     lost = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    damaged_labels = cython.declare(cython.Py_ssize_t, visibility="readonly")
 
     def __init__(self) -> None:
         self._nodes = Pairs()
         self._node, self._value, self._event = zeros("I", 1024), zeros("Q", 1024), zeros("H", 1024)
+        self._labels = zeros("Q", 0)
         self._used = 0
-        self.damaged = self.wrong = self.negative = self.lost = 0
+        self.damaged = self.wrong = self.negative = self.lost = self.damaged_labels = 0
 
     @cython.locals(
         first="const unsigned long long[::1]",
@@ -243,6 +248,10 @@ class PprofSamples:
         middle="Py_ssize_t",
         line="Py_ssize_t",
         number="unsigned long long",
+        keys="const unsigned long long[::1]",
+        label_values="unsigned long long[::1]",
+        label_column="unsigned long long[::1]",
+        kept="Py_ssize_t",
     )
     def read(
         self,
@@ -253,6 +262,7 @@ class PprofSamples:
         location_frames: tuple[Any, Any],
         unknown: int,
         events: Any,
+        label_keys: Any,
         most_nodes: int,
     ) -> bool:
         """Read all samples; False if their stacks have more than ``most_nodes`` nodes, and the rest is not read.
@@ -260,8 +270,16 @@ class PprofSamples:
         ``locations``: their ids, ascending (Q), and the number of each (I). ``location_frames``: the first frame of
         each location in a list of frames, and one entry more (I), and that list, outermost function first (I).
         ``unknown``: the frame of a location that is not in the profile. ``events``: the number of each sample type (H).
+        ``label_keys``: the strings (by number, Q) that are the keys of labels to keep, 0 for none; an empty column if
+        none are kept. A label's value is its number, or that of its string.
         """
         cursor: Cursor = Cursor(data)
+        label: Cursor = Cursor(data)
+        keys = label_keys
+        kept = keys.shape[0]
+        label_values = zeros("Q", LABELS)
+        if kept:
+            self._labels = zeros("Q", LABELS * len(self._node))
         most: cython.Py_ssize_t = most_nodes
         lost_frame: cython.uint = unknown
         ids_object: Any = zeros("Q", 1024)
@@ -276,8 +294,12 @@ class PprofSamples:
         values = values_object
         for i in range(first.shape[0]):
             id_count = value_count = 0
+            for j in range(kept):
+                label_values[j] = ALL_ONES
             cursor.within(first[i], last[i])
             while cursor.next():
+                if cursor.field == 3 and cursor.wire == BYTES and kept:
+                    self._label(label, cursor.start, cursor.end, keys, label_values)
                 if cursor.field != 1 and cursor.field != 2:
                     continue
                 if cursor.wire == VARINT:
@@ -342,9 +364,12 @@ class PprofSamples:
                     self._node = doubled(self._node, self._used)
                     self._value = doubled(self._value, self._used)
                     self._event = doubled(self._event, self._used)
+                    if kept:
+                        self._labels = doubled(self._labels, LABELS * self._used)
             node_column = self._node
             value_column = self._value
             event_column = self._event
+            label_column = self._labels
             for j in range(types):
                 if values[j] >> 63:
                     self.negative += 1
@@ -352,8 +377,37 @@ class PprofSamples:
                     node_column[self._used] = cython.cast("unsigned int", at)
                     value_column[self._used] = values[j]
                     event_column[self._used] = event_of[j]
+                    for line in range(kept):
+                        label_column[LABELS * self._used + line] = label_values[line]
                     self._used += 1
         return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    @cython.locals(keys="const unsigned long long[::1]", found="unsigned long long[::1]", number="unsigned long long")
+    def _label(
+        self, label: Cursor, start: cython.Py_ssize_t, end: cython.Py_ssize_t, keys: Any, found: Any
+    ) -> cython.int:
+        """Keep a label's value, if its key is among ``keys``."""
+        key: cython.ulonglong = 0
+        i: cython.Py_ssize_t
+        number = 0
+        label.within(start, end)
+        while label.next():
+            if label.wire == VARINT:
+                if label.field == 1:
+                    key = label.value
+                elif label.field == 2 or (label.field == 3 and number == 0):
+                    number = label.value
+        self.damaged_labels += label.damaged
+        for i in range(keys.shape[0]):
+            if key != 0 and keys[i] == key:
+                found[i] = number
+        return 0
+
+    def labels(self) -> memoryview:
+        """``labels``."""
+        return copied(self._labels, LABELS * self._used if len(self._labels) else 0)
 
     def columns(self) -> tuple[memoryview, memoryview, memoryview]:
         """``node``, ``value`` and ``event``."""
