@@ -596,18 +596,17 @@ def open_recording(
     below ``$UNDWARF_CACHE_DIR`` (default: ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``.
     Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read or is no recording.
     """
-    given = source
-    if format != "perf.data":
-        from undwarf.imports.contents import begin
+    if format == "perf.data":
+        data = open_perf_data(source, limits=limits)
+    else:
+        from undwarf.imports.contents import begun
 
-        start, source = begin(source)
-        if start and (format != "auto" or not is_recording(start)):
-            from undwarf.imports.profile_file import open_profile
+        with begun(source) as (start, whole):
+            if start and (format != "auto" or not is_recording(start)):
+                from undwarf.imports.profile_file import open_profile
 
-            return open_profile(source, None if format == "auto" else format, limits, Profile)
-    data = open_perf_data(source, limits=limits)
-    if not isinstance(source, str | os.PathLike) and source is not given:
-        source.close()
+                return open_profile(whole, None if format == "auto" else format, limits, Profile)
+            data = open_perf_data(whole, limits=limits)
     if debuginfod is True:
         from undwarf.images.debuginfod import Debuginfod, Settings
 

@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,22 @@ def test_a_recording_is_opened_as_one_from_a_stream() -> None:
     with undwarf.open(io.BytesIO(recording())) as opened_recording:
         assert isinstance(opened_recording, undwarf.Recording)
         assert len(opened_recording.profile().samples) == 3
+
+
+@pytest.mark.parametrize("data", [FOLDED, recording(), b"some text\n", b""])
+def test_a_named_pipe(tmp_path: Path, data: bytes) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    samples = 0
+    try:
+        with undwarf.open(pipe) as found:
+            samples = len(found.profile().samples)
+    except UnreadableInput as error:
+        assert error.what == f"cannot read {pipe}"
+    writer.join()
+    assert samples == {FOLDED: 2, recording(): 3}.get(data, 0)
 
 
 def test_an_input_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -108,9 +108,20 @@ def test_source_lines_and_inlined_functions() -> None:
     ]
 
 
+def test_functions_inlined_into_each_other() -> None:
+    frames = "\t401126 a (inlined)\n\t401126 b (inlined)\n\t401126 c+0x4 (/tmp/a)\n\t401136 b (/tmp/b)\n\n"
+    stack = opened("a 1 5.5: 1 cycles: \n" + frames).profile().samples[0].stack
+    assert [(one.name, one.dso, one.inline_depth) for one in stack] == [
+        ("a", "/tmp/a", 2),
+        ("b", "/tmp/a", 1),
+        ("c", "/tmp/a", 0),
+        ("b", "/tmp/b", 0),
+    ]
+
+
 def test_lines_that_are_no_frames_are_counted() -> None:
-    text = TEXT.replace("\t          401136", "\tnot a frame\n\t          401136")
-    assert damage(text) == {"line that is no frame": 1}
+    text = TEXT.replace("\t          401136", "\tnot a frame\n  nor this\n\t          401136")
+    assert damage(text) == {"line that is no frame": 2}
     assert len(opened(text).profile().samples[0].stack) == 4
 
 

@@ -5,6 +5,8 @@ import os
 import stat
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO, Protocol, cast
 
 from undwarf.errors import UnreadableInput
@@ -26,12 +28,11 @@ _CHUNK = 1 << 20
 
 
 class Resumed(io.RawIOBase):
-    """A stream whose beginning was read already; closing it closes a file that was opened for it."""
+    """A stream whose beginning was read already; the stream behind it is not closed with it."""
 
-    def __init__(self, name: str, start: bytes, rest: BinaryIO, owned: bool = False) -> None:
+    def __init__(self, name: str, start: bytes, rest: BinaryIO) -> None:
         super().__init__()
         self.name = name
-        self._owned = owned
         self._start = start
         self._rest = rest
 
@@ -43,12 +44,6 @@ class Resumed(io.RawIOBase):
             return found
         return self._rest.read(size) if size >= 0 else self._rest.read()
 
-    def close(self) -> None:
-        """Close it."""
-        if self._owned and not self.closed:
-            self._rest.close()
-        super().close()
-
 
 def name_of(source: Source) -> str:
     """What an input is called in errors."""
@@ -57,27 +52,33 @@ def name_of(source: Source) -> str:
     return str(getattr(source, "name", "<stream>"))
 
 
-def begin(source: Source) -> tuple[bytes, Source]:
-    """The first bytes of an input, and the input to go on with, which still has them.
+@contextmanager
+def begun(source: Source) -> Iterator[tuple[bytes, Source]]:
+    """The first bytes of an input, and the input to go on with, which still has them; until the context ends.
 
     They are empty for what is left to the reader of recordings: directories, and what cannot be opened.
     """
     if isinstance(source, str) and source == "-":
-        return _of_stream(sys.stdin.buffer, source)
-    if isinstance(source, str | os.PathLike):
+        yield _of_stream(sys.stdin.buffer, source)
+    elif isinstance(source, str | os.PathLike):
         try:
             status = os.stat(source)
-            if stat.S_ISDIR(status.st_mode):
-                return b"", source
-            file = open(source, "rb", buffering=0)  # noqa: SIM115 - a pipe stays open
+            file = None if stat.S_ISDIR(status.st_mode) else open(source, "rb", buffering=0)  # noqa: SIM115 - closed below
         except (OSError, ValueError):
-            return b"", source
-        if stat.S_ISREG(status.st_mode) and status.st_size > 0:
-            with file:
-                return file.read(START), source
-        start = read_up_to(file, START)
-        return start, cast("BinaryIO", Resumed(os.fspath(source), start, file, owned=True))
-    return _of_stream(source, None) if hasattr(source, "read") else (b"", source)
+            file = None
+        if file is None:
+            yield b"", source
+            return
+        with file:
+            start = read_up_to(file, START)
+            if stat.S_ISREG(status.st_mode) and status.st_size > 0:
+                yield start, source
+            else:
+                yield start, cast("BinaryIO", Resumed(os.fspath(source), start, file))
+    elif hasattr(source, "read"):
+        yield _of_stream(source, None)
+    else:
+        yield b"", source
 
 
 def _of_stream(stream: BinaryIO, name: str | None) -> tuple[bytes, Source]:

@@ -32,7 +32,7 @@ _PERIOD_WIDTH = 10
 _FRAME = re.compile(r"(?=[ 0-9a-f]{16}) *[0-9a-f]{1,16}(?: |$)")
 """A frame in a sample's first line; its address fills 16 columns."""
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$")
-_SOURCE = re.compile(r"  (.+):(\d+)(?: \(.*\))?$")
+_SOURCE = re.compile(r"  (.+):(\d{1,10})(?: \(.*\))?$")
 _INLINED = "(inlined)"
 _LONGEST = 4096
 """Characters of a sample's first line that are looked at."""
@@ -98,7 +98,7 @@ def read(data: bytes, builder: ProfileBuilder, kind: type[Built]) -> Built:
     builder.damage("line that is no frame", blocks.bad, f"line {blocks.first_bad} is the first")
     builder.damage("frame cut", blocks.cut)
     fields = _samples(data, blocks, builder)
-    frames = [_frame(text_of(text), builder, fields) for text in blocks.texts()]
+    frames = _frames(blocks, builder, fields)
     builder.tree(blocks.column("parent"), look_up(blocks.column("frame"), memoryview(array("I", frames))))
     return builder.profile(Origin("text of perf script", frozenset(fields)), kind)
 
@@ -146,29 +146,47 @@ def _samples(data: bytes, blocks: ScriptBlocks, builder: ProfileBuilder) -> set[
     return fields
 
 
-def _frame(text: str, builder: ProfileBuilder, fields: set[str]) -> int:
-    """The frame of a text: ``ADDRESS NAME+0xOFFSET (FILE)``, with its source line and what it is inlined into below."""
-    lines = text.split("\n")
-    source = _SOURCE.match(lines[1]) if len(lines) > 1 else None
-    frames = [line.strip() for line in lines if not line.startswith("  ")] or [""]
-    name, file = _parts(frames[0])
-    depth = 0
-    if file == _INLINED:
-        depth = max(1, len(frames) - 1)
-        file = _parts(frames[-1])[1]
-    image = NONE
-    if file and file != _INLINED:
-        fields.add("dso")
-        if file != UNKNOWN:
-            image = builder.image(_OFFSET.sub("", file), _image_kind(file))
-    if source is not None:
-        fields.add("line")
-    return builder.frame(
-        builder.function("" if name == UNKNOWN else name, image),
-        file=source[1] if source is not None and source[1] != "??" else "",
-        line=int(source[2][:10]) if source is not None else 0,
-        depth=depth,
-    )
+def _frames(blocks: ScriptBlocks, builder: ProfileBuilder, fields: set[str]) -> list[int]:
+    """The frame of each of the blocks' frames; ``fields`` gets what they have."""
+    texts = [Text(*_parts(line), *_source(rest)) for line, _, rest in map(_lines, blocks.texts())]
+    images: list[int] = []
+    depths: list[int] = []
+    frames = []
+    for number, outer in zip(blocks.column("text"), blocks.column("outer"), strict=True):
+        text = texts[number]
+        image, depth = NONE, 0
+        if outer != NONE:
+            image, depth = images[outer], depths[outer] + 1
+        elif text.file and text.file not in (_INLINED, UNKNOWN):
+            image = builder.image(_OFFSET.sub("", text.file), _image_kind(text.file))
+        images.append(image)
+        depths.append(depth)
+        if text.file and text.file != _INLINED:
+            fields.add("dso")
+        if text.line:
+            fields.add("line")
+        function = builder.function("" if text.name == UNKNOWN else text.name, image)
+        frames.append(builder.frame(function, file=text.source, line=text.line, depth=depth))
+    return frames
+
+
+class Text(NamedTuple):
+    """What the lines of a frame say; ``file`` is ``(inlined)`` for an inlined function."""
+
+    name: str
+    file: str
+    source: str
+    line: int
+
+
+def _lines(text: bytes) -> tuple[str, str, str]:
+    return text_of(text).replace("\r", "").partition("\n")
+
+
+def _source(text: str) -> tuple[str, int]:
+    """(file, line) of a source line; empty and 0 if it is not known."""
+    found = _SOURCE.match(text)
+    return (found[1], int(found[2])) if found is not None and found[1] != "??" else ("", 0)
 
 
 def _parts(line: str) -> tuple[str, str]:

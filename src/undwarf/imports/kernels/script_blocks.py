@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, cdivision=False, initializedcheck=False
 """The text of ``perf script``, cut into samples: a line that describes the sample, then a line for each frame.
 
-Lines of frames begin with a tab and a hexadecimal address, innermost frame first. What begins with two blanks after a
-frame is its source line. Frames marked ``(inlined)`` do not say which file they are in: the frame that they are inlined
-into does, which follows. Source: ``tools/perf/builtin-script.c``, ``sample__fprintf_callchain`` in
+Lines of frames begin with a tab and a hexadecimal address, innermost frame first. A line that begins with two blanks
+after a frame is its source line. Frames marked ``(inlined)`` do not say which file they are in: the frame that they are
+inlined into does, which follows. Source: ``tools/perf/builtin-script.c``, ``sample__fprintf_callchain`` in
 ``tools/perf/util/evsel_fprintf.c``.
 """
 
@@ -19,8 +19,6 @@ from undwarf.profile.grouping import Pairs
 
 LONGEST_TEXT = 65535
 """Bytes of a frame's text; what is longer is cut."""
-_MOST_INLINED = 64
-"""Functions inlined into each other at one address whose file is looked for."""
 
 
 @cython.final
@@ -29,9 +27,10 @@ class ScriptBlocks:
     """The samples of a text: :meth:`read` fills the columns.
 
     ``header`` (Q) and ``length`` (I) are where each sample's first line is in the text, ``node`` (I, NOTHING: none) is
-    its innermost node. ``parent`` and ``frame`` (I) are the tree of stacks, parents first; ``texts()`` are the frames:
-    a line, with the lines after it that belong to it. ``bad`` counts lines among frames that are none, ``first_bad`` is
-    the number of the first of them, from 1; ``cut`` counts texts that were cut.
+    its innermost node. ``parent`` and ``frame`` (I) are the tree of stacks, parents first. ``text`` and ``outer`` (I)
+    have an entry for each frame: the number of its text, and the frame, with a smaller number, that it is inlined into
+    (NOTHING: none). ``texts()`` are a line each, with the source line after it. ``bad`` counts lines among frames that
+    are none, ``first_bad`` is the number of the first of them, from 1; ``cut`` counts texts that were cut.
     """
 
     _texts: Interner
@@ -39,7 +38,9 @@ class ScriptBlocks:
     _header: Any
     _length: Any
     _node: Any
+    _frames: Pairs
     _open: Any
+    _inlined: Any
     _used: cython.Py_ssize_t
     _depth: cython.Py_ssize_t
     bad = cython.declare(cython.Py_ssize_t, visibility="readonly")
@@ -49,10 +50,12 @@ class ScriptBlocks:
     def __init__(self) -> None:
         self._texts = Interner()
         self._nodes = Pairs()
+        self._frames = Pairs()
         self._header = zeros("Q", 1024)
         self._length = zeros("I", 1024)
         self._node = zeros("I", 1024)
         self._open = zeros("I", 1024)
+        self._inlined = zeros("B", 1024)
         self._used = self._depth = 0
         self.bad = self.first_bad = self.cut = 0
 
@@ -63,6 +66,7 @@ class ScriptBlocks:
         next_line="Py_ssize_t",
         in_sample="bint",
         frames="unsigned int[::1]",
+        inlined="unsigned char[::1]",
     )
     def read(self, data: Any, most_nodes: int) -> bool:
         """Read all samples of a text; False if its stacks have more than ``most_nodes`` nodes, and the rest is not
@@ -89,17 +93,20 @@ class ScriptBlocks:
                     # Without any field of the sample itself, blank lines alone separate samples.
                     self._begin(start, 0)
                     in_sample = True
-                next_line = self._whole(data, start, end)
+                next_line = self._with_source(data, start, end)
+                if next_line > end:
+                    at = next_line + 1
+                    line += 1
                 if self._depth == self._open.shape[0]:
                     self._open = doubled(self._open, self._depth)
+                    self._inlined = doubled(self._inlined, self._depth)
                 frames = self._open
+                inlined = self._inlined
+                inlined[self._depth] = self._is_inlined(data, start, end)
                 frames[self._depth] = self._text(data, start + 1, next_line)
                 self._depth += 1
                 continue
-            if in_sample and self._depth and data[start] == 32:
-                # The source line of the frame before.
-                continue
-            if data[start] == 9:
+            if data[start] == 9 or (in_sample and self._depth and data[start] == 32):
                 self.bad += 1
                 if self.first_bad == 0:
                     self.first_bad = line
@@ -162,24 +169,14 @@ class ScriptBlocks:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(data="const unsigned char[::1]", more="Py_ssize_t", inlined="bint")
-    def _whole(self, data: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The end of a frame's text: with its source line and, if it is inlined, with the frames it is inlined into."""
+    @cython.locals(data="const unsigned char[::1]", more="Py_ssize_t")
+    def _with_source(self, data: Any, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The end of a frame's text: with its source line, if there is one."""
         size: cython.Py_ssize_t = data.shape[0]
-        left: cython.int = _MOST_INLINED
-        inlined = self._is_inlined(data, start, end)
-        while end + 1 < size:
+        if end + 2 < size and data[end + 1] == 32 and data[end + 2] == 32:
             more = self._end(data, end + 1)
-            if more > end + 3 and data[end + 1] == 32 and data[end + 2] == 32:
-                end = more
-            elif inlined and left and self._is_frame(data, end + 1, more):
-                inlined = self._is_inlined(data, end + 1, more)
-                left -= 1
-                end = more
-            else:
-                break
-            if end - start > LONGEST_TEXT:
-                break
+            if not self._is_blank(data, end + 1, more):
+                return more
         return end
 
     @cython.cfunc
@@ -215,13 +212,23 @@ class ScriptBlocks:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    @cython.locals(frames="const unsigned int[::1]", node="unsigned int[::1]", at="unsigned long long")
+    @cython.locals(
+        texts="const unsigned int[::1]",
+        inlined="const unsigned char[::1]",
+        node="unsigned int[::1]",
+        at="unsigned long long",
+        outer="unsigned long long",
+        none="unsigned long long",
+    )
     def _close(self) -> cython.int:
-        frames = self._open
-        at = NOTHING
+        texts = self._open
+        inlined = self._inlined
+        none = NOTHING
+        at = outer = none
         i: cython.Py_ssize_t
         for i in range(self._depth - 1, -1, -1):
-            at = self._nodes.number((at << 32) | frames[i])
+            outer = self._frames.number(((outer if inlined[i] else none) << 32) | texts[i])
+            at = self._nodes.number((at << 32) | outer)
         node = self._node
         node[self._used - 1] = cython.cast("unsigned int", at)
         self._depth = 0
@@ -237,7 +244,8 @@ class ScriptBlocks:
         raw: cython.p_char = text
         number: cython.Py_ssize_t = self._texts.add(cython.cast("const unsigned char *", raw), len(text))
         none: cython.ulonglong = NOTHING
-        return self._nodes.number((none << 32) | cython.cast("unsigned long long", number))
+        frame: cython.ulonglong = self._frames.number((none << 32) | cython.cast("unsigned long long", number))
+        return self._nodes.number((none << 32) | frame)
 
     def column(self, which: str) -> memoryview:
         """One of the columns."""
@@ -247,10 +255,11 @@ class ScriptBlocks:
             return copied(self._length, self._used)
         if which == "node":
             return copied(self._node, self._used)
-        found: memoryview = self._nodes.high() if which == "parent" else self._nodes.low()
+        pairs: Pairs = self._frames if which in ("text", "outer") else self._nodes
+        found: memoryview = pairs.high() if which in ("parent", "outer") else pairs.low()
         return found
 
     def texts(self) -> list[bytes]:
-        """The texts of frames by number; number 0 is of none."""
+        """The texts by number; number 0 is of none."""
         entries: list[bytes] = self._texts.entries()
         return entries

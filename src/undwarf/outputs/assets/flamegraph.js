@@ -486,7 +486,7 @@
     let said = `${(100 * whole.share).toFixed(1)} % of ${whole.unwound.toLocaleString("en")} user stacks are whole`;
     if (whole.inferred) said += `; ${share(whole.inferred, whole.unwound)}: with callers inferred from other dumps of the thread`;
     if (whole.share < 0.999 && whole.gaps.length) said += `; ${share(whole.gaps[0][0], whole.unwound)}: ${whole.gaps[0][1]} (${whole.gaps[0][2]})` + (whole.gaps[0][3] ? `. ${whole.gaps[0][3]}` : "");
-    if (whole.other) said = `${whole.other}, which does not say if its stacks are whole`;
+    if (whole.other) said = `${whole.other}: nothing says if stacks are whole`;
     $("whole").textContent = whole.unwound || whole.other ? said : "no sample has a user stack";
     $("whole").classList.toggle("partial", whole.share < 0.95);
     legend();
