@@ -113,3 +113,14 @@ def test_filters_of_frames(undwarf: Run, files: Path) -> None:
 
 def test_an_event_is_chosen_by_name(undwarf: Run, files: Path) -> None:
     assert undwarf("fold", "--event", "samples", "pprof").stdout == "main 1\nmain;work 2\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--mark-kernel",), ("--weight", "period", "--root", "tid")])
+def test_folded_stacks_of_a_real_recording_are_read_back_the_same(
+    undwarf: Run, files: Path, options: list[str]
+) -> None:
+    shipped = Path(__file__).parent.parent.parent / "examples" / "recording"
+    text = undwarf("fold", *options, "--symfs", shipped, shipped / "words.data").stdout
+    (files / "stacks").write_text(text)
+    assert text.count("\n") > 5
+    assert undwarf("fold", "stacks").stdout == text
