@@ -1,16 +1,39 @@
 """speedscope's files from any bytes."""
 
+import copy
 import json
+import random
+from typing import Any
 
 from mutate import main
 from profile_views import show
 
 from undwarf.imports.speedscope import SCHEMA
 
+STRANGE: list[Any] = [None, True, -1, 2, 1 << 70, 1e300, "", "O", "seconds", [], [0, 1], {}, {"type": "O", "frame": 0}]
+
 
 def one_input(data: bytes) -> None:
-    """The file."""
+    """The file; if it is JSON, once more with some values in it exchanged, as its bytes choose."""
     show(data, "speedscope")
+    try:
+        whole = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    chance = random.Random(data)
+    for _ in range(chance.randrange(1, 4)):
+        exchange(whole, chance)
+    show(json.dumps(whole).encode(), "speedscope")
+
+
+def exchange(whole: Any, chance: random.Random) -> None:
+    """Put another value somewhere into lists and objects."""
+    while isinstance(whole, list | dict) and whole:
+        key = chance.choice(list(whole) if isinstance(whole, dict) else range(len(whole)))
+        if chance.randrange(4) == 0 or not isinstance(whole[key], list | dict):
+            whole[key] = copy.deepcopy(chance.choice(STRANGE))
+            return
+        whole = whole[key]
 
 
 def seeds() -> list[bytes]:

@@ -89,6 +89,7 @@ def test_source_lines_are_kept() -> None:
         (changed(SAMPLED, weights=[1, -2, 3]), "weight below 0, left out"),
         (changed(SAMPLED, weights=[1, 2]), "profile with another number of weights than samples"),
         (changed(SAMPLED, unit="parsecs"), "unit that is not known"),
+        (changed(SAMPLED, unit=["seconds"]), "unit that is not known"),
         (changed(SAMPLED, unit="none", weights=[0.5, 1, 2]), "weight with a fraction, rounded"),
         (changed(SAMPLED, type="other"), "profile that is neither sampled nor evented"),
         (changed(EVENTED, events=EVENTED["events"][:3]), "function that is never closed"),

@@ -87,7 +87,7 @@ class Part:
         self._builder = builder
         name, unit = data.get("name"), data.get("unit")
         self._comm = builder.comm(name if isinstance(name, str) else "")
-        if unit not in _KNOWN:
+        if not isinstance(unit, str) or unit not in _KNOWN:
             builder.damage("unit that is not known")
             unit = "none"
         self.is_time = unit in UNITS

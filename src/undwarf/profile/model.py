@@ -85,7 +85,8 @@ class FrameColumns:
     """One entry per frame: a distinct code address, or a function inlined there.
 
     ``address`` is the lookup address (a return address minus one): as in the ELF file, or for the kernel and code
-    without a file the run-time address. ``runtime`` is the address in the process, None if not requested.
+    without a file the run-time address; 0 in profiles of other tools. ``runtime`` is the address in the process, None
+    if not requested.
     ``inline_depth``: the number of functions that this one is inlined into, 0 for a function with code of its own.
     ``file`` (I, index of ``Profile.files``) and ``line`` (I, 0: unknown): the source position, None if not requested.
     """
