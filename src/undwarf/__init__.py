@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from undwarf.api import open_recording as open
     from undwarf.defects import Defect, Defects
     from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
+    from undwarf.imports.profile_file import ProfileFile
     from undwarf.limits import Limits
     from undwarf.mapped_files import handle_truncation
     from undwarf.profile.filters import Filters
@@ -44,6 +45,7 @@ _HOMES = {
     "Limits": "limits",
     "NothingUsable": "errors",
     "Profile": "api",
+    "ProfileFile": "imports.profile_file",
     "Provenance": "unwind.provenance",
     "Recording": "api",
     "Rule": "tables.model",
@@ -73,6 +75,7 @@ __all__ = [
     "Limits",
     "NothingUsable",
     "Profile",
+    "ProfileFile",
     "Provenance",
     "Recording",
     "Rule",

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal, overload
 
 from undwarf.defects import CUT_SHORT, Defects
 from undwarf.errors import UsageError
@@ -15,6 +15,7 @@ from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
+from undwarf.perfdata.header import is_recording
 from undwarf.profile import model
 from undwarf.profile.build import Built, Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
     from undwarf.images.mapped_file_check import Extents
+    from undwarf.imports.profile_file import ProfileFile
     from undwarf.perfdata.event_precision import EventStops
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
@@ -470,7 +472,7 @@ class Recording:
             raise UsageError("a smaller recording cannot be made by function or file", "", "filter what is made of it")
         limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
-        selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
+        selected, _order = select(filters, self.records.samples, None, self.events, comms, comm_of)
         from undwarf import __version__
         from undwarf.unwind.chain_rewriter import at_their_calls, names_of_the_late, write_stitched
 
@@ -536,9 +538,15 @@ def accesses(binary: str | os.PathLike[str], addresses: Iterable[int], *, btf: s
     return [access for address in addresses for access in resolver.at(address)]
 
 
+InputFormat = Literal["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]
+"""What a file is; ``auto``: recognised by its contents."""
+
+
+@overload
 def open_recording(
     source: "str | os.PathLike[str] | BinaryIO",
     *,
+    format: Literal["perf.data"],
     symfs: "str | os.PathLike[str] | None" = None,
     kallsyms: "str | os.PathLike[str] | None" = None,
     vmlinux: "str | os.PathLike[str] | None" = None,
@@ -547,8 +555,39 @@ def open_recording(
     unwind: "str | Sequence[str]" = "auto",
     cache: bool = True,
     limits: Limits = DEFAULT,
-) -> Recording:
-    """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
+) -> Recording: ...
+@overload
+def open_recording(
+    source: "str | os.PathLike[str] | BinaryIO",
+    *,
+    format: InputFormat = "auto",
+    symfs: "str | os.PathLike[str] | None" = None,
+    kallsyms: "str | os.PathLike[str] | None" = None,
+    vmlinux: "str | os.PathLike[str] | None" = None,
+    debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
+    debuginfod: "bool | Debuginfod" = False,
+    unwind: "str | Sequence[str]" = "auto",
+    cache: bool = True,
+    limits: Limits = DEFAULT,
+) -> "Recording | ProfileFile[Profile]": ...
+def open_recording(
+    source: "str | os.PathLike[str] | BinaryIO",
+    *,
+    format: InputFormat = "auto",
+    symfs: "str | os.PathLike[str] | None" = None,
+    kallsyms: "str | os.PathLike[str] | None" = None,
+    vmlinux: "str | os.PathLike[str] | None" = None,
+    debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
+    debuginfod: "bool | Debuginfod" = False,
+    unwind: "str | Sequence[str]" = "auto",
+    cache: bool = True,
+    limits: Limits = DEFAULT,
+) -> "Recording | ProfileFile[Profile]":
+    """Open a perf.data file, directory, stream, or ``"-"`` for standard input; or a profile of another tool.
+
+    Those are folded stacks, pprof, text of ``perf script`` and speedscope's JSON, recognised by their contents, or as
+    ``format`` says; they have ``profile()``, ``events``, ``defects``, ``path`` and ``close()`` as recordings have, and
+    the other options have no effect on them. With ``format="perf.data"``, nothing else is opened.
 
     ``symfs`` is a directory with the recorded machine's files, ``debug_dirs`` are further directories with separate
     debug files. ``debuginfod``: fetch missing files from the servers in ``$DEBUGINFOD_URLS``, or with the given client;
@@ -557,7 +596,17 @@ def open_recording(
     below ``$UNDWARF_CACHE_DIR`` (default: ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``.
     Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read or is no recording.
     """
-    data = open_perf_data(source, limits=limits)
+    if format == "perf.data":
+        data = open_perf_data(source, limits=limits)
+    else:
+        from undwarf.imports.contents import begun
+
+        with begun(source) as (start, whole):
+            if start and (format != "auto" or not is_recording(start)):
+                from undwarf.imports.profile_file import open_profile
+
+                return open_profile(whole, None if format == "auto" else format, limits, Profile)
+            data = open_perf_data(whole, limits=limits)
     if debuginfod is True:
         from undwarf.images.debuginfod import Debuginfod, Settings
 

@@ -28,7 +28,7 @@ def _of_recording(
     try:
         if path == "-" or (records and Path(path).stat().st_size > DEFAULT.completion_bytes):
             return []
-        with open_recording(path, cache=False) as recording:
+        with open_recording(path, format="perf.data", cache=False) as recording:
             return list(dict.fromkeys(values(recording)))
     except (UndwarfError, OSError):
         return []

@@ -77,7 +77,9 @@ def build_profile(
     """Unwind and name the samples that pass the filters, as a profile of this ``kind`` of class; ``by_time`` puts them
     in time order, else as recorded."""
     comms, comm_of = comms_of(records, spaces.comm_of)
-    chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
+    chosen, order = select(
+        filters, records.samples, records.sample_order if by_time else None, data.events, comms, comm_of
+    )
     step = (lambda done, total: progress("walking stacks", done, total)) if progress is not None else None
     walked = walk_samples(data, records, spaces, sources, chosen, walking, step)
     if walked.damaged:

@@ -85,7 +85,8 @@ class FrameColumns:
     """One entry per frame: a distinct code address, or a function inlined there.
 
     ``address`` is the lookup address (a return address minus one): as in the ELF file, or for the kernel and code
-    without a file the run-time address. ``runtime`` is the address in the process, None if not requested.
+    without a file the run-time address; 0 in profiles of other tools. ``runtime`` is the address in the process, None
+    if not requested.
     ``inline_depth``: the number of functions that this one is inlined into, 0 for a function with code of its own.
     ``file`` (I, index of ``Profile.files``) and ``line`` (I, 0: unknown): the source position, None if not requested.
     """
@@ -129,11 +130,25 @@ class ImageInfo(NamedTuple):
 
 class EventInfo(NamedTuple):
     """An event of the recording, by number. ``packed``: its weights are three numbers in one word, u32 latency, u16 of
-    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains."""
+    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains.
+    ``unit``: that of its periods, where a profile of another tool states it; empty: as the event's name has it."""
 
     name: str
     packed: bool = False
     chains: bool = True
+    unit: str = ""
+
+
+class Origin(NamedTuple):
+    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of time, pid, tid, cpu, comm,
+    dso, line and address.
+
+    ``sums``: its entries are no single samples, but sums of their weights, as in folded stacks.
+    """
+
+    format: str
+    fields: frozenset[str] = frozenset()
+    sums: bool = False
 
 
 class Frame(NamedTuple):
@@ -231,6 +246,7 @@ class Profile:
         unwind_order: tuple[str, ...] = (),
         stitched: bool = False,
         recorder: str = "perf",
+        origin: Origin | None = None,
     ) -> None:
         self.samples = SampleView(self, samples)
         self.stacks = stacks
@@ -259,6 +275,8 @@ class Profile:
         """Whether the recorded call chains are whole stacks, unwound by the recorder."""
         self.recorder = recorder
         """The program that advice is about: "perf" or "undwarf"."""
+        self.origin = origin
+        """Of a profile of another tool what it has; None for a recording."""
 
     def derived(
         self,

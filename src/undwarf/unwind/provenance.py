@@ -26,6 +26,8 @@ class Provenance(IntEnum):
     """The function that entered code compiled at run time, which has one frame on the machine's stack."""
     OTHER_DUMP = 24
     """A caller outside of the sample's own dump, inferred from another dump of its thread."""
+    OTHER_TOOL = 28
+    """As a profile of another tool has it, which does not say how it was found."""
     MOVED_CODE = 26
     """A frame in memory without a file, found by the file that was mapped there before: the program has copied its code
     there, as is done to have it on large pages (:mod:`undwarf.profile.moved_code`)."""

@@ -12,7 +12,8 @@ class StopReason(IntEnum):
     kernel stopped at a page boundary before the size that was asked for: it copies the stack without waiting and ends
     at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used.
     UNPROVEN_STATE: the registers of a precise sample are later than its instruction, and nothing proves where they are
-    of (:mod:`undwarf.unwind.exact_state`)."""
+    of (:mod:`undwarf.unwind.exact_state`). UNSTATED: the stack is from a profile of another tool, which does not
+    say how it ends."""
 
     NONE = 0
     ROOT = 1
@@ -38,6 +39,7 @@ class StopReason(IntEnum):
     ABSENT_PAGE = 21
     HASKELL_STACK = 22
     UNPROVEN_STATE = 23
+    UNSTATED = 24
 
 
 DESCRIPTIONS = {
@@ -64,6 +66,7 @@ DESCRIPTIONS = {
     StopReason.ENTERED_STACK: "root of a stack of its own; what entered it, on another stack, was not recorded",
     StopReason.HASKELL_STACK: "the C callers of the Haskell code were not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
+    StopReason.UNSTATED: "the profile is of another tool, which does not say if its stacks are whole",
     StopReason.UNPROVEN_STATE: "precise sample: its registers are later than its address, and no caller proves itself",
 }
 

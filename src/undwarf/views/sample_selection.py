@@ -28,6 +28,8 @@ class Selection:
     def __init__(self, profile: Profile, event: Events = None, weight: Weight = "period") -> None:
         self._profile = profile
         samples = profile.samples.columns
+        if weight != "period":
+            refuse_sums(profile)
         self._rows: memoryview | None = None
         if event is not None and len(profile.events) > 1:
             self._rows = rows_of_events(profile, [event] if isinstance(event, int) else event)
@@ -59,6 +61,13 @@ class Selection:
     def chosen(self, column: memoryview) -> memoryview:
         """The entries of the selected samples, of a column of all samples."""
         return take(column, self._rows) if self._rows is not None else column
+
+
+def refuse_sums(profile: Profile) -> None:
+    """Raise UsageError if a profile has no single samples, which could be counted."""
+    if profile.origin is not None and profile.origin.sums:
+        why = f"{profile.origin.format} has sums of weights, and no single samples"
+        raise UsageError("samples cannot be counted", why, "leave out the option, which counts them")
 
 
 def samples_by_event(profile: Profile) -> list[int]:

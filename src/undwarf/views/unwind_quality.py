@@ -20,6 +20,10 @@ _GENERATED = ("anon", "jit", "jitdump")
 """Kinds of images whose code was generated at run time."""
 
 
+_NO_GAPS = (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP, StopReason.UNSTATED)
+"""Reasons that say nothing of missing callers."""
+
+
 class Gap(NamedTuple):
     """Samples whose stacks end early for one reason in one image; ``advice`` is empty if nothing would help."""
 
@@ -52,6 +56,8 @@ class UnwindQuality(NamedTuple):
     """Stacks that reach the root with callers from another dump of their thread; ``unwound``, but not ``whole``."""
     copied_code: int = 0
     """Samples with frames in code that a program copied to anonymous memory, found by the file that it is from."""
+    unstated: int = 0
+    """Stacks of a profile of another tool, which does not say if they are whole."""
 
     @property
     def share(self) -> float:
@@ -59,8 +65,9 @@ class UnwindQuality(NamedTuple):
         return self.whole / self.unwound if self.unwound else 1.0
 
     def as_dict(self) -> dict[str, object]:
-        """As JSON has it: all fields, and the share."""
-        return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": self.share}
+        """As JSON has it: all fields, and the share; None if it is not known."""
+        share = self.share if self.unwound or not self.unstated else None
+        return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": share}
 
 
 HASKELL_RESERVED = 16440
@@ -168,7 +175,7 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
     for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
         reason = StopReason(stop)
         reasons[reason] = reasons.get(reason, 0) + count
-        if reason in WHOLE or reason in (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
+        if reason in WHOLE or reason in _NO_GAPS:
             continue
         image = profile.images[number] if number != NONE else None
         if image is not None and image.kind in _GENERATED and followed is None:
@@ -196,9 +203,10 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
     without = reasons.get(StopReason.NONE, 0)
     recorded = reasons.get(StopReason.NO_DUMP, 0)
     alone = _without_chain(profile) if recorded else 0
+    unstated = reasons.get(StopReason.UNSTATED, 0)
     return UnwindQuality(
         len(samples),
-        len(samples) - without - recorded,
+        len(samples) - without - recorded - unstated,
         sum(reasons.get(reason, 0) for reason in WHOLE),
         without,
         recorded - alone,
@@ -207,6 +215,7 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
         gaps,
         reasons.get(StopReason.INFERRED_ROOT, 0),
         _in_copied_code(profile),
+        unstated,
     )
 
 

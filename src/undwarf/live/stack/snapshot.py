@@ -170,7 +170,12 @@ class Snapshot:
     ) -> Iterator[Recording]:
         """The snapshot as a recording: one sample per thread, in the order of ``threads``, at times 1, 2, ..."""
         with open_recording(
-            io.BytesIO(self.encode()), symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache
+            io.BytesIO(self.encode()),
+            format="perf.data",
+            symfs=symfs,
+            debug_dirs=debug_dirs,
+            debuginfod=debuginfod,
+            cache=cache,
         ) as recording:
             recording.memory = self.read
             recording.know_files(self.files)
