@@ -35,11 +35,12 @@ _CODES: dict[ColumnType, Typecode] = {
 
 
 class ColumnDescription(NamedTuple):
-    """A column; ``meaning`` with its unit, and when it is null."""
+    """A column; ``meaning`` with its unit, and when it is null. ``numbers``: the table whose rows its values number."""
 
     name: str
     type: ColumnType
     meaning: str
+    numbers: str = ""
 
 
 class TableDescription(NamedTuple):

@@ -319,6 +319,11 @@ class Profile:
         """The frames of each distinct stack of the samples, as a table for Arrow consumers: it is in memory nowhere."""
         return _table(self, "stack_frames")
 
+    @property
+    def stack_weights(self) -> "Table":
+        """The weight of each node of ``stacks`` by event, as a table for Arrow consumers; computed for each of them."""
+        return _table(self, "stack_weights")
+
     def derived(
         self,
         *,

@@ -7,8 +7,8 @@ from undwarf.arrow.bitmaps import between, where
 from undwarf.arrow.stream import Array
 from undwarf.arrow.table import Table, TableDescription, booleans, dictionary, integers, missing
 from undwarf.column import SIZES, Typecode, zeros
-from undwarf.ordering import ascending
-from undwarf.profile.grouping import look_up, widen
+from undwarf.ordering import ascending, take
+from undwarf.profile.grouping import look_up, rows_among, rows_from, subtree_sums, sums, widen
 from undwarf.profile.labels import dso
 from undwarf.profile.stack_order import StackFrames, depth_first, distinct
 from undwarf.profile.table_descriptions import (
@@ -19,6 +19,7 @@ from undwarf.profile.table_descriptions import (
     PROCESSES,
     SAMPLES,
     STACK_FRAMES,
+    STACK_WEIGHTS,
     STACKS,
 )
 from undwarf.unwind.provenance import Provenance
@@ -125,9 +126,9 @@ def _samples(profile: "Profile") -> Iterator[Sequence[Array]]:
     )
 
 
-def _stacks(profile: "Profile") -> Iterator[Sequence[Array]]:
+def _tree(profile: "Profile") -> tuple[memoryview, memoryview, memoryview, memoryview]:
+    """The stacks depth first (stack_order.depth_first)."""
     stacks, functions = profile.stacks, profile.functions
-    count = len(stacks)
     # Functions count as the same by name and file: an inlined one has a number for each function it is inlined into.
     files = [*dsos(profile), ""]
     known: dict[tuple[str, str], int] = {}
@@ -135,7 +136,13 @@ def _stacks(profile: "Profile") -> Iterator[Sequence[Array]]:
     for number, (name, image) in enumerate(zip(functions.name, functions.image, strict=True)):
         same[number] = known.setdefault((name, files[image if image != NONE else -1]), len(known))
     by_node = look_up(look_up(stacks.frame, profile.frames.function), same)
-    depth, first, last, recursive = depth_first(stacks.parent, by_node, len(known))
+    return depth_first(stacks.parent, by_node, len(known))
+
+
+def _stacks(profile: "Profile") -> Iterator[Sequence[Array]]:
+    stacks = profile.stacks
+    count = len(stacks)
+    depth, first, last, recursive = _tree(profile)
     return _one_batch(
         STACKS,
         {
@@ -157,6 +164,32 @@ def _stack_frames(profile: "Profile") -> Iterator[Sequence[Array]]:
     walk = StackFrames(stacks.parent, stacks.frame, used)
     while len((rows := walk.following(ROWS))[0]):
         yield [integers(column) for column in rows]
+
+
+def _stack_weights(profile: "Profile") -> Iterator[Sequence[Array]]:
+    columns, parents = profile.samples.columns, profile.stacks.parent
+    count = len(parents)
+    recursive = _tree(profile)[3]
+    sampled = sorted(set(columns.event))
+    for event in sampled:
+        rows = rows_among(columns.event, memoryview(bytes(number == event for number in range(1 << 16))))
+        nodes = take(columns.stack, rows)
+        own, own_samples = sums(nodes, take(columns.period, rows), count), sums(nodes, None, count)
+        total_samples = subtree_sums(parents, own_samples)
+        used = rows_from(total_samples, 1)
+        yield from _one_batch(
+            STACK_WEIGHTS,
+            {
+                "stack": integers(used),
+                "event": names(zeros("I", len(used)), [profile.events[event].name]),
+                **_names_of_frames(profile, take(profile.stacks.frame, used)),
+                "recursive": booleans(where(take(recursive, used), _SET), len(used)),
+                "self": integers(take(own, used)),
+                "total": integers(take(subtree_sums(parents, own), used)),
+                "self_samples": integers(take(own_samples, used)),
+                "total_samples": integers(take(total_samples, used)),
+            },
+        )
 
 
 def _frames(profile: "Profile") -> Iterator[Sequence[Array]]:
@@ -266,6 +299,7 @@ _TABLES: "dict[str, tuple[TableDescription, Callable[[Profile], Iterator[Sequenc
     "samples": (SAMPLES, _samples),
     "stacks": (STACKS, _stacks),
     "stack_frames": (STACK_FRAMES, _stack_frames),
+    "stack_weights": (STACK_WEIGHTS, _stack_weights),
     "frames": (FRAMES, _frames),
     "functions": (FUNCTIONS, _functions),
 }
