@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from undwarf.arrow.as_table import AsTable
 from undwarf.arrow.bitmaps import between, where
 from undwarf.arrow.stream import Array
 from undwarf.arrow.table import Table, TableDescription, booleans, dictionary, integers, missing
@@ -47,6 +48,14 @@ def table(profile: "Profile", name: str) -> Table:
     """The table of a profile with this name. Raises KeyError."""
     description, arrays = _TABLES[name]
     return Table(description, lambda: arrays(profile))
+
+
+def named(profile: "Profile", name: str) -> Table:
+    """The table of a profile with this name, as :func:`table`, or that of its images, events or processes."""
+    if name in _TABLES:
+        return table(profile, name)
+    rows: AsTable = getattr(profile, name)
+    return rows.as_table()
 
 
 def table_of(description: TableDescription, arrays: Callable[[], Arrays]) -> Table:

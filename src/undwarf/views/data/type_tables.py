@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from undwarf.views.data.types import Counts, FieldRow, TypeRow
 
 
-def types_table(types: "Sequence[TypeRow]") -> Table:
+def types_table(found: "Iterable[TypeRow]") -> Table:
     """The table of types."""
+    types = list(found)
     return table_of(
         TYPES,
         lambda: {
