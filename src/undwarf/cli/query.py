@@ -115,11 +115,11 @@ def _write(database: "Database", format_: Format, output: str) -> None:
         from undwarf.outputs.export.parquet import write_table
         from undwarf.views.sql.database import explained
 
-        if output == "-":
-            raise UsageError("Parquet is not for terminals and pipes", "", "name a file with -o")
+        if output == "-" and sys.stdout.isatty():
+            raise UsageError("Parquet is not for terminals", "", "name a file with -o")
         relation = database.relation()
-        with _named(output), explained():
-            write_table(relation, Path(output))
+        with _named(output), _sink(output) as sink, explained():
+            write_table(relation, sink)
         return
     result = database.result()
     with _named(output), _sink(output) as sink:

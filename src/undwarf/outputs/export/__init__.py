@@ -1,1 +1,0 @@
-"""Formats that other programs read, one module each: ``write(profile, target, ...)``."""

@@ -3,27 +3,24 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from undwarf.arrow.table import Table
-from undwarf.outputs.atomic_file import whole_file
-from undwarf.outputs.export.tables import write_tables
+from undwarf.outputs.export.tables import Target, write_tables
 from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.profile.model import Profile
 
 
-def write(profile: "Profile", target: Path, *, table: str | None = None) -> list[Path]:
-    """Write one table to a file, or all of them to a directory; the files. Raises OSError."""
-    return write_tables(profile, target, table, "csv", write_table)
+def write(profile: "Profile", target: Target, *, table: str | None = None) -> None:
+    """Write one table to a file, or all of them to a directory (:func:`write_tables`). Raises OSError."""
+    write_tables(profile, target, table, "csv", write_table)
 
 
-def write_table(table: Table, target: Path) -> None:
-    """Write a table to a file."""
-    with whole_file(target) as sink:
-        write_rows(table.names, table.rows(), sink)
+def write_table(table: Table, sink: BinaryIO) -> None:
+    """Write a table to an open file."""
+    write_rows(table.names, table.rows(), sink)
 
 
 def write_rows(names: Sequence[str], rows: Iterable[Sequence[Any]], sink: BinaryIO) -> None:

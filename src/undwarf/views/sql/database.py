@@ -5,7 +5,7 @@ variables of Python (duckdb.org/docs/stable/operations_manual/securing_duckdb).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -82,12 +82,26 @@ class Database:
         with explained():
             cursor = self._connection.execute(self._query)
             columns = cursor.description or []
-        return Result([column[0] for column in columns], [str(column[1]) for column in columns], _rows(cursor))
+        return Result(
+            _distinct([column[0] for column in columns]), [str(column[1]) for column in columns], _rows(cursor)
+        )
 
     def relation(self) -> Any:
         """The result for Arrow consumers, computed when they read it: within :func:`explained`."""
         with explained():
             return self._connection.sql(self._query)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The names; equal ones are numbered, as in ``recording``, ``recording_2``."""
+    found: dict[str, None] = {}
+    for name in names:
+        number, candidate = 1, name
+        while candidate in found:
+            number += 1
+            candidate = f"{name}_{number}"
+        found[candidate] = None
+    return list(found)
 
 
 def _rows(cursor: Any) -> Iterator[tuple[Any, ...]]:
@@ -120,10 +134,10 @@ def _table(description: TableDescription, sources: Sequence[Source]) -> Table:
         return Table(with_recording(description), lambda: iter(()))
     parts: list[Part] = []
     offsets: dict[str, int] = {}
-    for source in sources:
-        parts.append(Part(source.name, lambda source=source: _of(source, description), dict(offsets)))  # type: ignore[misc]
-        for name, count in _counts(source, description).items():
-            offsets[name] = offsets.get(name, 0) + count
+    for name, source in zip(_distinct(source.name for source in sources), sources, strict=True):
+        parts.append(Part(name, lambda source=source: _of(source, description), dict(offsets)))  # type: ignore[misc]
+        for numbered, count in _counts(source, description).items():
+            offsets[numbered] = offsets.get(numbered, 0) + count
     table = combined(description, parts)
     # The frames of all stacks may be more than fit into memory.
     return table if description is STACK_FRAMES else kept(table)
