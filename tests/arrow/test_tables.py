@@ -127,6 +127,18 @@ def test_positions_of_stacks_nest_as_the_tree_does(profile: undwarf.Profile) -> 
     assert all(stacks[row["parent"]]["first"] < row["first"] for row in stacks if row["depth"])
 
 
+def test_weights_of_stacks_are_sums_over_the_samples_of_an_event() -> None:
+    samples = [S("f@app g@app", 3), S("f@app g@app", 4), S("f@app", 5), S("f@app", 100, event=1)]
+    profile = make_profile(samples, events=("cycles", "faults"))
+    rows = rows_of(profile.stack_weights)
+    columns = ("event", "name", "self", "total", "self_samples", "total_samples")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("cycles", "f", 5, 12, 1, 3),
+        ("cycles", "g", 7, 7, 2, 2),
+        ("faults", "f", 100, 100, 1, 1),
+    ]
+
+
 def test_a_function_is_recursive_below_itself_in_one_file() -> None:
     profile = make_profile([S("f@app g@app f@app f@libc g@app"), S("g@app")])
     found = [(row["name"], row["dso"], row["recursive"]) for row in rows_of(profile.stacks)]
@@ -146,6 +158,13 @@ def test_missing_values_are_null() -> None:
     missing = ("time", "pid", "tid", "comm", "cpu", "whole", "stop_dso", "ip", "addr", "weight", "cgroup")
     assert {name: row[name] for name in missing} == dict.fromkeys(missing)
     assert row["name"] == "f"
+
+
+def test_names_that_are_null_have_an_index_that_exists() -> None:
+    samples = make_profile([S("f@app", comm=None), S("f@app", comm="a"), S("f@app", comm="b")]).samples
+    column = pyarrow.table(samples)["comm"].chunk(0)
+    assert memoryview(column.buffers()[1]).cast("i").tolist()[:3] == [0, 0, 1]
+    assert polars.DataFrame(samples)["comm"].to_list() == [None, "a", "b"]
 
 
 def test_samples_without_frames_have_null_names() -> None:
@@ -174,7 +193,9 @@ def test_names_that_are_no_unicode_are_escaped() -> None:
 
 def test_an_empty_profile_has_empty_tables() -> None:
     profile = make_profile([])
-    assert [pyarrow.table(getattr(profile, name)).num_rows for name in NAMES] == [0, 0, 0, 0, 0, 0, 1, 0]
+    counts = {name: pyarrow.table(getattr(profile, name)).num_rows for name in NAMES}
+    # One event is described, though it has no samples.
+    assert counts == {**dict.fromkeys(NAMES, 0), "events": 1}
     assert len(polars.DataFrame(profile.samples)) == 0
 
 

@@ -88,3 +88,16 @@ def set_entries(bitmap: Any, count: int) -> Any:
     for index in range(n):
         out[index] = (bitmap[index >> 3] >> (index & 7)) & 1
     return result
+
+
+@cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", limit="unsigned int")
+def cleared(column: Any, last: int) -> Any:
+    """A copy of a column (I) with 0 for entries above ``last``."""
+    n: cython.Py_ssize_t = column.shape[0]
+    result = zeros("I", n)
+    out = result
+    limit = last
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = column[index] if column[index] <= limit else 0
+    return result

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from undwarf.arrow.as_table import AsTable
-from undwarf.arrow.bitmaps import between, set_entries
+from undwarf.arrow.bitmaps import between, cleared, set_entries
 from undwarf.arrow.stream import Array, Field
 from undwarf.column import Typecode, zeros
 
@@ -80,7 +80,10 @@ def dictionary(indices: memoryview, names: Sequence[str]) -> Array:
     if not names:
         return missing("name", len(indices))
     valid, nulls = between(indices, 0, len(names) - 1)
-    return Array(len(indices), (valid if nulls else None, indices), nulls, texts(names))
+    if nulls:
+        # polars rejects other indices, though the format lets null have any.
+        return Array(len(indices), (valid, cleared(indices, len(names) - 1)), nulls, texts(names))
+    return Array(len(indices), (None, indices), 0, texts(names))
 
 
 def texts(names: Sequence[str]) -> Array:
@@ -129,8 +132,7 @@ def _values(column: Array, kind: ColumnType) -> list[Any]:
     elif column.dictionary is not None:
         _all, offsets, data = column.dictionary.buffers
         names = [data[start:end].decode() for start, end in pairwise(offsets)]
-        # Entries that are null may have any index.
-        values = [names[index] if index < len(names) else None for index in buffer]
+        values = [names[index] for index in buffer] if names else [None] * column.length
     else:
         values = buffer.tolist()
     if valid is not None:

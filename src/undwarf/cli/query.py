@@ -15,7 +15,7 @@ from undwarf.errors import UsageError
 if TYPE_CHECKING:
     from undwarf.profile.model import Profile
     from undwarf.views.data.types import DataTypes
-    from undwarf.views.sql.database import Database
+    from undwarf.views.sql.database import Result
 
 Format = Literal["table", "csv", "json", "parquet"]
 
@@ -39,12 +39,15 @@ class Opened:
         return self._job.profile(lines="frames" in self._words, runtime="runtime" in self._words)
 
     @cached_property
-    def data_types(self) -> "DataTypes":
-        """The types that the samples access."""
+    def data_types(self) -> "list[DataTypes]":
+        """The types that the samples of each event access."""
         from undwarf.views.data.types import data_types
+        from undwarf.views.sample_selection import samples_by_event
 
         touched = self._job.touch(self._job.leaves(), skid=self._skid)
-        return data_types(touched.profile, touched, instructions=False)
+        profile = touched.profile
+        events = [event for event, count in enumerate(samples_by_event(profile)) if count]
+        return [data_types(profile, touched, event=event, instructions=False) for event in events]
 
 
 def _with_shared_options(command: Any) -> Any:
@@ -102,7 +105,11 @@ def command(
         for file in files or ["perf.data"]:
             job = stack.enter_context(Job(take_shared({**options, "file": file, "also_file": None})))
             opened.append(Opened(job, used, skid))
-        _write(Database(query, opened), format_ or _format_of(output), output)
+        format_ = format_ or _format_of(output)
+        if format_ == "parquet":
+            _write_parquet(query, opened, output)
+        else:
+            _write(Database(query, opened).result(), format_, output)
 
 
 def _format_of(output: str) -> Format:
@@ -110,18 +117,19 @@ def _format_of(output: str) -> Format:
     return next((one for one in get_args(Format) if one == ending), "table")
 
 
-def _write(database: "Database", format_: Format, output: str) -> None:
-    if format_ == "parquet":
-        from undwarf.outputs.export.parquet import write_table
-        from undwarf.views.sql.database import explained
+def _write_parquet(query: str, opened: "list[Opened]", output: str) -> None:
+    from undwarf.outputs.export.parquet import draft, write_relation
+    from undwarf.views.sql.database import Database, explained
 
-        if output == "-" and sys.stdout.isatty():
-            raise UsageError("Parquet is not for terminals", "", "name a file with -o")
-        relation = database.relation()
+    if output == "-" and sys.stdout.isatty():
+        raise UsageError("Parquet is not for terminals", "", "name a file with -o")
+    with draft() as file:
+        relation = Database(query, opened, str(file)).relation()
         with _named(output), _sink(output) as sink, explained():
-            write_table(relation, sink)
-        return
-    result = database.result()
+            write_relation(relation, file, sink)
+
+
+def _write(result: "Result", format_: Format, output: str) -> None:
     with _named(output), _sink(output) as sink:
         if format_ == "csv":
             from undwarf.outputs.export.csv import write_rows

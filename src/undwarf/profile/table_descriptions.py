@@ -154,9 +154,10 @@ _SUMS = (
 )
 TYPES = TableDescription(
     "types",
-    "One row per data type that samples access, by falling weight.",
+    "One row per data type that samples access, and per event, by falling weight.",
     (
         Column("id", "uint32", "number of the type", "types"),
+        Column("event", "name", "the event that is counted; null: all"),
         Column("name", "name", "name of the type"),
         Column("size", "uint64", "bytes"),
         Column("global", "bool", "whether all accesses are to one object, a global variable"),
@@ -168,6 +169,7 @@ FIELDS = TableDescription(
     "One row per member of a type, at the offset where accesses start.",
     (
         Column("type", "uint32", "type (`types.id`)", "types"),
+        Column("event", "name", "the event that is counted; null: all"),
         Column("offset", "int64", "bytes from the start of the type"),
         Column("name", "name", "the member, as in `node.next`; null for the whole object"),
         Column("size", "uint64", "bytes of the largest access"),

@@ -1,6 +1,8 @@
 """Tables as Parquet files, written by DuckDB."""
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -23,22 +25,29 @@ def write_table(table: Any, sink: BinaryIO) -> None:
         import duckdb
     except ImportError:
         raise UsageError("Parquet needs DuckDB", "it is not installed", "pip install 'undwarf[sql]'") from None
-    with tempfile.TemporaryDirectory(prefix="undwarf-") as folder, duckdb.connect(":memory:") as connection:
-        draft = Path(folder) / "table.parquet"
+    with draft() as file, duckdb.connect(":memory:") as connection:
         connection.register("held", table)
-        # DuckDB would write sums, which have 128 bits, as floating-point numbers.
-        wide = [
-            name
-            for name, kind, *_more in connection.execute("DESCRIBE held").fetchall()
-            if kind in ("HUGEINT", "UHUGEINT")
-        ]
-        exact = ", ".join(f"{quoted(name)}::DECIMAL(38, 0) AS {quoted(name)}" for name in wide)
-        path = "'" + str(draft).replace("'", "''") + "'"
-        columns = f"* REPLACE ({exact})" if wide else "*"
-        connection.execute(f"COPY (SELECT {columns} FROM held) TO {path} (FORMAT parquet, COMPRESSION zstd)")
-        with draft.open("rb") as written:
-            while part := written.read(1 << 20):
-                sink.write(part)
+        write_relation(connection.sql("FROM held"), file, sink)
+
+
+@contextmanager
+def draft() -> Iterator[Path]:
+    """The name of a file that DuckDB may write, in a folder that is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="undwarf-") as folder:
+        yield Path(folder) / "table.parquet"
+
+
+def write_relation(relation: Any, file: Path, sink: BinaryIO) -> None:
+    """Write DuckDB's relation to a file by its name, and that one to an open file."""
+    # DuckDB would write sums, which have 128 bits, as floating-point numbers.
+    columns = [
+        f"{quoted(name)}::DECIMAL(38, 0) AS {quoted(name)}" if str(kind) in ("HUGEINT", "UHUGEINT") else quoted(name)
+        for name, kind in zip(relation.columns, relation.types, strict=True)
+    ]
+    relation.project(", ".join(columns)).write_parquet(str(file), compression="zstd")
+    with file.open("rb") as written:
+        while part := written.read(1 << 20):
+            sink.write(part)
 
 
 def quoted(name: str) -> str:

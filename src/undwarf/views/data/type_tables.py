@@ -12,29 +12,36 @@ if TYPE_CHECKING:
     from undwarf.views.data.types import Counts, FieldRow, TypeRow
 
 
-def types_table(found: "Iterable[TypeRow]") -> Table:
-    """The table of types."""
-    types = list(found)
+Group = tuple[str, "Iterable[TypeRow]"]
+"""The types that samples of an event access; an empty name stands for all events."""
+
+
+def types_table(groups: Sequence[Group]) -> Table:
+    """The table of types, group by group."""
+    rows = [(event, one) for event, types in groups for one in types]
     return table_of(
         TYPES,
         lambda: {
-            "id": optional("I", range(len(types))),
-            "name": texts_of([one.name for one in types]),
-            "size": optional("Q", [one.size for one in types]),
-            "global": truths([one.shared for one in types]),
-            **_sums([one.counts for one in types]),
+            "id": optional("I", range(len(rows))),
+            "event": texts_of([event for event, _one in rows]),
+            "name": texts_of([one.name for _event, one in rows]),
+            "size": optional("Q", [one.size for _event, one in rows]),
+            "global": truths([one.shared for _event, one in rows]),
+            **_sums([one.counts for _event, one in rows]),
         },
     )
 
 
-def fields_table(types: "Iterable[TypeRow]") -> Table:
-    """The table of the members of these types."""
+def fields_table(groups: Sequence[Group]) -> Table:
+    """The table of the members of these types, which have the same numbers as in their table."""
 
     def arrays() -> dict[str, Array]:
-        numbered = [(number, field) for number, one in enumerate(types) for field in one.fields.values()]
-        fields: list[FieldRow] = [field for _number, field in numbered]
+        types = [(event, one) for event, types in groups for one in types]
+        rows = [(number, event, field) for number, (event, one) in enumerate(types) for field in one.fields.values()]
+        fields: list[FieldRow] = [field for _number, _event, field in rows]
         return {
-            "type": optional("I", [number for number, _field in numbered]),
+            "type": optional("I", [number for number, _event, _field in rows]),
+            "event": texts_of([event for _number, event, _field in rows]),
             "offset": optional("q", [field.offset for field in fields]),
             "name": texts_of([field.field for field in fields]),
             "size": optional("Q", [field.size for field in fields]),

@@ -41,7 +41,8 @@ class Source(Protocol):
     @property
     def profile(self) -> "Profile": ...
     @property
-    def data_types(self) -> "DataTypes": ...
+    def data_types(self) -> "Sequence[DataTypes]":
+        """Of each event, since weights of different events may have different units."""
 
 
 class Result(NamedTuple):
@@ -57,10 +58,11 @@ class Database:
     """The tables of some recordings, of which those that a query names have rows; and the query, one or several
     statements with ``;`` between, of which the last one has the result. It is run by one of the two methods.
 
-    Raises UsageError if DuckDB is not installed, and for what is wrong with the query.
+    ``writable``: the one file that may be written, for the result. Raises UsageError if DuckDB is not installed, and
+    for what is wrong with the query.
     """
 
-    def __init__(self, query: str, sources: Sequence[Source]) -> None:
+    def __init__(self, query: str, sources: Sequence[Source], writable: str = "") -> None:
         duckdb = _duckdb()
         used = words(query)
         needed = used.union(*(macro.tables for macro in MACROS if macro.name in used))
@@ -74,6 +76,8 @@ class Database:
             self._connection.register(description.name, table)
         for macro in MACROS:
             self._connection.execute(f"CREATE MACRO {macro.name}({macro.parameters}) AS TABLE {macro.query}")
+        if writable:
+            self._connection.execute("SET allowed_paths = [$1]", [writable])
         for setting in _SETTINGS:
             self._connection.execute(setting)
 
@@ -87,7 +91,7 @@ class Database:
         )
 
     def relation(self) -> Any:
-        """The result for Arrow consumers, computed when they read it: within :func:`explained`."""
+        """The result as DuckDB's relation, computed when it is read: within :func:`explained`."""
         with explained():
             return self._connection.sql(self._query)
 
@@ -145,16 +149,16 @@ def _table(description: TableDescription, sources: Sequence[Source]) -> Table:
 
 def _of(source: Source, description: TableDescription) -> Table:
     if description is TYPES:
-        return types_table(source.data_types.types)
+        return types_table([(found.event, found.types) for found in source.data_types])
     if description is FIELDS:
-        return fields_table(source.data_types.types)
+        return fields_table([(found.event, found.types) for found in source.data_types])
     return tables.named(source.profile, description.name)
 
 
 def _counts(source: Source, description: TableDescription) -> dict[str, int]:
     """By table, how many rows there are to number."""
     if description in (TYPES, FIELDS):
-        return {"types": len(source.data_types.types)}
+        return {"types": sum(len(found.types) for found in source.data_types)}
     profile = source.profile
     numbered = ("samples", "stacks", "frames", "functions", "images", "events")
     return {one.name: len(getattr(profile, one.name)) for one in PROFILE_TABLES if one.name in numbered}
