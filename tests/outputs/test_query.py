@@ -39,7 +39,13 @@ def test_colour_only_adds_to_the_head() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(True, "true"), ("a\nb", '"a\\nb"'), (None, "null"), (12345678901234567890123, "12345678901234567890123")],
+    [
+        (True, "true"),
+        ("a\nb", '"a\\nb"'),
+        (None, "null"),
+        (float("nan"), "null"),
+        (12345678901234567890123, "12345678901234567890123"),
+    ],
 )
 def test_values_as_json(value: object, expected: str) -> None:
     sink = io.BytesIO()

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+import math
 from collections.abc import Iterable
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
@@ -93,10 +94,15 @@ def write_json(result: "Result", sink: BinaryIO) -> None:
     """Write an array with an object for each row, one a line."""
     separator = "["
     for row in result.rows:
-        entry = dict(zip(result.names, row, strict=True))
+        entry = {name: _finite(value) for name, value in zip(result.names, row, strict=True)}
         sink.write(f"{separator}\n{json.dumps(entry, default=_as_json)}".encode())
         separator = ","
     sink.write(b"[]\n" if separator == "[" else b"\n]\n")
+
+
+def _finite(value: Any) -> Any:
+    """The value; None for the floating-point numbers that JSON lacks."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _as_json(value: Any) -> Any:
