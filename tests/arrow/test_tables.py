@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ import undwarf
 from undwarf.arrow.stream import Array, Field, stream
 from undwarf.column import zeros
 from undwarf.ordering import ascending
+from undwarf.profile.stack_order import depth_first
 from undwarf.profile.table_descriptions import FIELDS, PROFILE_TABLES, TYPES
 from undwarf.profile.tables import ROWS
 from undwarf.unwind.stop_reason import StopReason
@@ -305,3 +307,11 @@ print([name for name in ("duckdb", "polars", "pyarrow", "nanoarrow", "numpy", "p
     arguments = [sys.executable, "-c", code, str(SHIPPED / "words.data"), str(SHIPPED)]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_nodes_without_a_function_are_not_recursive() -> None:
+    none = 0xFFFFFFFF
+    parents, functions = (memoryview(array("I", column)) for column in ([none, 0, 1, 2], [0, none, none, 0]))
+    depth, first, last, recursive = depth_first(parents, functions, 1)
+    assert (list(depth), list(first), list(last)) == ([0, 1, 2, 3], [0, 1, 2, 3], [3, 3, 3, 3])
+    assert list(recursive) == [0, 0, 0, 1]

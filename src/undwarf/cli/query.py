@@ -66,7 +66,7 @@ Examples:
   undwarf query old.data new.data "SELECT recording, count(*) FROM samples GROUP BY ALL"
   undwarf query --tables""",
 )
-@click.argument("words", nargs=-1, metavar="[FILE]... SQL")
+@click.argument("words", nargs=-1, metavar="[FILE]... SQL", type=click.Path(readable=False))
 @click.option(
     "--format",
     "format_",

@@ -32,7 +32,7 @@ from undwarf.column import zeros
 def depth_first(parents: Any, functions: Any, function_count: int) -> tuple[Any, Any, Any, Any]:
     """By node: (its depth (I), 0 at a root; its position depth first (I); the position of the last node below it, or
     its own (I); whether a node above it is of the same function (B)). ``functions``: the function of each node, below
-    ``function_count``."""
+    ``function_count``, or NOTHING."""
     n: cython.Py_ssize_t = len(parents)
     index: cython.Py_ssize_t
     depths = zeros("I", n)
@@ -71,10 +71,13 @@ def depth_first(parents: Any, functions: Any, function_count: int) -> tuple[Any,
         node = node_at[index]
         while level > depth[node]:
             level -= 1
-            open_[functions[path[level]]] -= 1
+            function = functions[path[level]]
+            if function != NOTHING:
+                open_[function] -= 1
         function = functions[node]
-        recursive[node] = open_[function] != 0
-        open_[function] += 1
+        if function != NOTHING:
+            recursive[node] = open_[function] != 0
+            open_[function] += 1
         path[level] = node
         level += 1
     return depths, positions, lasts, repeated

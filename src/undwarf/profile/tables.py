@@ -181,7 +181,9 @@ def _stack_weights(profile: "Profile") -> Iterator[Sequence[Array]]:
     recursive = _tree(profile)[3]
     sampled = sorted(set(columns.event))
     for event in sampled:
-        rows = rows_among(columns.event, memoryview(bytes(number == event for number in range(1 << 16))))
+        flags = zeros("B", 1 << 16)
+        flags[event] = 1
+        rows = rows_among(columns.event, flags)
         nodes = take(columns.stack, rows)
         own, own_samples = sums(nodes, take(columns.period, rows), count), sums(nodes, None, count)
         total_samples = subtree_sums(parents, own_samples)
