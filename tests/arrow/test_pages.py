@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from tests.support.perfdata.build import CALLCHAIN, IDENTIFIER, PLAIN, Attr, Build
 from tests.support.perfdata.writing import event
+from tests.support.profiles import S, make_profile
 from tests.support.table_page import page
 from tests.support.types.programs import build
 from tests.support.types.recordings import memory_recording, place
@@ -15,6 +16,8 @@ from tests.support.types.recordings import memory_recording, place
 import undwarf
 from undwarf.perfdata import feature_writer as encode
 from undwarf.perfdata.features import Feature
+from undwarf.profile.model import Profile
+from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.sql.database import Database
 
 ROOT = Path(__file__).parent.parent.parent
@@ -33,7 +36,7 @@ class Source(NamedTuple):
     """A recording for queries, opened before."""
 
     name: str
-    profile: undwarf.Profile
+    profile: Profile
     data_types: list[undwarf.DataTypes]
 
 
@@ -81,6 +84,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sour
     for name, path in (("words", SHIPPED / "words.data"), ("threads", folder / "threads.data"), ("list", typed)):
         with undwarf.open(path, symfs=SHIPPED if name == "words" else None) as recording:
             found[name] = Source(name, recording.profile(), [recording.data_types(event=0)])
+    stops = [S("main@app f@app", stop=StopReason.TRUNCATED, stop_image="app"), S("f@app", stop=StopReason.ROOT)]
+    found["cut"] = Source("cut", make_profile(stops), [])
     yield found
 
 
@@ -135,6 +140,10 @@ def test_cpus_of_threads(sources: dict[str, Source]) -> None:
 
 def test_lifetimes_of_processes(sources: dict[str, Source]) -> None:
     assert answer(query_with("FROM processes"), sources["threads"]) == [(10, "serve", 5, 2, 2.0)]
+
+
+def test_why_stacks_end(sources: dict[str, Source]) -> None:
+    assert answer(query_with("NOT whole"), sources["cut"]) == [("TRUNCATED", "/opt/app/bin/app", 1)]
 
 
 def test_share_of_whole_stacks_by_file(sources: dict[str, Source]) -> None:

@@ -175,9 +175,16 @@ def test_samples_without_frames_have_null_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stop", "whole"), [(StopReason.ROOT, True), (StopReason.FIBER_ROOT, True), (StopReason.TRUNCATED, False)]
+    ("stop", "whole"),
+    [
+        (StopReason.ROOT, True),
+        (StopReason.FIBER_ROOT, True),
+        (StopReason.TRUNCATED, False),
+        (StopReason.NONE, None),
+        (StopReason.NO_DUMP, None),
+    ],
 )
-def test_whole_is_whether_the_root_is_reached(stop: StopReason, whole: bool) -> None:
+def test_whole_is_whether_the_root_is_reached(stop: StopReason, whole: bool | None) -> None:
     row = rows_of(make_profile([S("f@app", stop=stop)]).samples)[0]
     assert (row["stop"], row["whole"]) == (stop.name, whole)
 

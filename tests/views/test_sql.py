@@ -9,11 +9,13 @@ from tests.support.profiles import S, make_profile
 import undwarf
 from undwarf.errors import UsageError
 from undwarf.profile.model import Profile
+from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.data.types import DataTypes
 from undwarf.views.flat_profile import flat_profile
 from undwarf.views.folded_stacks import fold
 from undwarf.views.sql.database import Database, words
 from undwarf.views.sql.macros import MACROS
+from undwarf.views.unwind_quality import unwind_quality
 
 SHIPPED = Path(__file__).parent.parent.parent / "examples" / "recording"
 
@@ -77,6 +79,14 @@ def test_flame_has_the_lines_of_fold(shipped: Source) -> None:
         expected[";".join([folded.roots[root], *reversed(path)])] = weight
     assert len(expected) > 10
     assert dict(answer("SELECT line, samples FROM flame()", shipped)) == expected
+
+
+def test_the_share_of_whole_stacks_is_that_of_info() -> None:
+    profile = make_profile([S("f@app", stop=stop) for stop in StopReason])
+    quality = unwind_quality(profile)
+    assert 0 < quality.whole < quality.unwound < quality.samples
+    found = answer("SELECT count(whole), sum(whole::INT), count(*) FROM samples", Source(profile))
+    assert found == [(quality.unwound, quality.whole, quality.samples)]
 
 
 def test_callers_of_a_function() -> None:

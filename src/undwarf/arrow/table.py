@@ -69,10 +69,10 @@ def missing(kind: ColumnType, count: int) -> Array:
     return Array(count, (nothing, zeros(_CODES[kind], count)), count, dictionary)
 
 
-def booleans(bitmap: memoryview, count: int, valid: tuple[memoryview, int] | None = None) -> Array:
-    """A column of a bitmap; ``valid``: the bitmap of entries that are not null, and how many are."""
-    bits, nulls = valid if valid is not None else (None, 0)
-    return Array(count, (bits if nulls else None, bitmap), nulls)
+def booleans(bitmap: memoryview, count: int, valid: memoryview | None = None) -> Array:
+    """A column of a bitmap; ``valid``: the bitmap of entries that are not null."""
+    nulls = count - int.from_bytes(valid, "little").bit_count() if valid is not None else 0
+    return Array(count, (valid if nulls else None, bitmap), nulls)
 
 
 def dictionary(indices: memoryview, names: Sequence[str]) -> Array:

@@ -23,7 +23,7 @@ SAMPLES = TableDescription(
         Column("stack", "uint32", "innermost stack node (`stacks.id`); null without frames", "stacks"),
         Column("name", "name", "function in which the sample was taken; null without frames"),
         Column("dso", "name", "file of that function; null if it is in no mapping"),
-        Column("whole", "bool", "whether the user stack reaches its root; null without user part"),
+        Column("whole", "bool", "whether the user stack reaches its root; null if there was none to unwind"),
         Column("stop", "name", "why the user stack ends (`undwarf.StopReason`)"),
         Column("stop_dso", "name", "file in which the walk stopped; null if in none"),
         Column("ip", "uint64", "sampled run-time address; null if it was not recorded"),

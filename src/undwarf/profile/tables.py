@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from undwarf.arrow.as_table import AsTable
-from undwarf.arrow.bitmaps import between, where
+from undwarf.arrow.bitmaps import where
 from undwarf.arrow.stream import Array
 from undwarf.arrow.table import Table, TableDescription, booleans, dictionary, integers, missing
 from undwarf.column import SIZES, Typecode, zeros
@@ -41,7 +41,8 @@ _PROVENANCES = [
 ]
 _SET = memoryview(bytes([0] + [1] * 255))
 _CLEAR = memoryview(bytes([1] + [0] * 255))
-_FLAGS_WHOLE = memoryview(bytes(number in WHOLE for number in range(256)))
+_WHOLE = memoryview(bytes(number in WHOLE for number in range(256)))
+_UNWOUND = memoryview(bytes(number not in (StopReason.NONE, StopReason.NO_DUMP) for number in range(256)))
 
 
 def table(profile: "Profile", name: str) -> Table:
@@ -106,7 +107,6 @@ def _samples(profile: "Profile") -> Iterator[Sequence[Array]]:
     columns = profile.samples.columns
     count = len(columns)
     stop = columns.stop
-    user = between(stop, 1, 255)
     return _one_batch(
         SAMPLES,
         {
@@ -120,7 +120,7 @@ def _samples(profile: "Profile") -> Iterator[Sequence[Array]]:
             "period": integers(columns.period),
             "stack": references(columns.stack),
             **_names_of_frames(profile, look_up(columns.stack, profile.stacks.frame)),
-            "whole": booleans(where(stop, _FLAGS_WHOLE), count, user),
+            "whole": booleans(where(stop, _WHOLE), count, where(stop, _UNWOUND)),
             "stop": names(stop, _STOPS),
             "stop_dso": names(columns.stop_image, dsos(profile)),
             "ip": positive(columns.ip, count),
