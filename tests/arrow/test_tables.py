@@ -162,6 +162,22 @@ def test_missing_values_are_null() -> None:
     assert row["name"] == "f"
 
 
+@pytest.mark.parametrize("samples", [[], [S("f@app")] * 3])
+def test_addresses_of_buffers_are_aligned(samples: list[S]) -> None:
+    table = pyarrow.table(make_profile(samples).samples)
+    for column in table.columns:
+        for chunk in column.chunks:
+            parts = [chunk.indices, chunk.dictionary] if isinstance(chunk, pyarrow.DictionaryArray) else [chunk]
+            buffers = [buffer for part in parts for buffer in part.buffers()[:2] if buffer is not None]
+            assert all(buffer.address % 8 == 0 for buffer in buffers)
+
+
+def test_a_column_without_names_has_a_dictionary_all_the_same() -> None:
+    files = pyarrow.table(make_profile([S("f@app")]).frames)["file"].chunk(0)
+    assert files.to_pylist() == [None]
+    assert len(files.dictionary) == 1
+
+
 def test_names_that_are_null_have_an_index_that_exists() -> None:
     samples = make_profile([S("f@app", comm=None), S("f@app", comm="a"), S("f@app", comm="b")]).samples
     column = pyarrow.table(samples)["comm"].chunk(0)

@@ -189,6 +189,12 @@ def test_an_error_of_sql_is_one_sentence(query: str, what: str, hint: str) -> No
     assert hint in raised.value.hint
 
 
+def test_an_old_duckdb_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duckdb.__version__", "1.4.3")
+    with pytest.raises(UsageError, match=r"SQL needs DuckDB 1\.5 or newer: version 1\.4\.3 is installed"):
+        answer("SELECT 1")
+
+
 @pytest.mark.parametrize("query", ["", " ", ";", "-- nothing"])
 def test_an_empty_query_is_an_error(query: str) -> None:
     with pytest.raises(UsageError, match="there is no query"):

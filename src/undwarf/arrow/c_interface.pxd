@@ -80,14 +80,16 @@ cdef extern from *:
         one->release = undwarf_release_array;
     }
 
-    /* The address of a buffer's first byte; valid as long as the object exports it. NULL with an exception set. */
+    /* The address of a buffer's first byte; valid as long as the object exports it. NULL with an exception set. That of
+       an empty one may be any, and Arrow wants addresses to be aligned. */
+    static const int64_t undwarf_empty[8];
     static const void *undwarf_address(PyObject *exporter) {
         Py_buffer buffer;
         const void *address;
         if (PyObject_GetBuffer(exporter, &buffer, PyBUF_SIMPLE) < 0) return NULL;
-        address = buffer.buf;
+        address = buffer.buf && buffer.len ? buffer.buf : undwarf_empty;
         PyBuffer_Release(&buffer);
-        return address ? address : "";
+        return address;
     }
 
     /* The stream's Python object has two methods that take the address of a struct to fill, and return an errno. */

@@ -65,7 +65,8 @@ def missing(kind: ColumnType, count: int) -> Array:
     nothing = zeros("B", (count + 7) // 8)
     if kind == "bool":
         return Array(count, (nothing, nothing), count)
-    dictionary = texts(()) if kind == "name" else None
+    # DuckDB 1.5 reads beyond a dictionary without entries.
+    dictionary = texts(("",)) if kind == "name" else None
     return Array(count, (nothing, zeros(_CODES[kind], count)), count, dictionary)
 
 
@@ -132,7 +133,7 @@ def _values(column: Array, kind: ColumnType) -> list[Any]:
     elif column.dictionary is not None:
         _all, offsets, data = column.dictionary.buffers
         names = [data[start:end].decode() for start, end in pairwise(offsets)]
-        values = [names[index] for index in buffer] if names else [None] * column.length
+        values = [names[index] for index in buffer]
     else:
         values = buffer.tolist()
     if valid is not None:

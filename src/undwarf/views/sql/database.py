@@ -29,6 +29,7 @@ _SETTINGS = (
     "SET enable_external_access = false",
     "SET lock_configuration = true",
 )
+_OLDEST = (1, 5)
 _ROWS = 10_000
 """Rows that are fetched at once."""
 
@@ -169,4 +170,8 @@ def _duckdb() -> Any:
         import duckdb
     except ImportError:
         raise UsageError("SQL needs DuckDB", "it is not installed", "pip install 'undwarf[sql]'") from None
+    # Before, DuckDB read Arrow streams with the help of pyarrow.
+    if tuple(map(int, re.findall(r"\d+", duckdb.__version__)[:2])) < _OLDEST:
+        why = f"version {duckdb.__version__} is installed"
+        raise UsageError("SQL needs DuckDB 1.5 or newer", why, "pip install --upgrade 'undwarf[sql]'")
     return duckdb
