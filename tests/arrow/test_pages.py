@@ -1,11 +1,14 @@
 """docs/tables.md has the tables as they are, and every query of docs/queries.md runs."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.support.commands import recording
 from tests.support.perfdata.build import CALLCHAIN, IDENTIFIER, PLAIN, Attr, Build
 from tests.support.perfdata.writing import event
 from tests.support.profiles import S, make_profile
@@ -174,3 +177,14 @@ def test_two_recordings_side_by_side(sources: dict[str, Source]) -> None:
     before, after = found["compare"]
     assert before is None
     assert after == pytest.approx(100 * 297 / 1127, abs=0.5)
+
+
+def test_the_python_of_the_page_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "perf.data").write_bytes(recording())
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    # The answers of DuckDB, polars, pandas and pyarrow.
+    assert all(text in done.stdout for text in ("count_star()", "shape: (1, 2)", "Name: period", "total: [[15,15]]"))
