@@ -8,9 +8,16 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from tests.support.commands import Run, recording, two_events
+from tests.support.types.programs import build
+from tests.support.types.recordings import memory_recording, place
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "recording"
 OPTIONS = ["--symfs", FOLDER, FOLDER / "words.data"]
+LIST = """
+struct node { long key; struct node *next; };
+__attribute__((noinline)) long sum(struct node *n) { long s = 0; for (; n; n = n->next) s += n->key; return s; }
+int main(int argc, char **argv) { return sum((struct node *)argv); }
+"""
 COUNT = "SELECT name, count(*) AS n, sum(period) AS weight FROM samples GROUP BY name ORDER BY n DESC LIMIT 2"
 
 
@@ -83,7 +90,7 @@ def test_an_error_of_sql_has_no_traceback(undwarf: Run, perf_data: Path) -> None
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["perf.data"]])
+@pytest.mark.parametrize("arguments", [[], ["perf.data"], ["perf.data", "perf.data"]])
 def test_a_missing_query_is_an_error(undwarf: Run, perf_data: Path, arguments: list[str]) -> None:
     done = undwarf("query", *arguments)
     assert done.returncode == 2
@@ -100,10 +107,34 @@ def test_tables_lists_tables_and_functions(undwarf: Run) -> None:
     ]  # fmt: skip  # a list
 
 
+def test_types_and_fields_of_a_recording(undwarf: Run, tmp_path: Path) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O1")
+    key, following = (place(binary, "sum", "struct node", member, "r") for member in ("key", "next"))
+    data = memory_recording(tmp_path, binary, [{"ip": one} for one in (key, following, key)])
+    query = "SELECT types.name, fields.name, fields.samples FROM fields JOIN types ON types.id = type ORDER BY 2"
+    done = undwarf("query", data, query, "--format", "csv")
+    assert done.stdout.splitlines()[1:] == ["struct node,key,2", "struct node,next,1"], done.stderr
+
+
 def test_types_of_each_event(undwarf: Run, tmp_path: Path) -> None:
     (tmp_path / "perf.data").write_bytes(two_events())
     done = undwarf("query", "SELECT count(*) AS n FROM types", "--format", "csv")
     assert (done.returncode, done.stdout) == (0, "n\n0\n")
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT line FROM frames", "SELECT line FROM frames_of((SELECT min(stack) FROM samples))"]
+)
+def test_frames_have_source_lines(undwarf: Run, tmp_path: Path, query: str) -> None:
+    binary = build(tmp_path, LIST, "list.c", "-O1")
+    data = memory_recording(tmp_path, binary, [{"ip": place(binary, "sum", "struct node", "key", "r")}])
+    done = undwarf("query", data, query, "--format", "csv")
+    assert (done.returncode, done.stdout) == (0, "line\n3\n"), done.stderr
+
+
+def test_a_long_query_is_no_file(undwarf: Run, perf_data: Path) -> None:
+    query = f"SELECT '{'x' * 5000}' AS text, count(*) AS n FROM samples"
+    assert undwarf("query", query, "--format", "csv").stdout == f"text,n\n{'x' * 5000},3\n"
 
 
 def test_without_duckdb_the_error_says_what_to_install(perf_data: Path) -> None:

@@ -1,6 +1,7 @@
 """``undwarf query``"""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from functools import cached_property
@@ -36,7 +37,8 @@ class Opened:
     @cached_property
     def profile(self) -> "Profile":
         """All samples; with source lines if frames are asked for, with run-time addresses if these are."""
-        return self._job.profile(lines="frames" in self._words, runtime="runtime" in self._words)
+        lines = not self._words.isdisjoint({"frames", "frames_of"})
+        return self._job.profile(lines=lines, runtime="runtime" in self._words)
 
     @cached_property
     def data_types(self) -> "list[DataTypes]":
@@ -94,7 +96,7 @@ def command(
     *files, query = words
     if options["also_file"]:
         files.insert(0, options["also_file"])
-    if not files and Path(query).exists():
+    if os.path.exists(query):
         raise UsageError("there is no query", f"{query} is a file", f'undwarf query {query} "FROM top() LIMIT 20"')
     from undwarf.views.sql.database import Database
     from undwarf.views.sql.database import words as words_of
