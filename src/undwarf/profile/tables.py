@@ -1,6 +1,8 @@
 """A profile's columns as the tables that :mod:`undwarf.profile.table_descriptions` describes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from undwarf.arrow.as_table import AsTable
@@ -70,14 +72,17 @@ def _one_batch(description: TableDescription, arrays: Arrays) -> Iterator[Sequen
 
 def names(indices: memoryview, texts: Sequence[str]) -> Array:
     """A column of names by indices of texts, of any typecode; empty texts, and indices beyond them, are null."""
-    known: dict[str, int] = {}
-    table = zeros("I", len(texts))
-    for index, text in enumerate(texts):
-        table[index] = known.setdefault(text, len(known)) if text else NONE
+    distinct_texts = list(dict.fromkeys(filter(None, texts)))
     indices = widen(indices)
-    if len(known) < len(texts):
-        indices = look_up(indices, table)
-    return dictionary(indices, list(known))
+    if len(distinct_texts) < len(texts):
+        indices = look_up(indices, _numbered(texts, distinct_texts))
+    return dictionary(indices, distinct_texts)
+
+
+def _numbered(keys: Sequence[Hashable], distinct_keys: Sequence[Hashable]) -> memoryview:
+    """The number (I) of each key among the distinct ones; NONE for others."""
+    numbers = {key: number for number, key in enumerate(distinct_keys)}
+    return memoryview(array("I", map(numbers.get, keys, repeat(NONE))))
 
 
 def references(column: memoryview) -> Array:
@@ -139,13 +144,11 @@ def _tree(profile: "Profile") -> tuple[memoryview, memoryview, memoryview, memor
     """The stacks depth first (stack_order.depth_first)."""
     stacks, functions = profile.stacks, profile.functions
     # Functions count as the same by name and file: an inlined one has a number for each function it is inlined into.
-    files = [*dsos(profile), ""]
-    known: dict[tuple[str, str], int] = {}
-    same = zeros("I", len(functions))
-    for number, (name, image) in enumerate(zip(functions.name, functions.image, strict=True)):
-        same[number] = known.setdefault((name, files[image if image != NONE else -1]), len(known))
-    by_node = look_up(look_up(stacks.frame, profile.frames.function), same)
-    return depth_first(stacks.parent, by_node, len(known))
+    files = dict(enumerate(dsos(profile)))
+    keys = list(zip(functions.name, map(files.get, functions.image), strict=True))
+    distinct_keys = list(dict.fromkeys(keys))
+    same = look_up(profile.frames.function, _numbered(keys, distinct_keys))
+    return depth_first(stacks.parent, look_up(stacks.frame, same), len(distinct_keys))
 
 
 def _stacks(profile: "Profile") -> Iterator[Sequence[Array]]:
