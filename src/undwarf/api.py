@@ -55,8 +55,13 @@ class Profile(model.Profile):
     """All of a recording's samples, unwound and named.
 
     ``samples`` is a sequence of :class:`undwarf.Sample`, created on access; ``samples.time`` etc. are their columns,
-    which numpy and polars use without a copy. ``stacks``, ``frames`` and ``functions`` are columns as well; ``images``,
-    ``events`` and ``comms`` are lists, into which these have indices.
+    which numpy uses without a copy. ``stacks``, ``frames`` and ``functions`` are columns as well; ``images``,
+    ``events`` and ``comms`` are sequences, into which these have indices.
+
+    As tables, these (but ``comms``), ``processes``, ``stack_frames`` and ``stack_weights`` go to other libraries
+    without a copy of their columns: ``pyarrow.table(profile.samples)``, ``polars.DataFrame(profile.samples)``,
+    ``pandas.DataFrame.from_arrow(profile.samples)``, or by the name of a variable in DuckDB. docs/tables.md describes
+    the columns.
     """
 
     def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":

@@ -124,3 +124,23 @@ def test_folded_stacks_of_a_real_recording_are_read_back_the_same(
     (files / "stacks").write_text(text)
     assert text.count("\n") > 5
     assert undwarf("fold", "stacks").stdout == text
+
+
+@pytest.mark.parametrize("format", FILES)
+def test_a_query_reads_each_format(undwarf: Run, files: Path, format: str) -> None:
+    done = undwarf("query", format, "SELECT count(*) > 0 AS found, bool_and(whole IS NULL) AS unstated FROM samples")
+    assert (done.stdout, done.stderr) == ("found  unstated\ntrue   true\n", "")
+
+
+def test_a_query_joins_a_recording_with_a_profile_of_another_tool(undwarf: Run, files: Path, perf_data: Path) -> None:
+    done = undwarf("query", perf_data, "folded", "SELECT DISTINCT recording FROM top() ORDER BY ALL", "--format", "csv")
+    assert done.stdout == f"recording\n{perf_data}\nfolded\n"
+
+
+@pytest.mark.parametrize("table", ["types", "fields"])
+def test_a_query_of_data_types_needs_a_recording(undwarf: Run, files: Path, table: str) -> None:
+    done = undwarf("query", "folded", f"FROM {table}")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "error: a query of types or fields needs a recording (perf.data), and folded is folded stacks",
+    )

@@ -364,7 +364,7 @@ class Job:
         return UsageError(
             f"{what} needs a recording (perf.data), and {printable(self.source.path)} is {origin.format}",
             "it has neither registers nor memory, nor which files were mapped",
-            "undwarf report, flamegraph and fold show it",
+            "undwarf report, flamegraph, fold and query show it",
         )
 
     def _check_profile(self, profiles: bool) -> None:

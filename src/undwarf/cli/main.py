@@ -24,6 +24,7 @@ COMMANDS = {
     "flamegraph": "Write a flame graph as one self-contained HTML page.",
     "fold": "Print folded stacks, root first, for flame-graph tools.",
     "info": "Show what a recording contains, and how many of its stacks are whole.",
+    "query": "Run an SQL query over recordings, with DuckDB.",
     "record": "Sample programs and unwind them live; write a small recording with whole call chains.",
     "report": "Show hot functions and the call tree in the terminal.",
     "script": "Print every sample as text, in the format of perf script.",
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
-    "Analyse a recording": ("report", "flamegraph", "fold", "script", "types", "info", "shrink"),
+    "Analyse a recording": ("report", "flamegraph", "fold", "script", "types", "query", "info", "shrink"),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion"),
 }

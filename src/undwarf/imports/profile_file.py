@@ -13,6 +13,7 @@ from undwarf.limits import Limits
 from undwarf.ordering import sort_order
 from undwarf.profile.filters import Filters, select
 from undwarf.profile.model import EventInfo, Origin
+from undwarf.profile.rows import Rows
 
 _OF_FILTER = {"pids": "pid", "tids": "tid", "cpus": "cpu", "comms": "comm", "spans": "time", "dsos": "dso"}
 """The field that a filter needs."""
@@ -39,7 +40,7 @@ class ProfileFile(Generic[Built]):
         self._profile = profile
 
     @property
-    def events(self) -> list[EventInfo]:
+    def events(self) -> Rows[EventInfo]:
         """The events, or what else the weights measure."""
         return self._profile.events
 
@@ -54,9 +55,8 @@ class ProfileFile(Generic[Built]):
         filters = filters or Filters()
         self._check(filters)
         columns = whole.samples.columns
-        _chosen, rows = select(
-            filters, columns, sort_order(columns.time) if by_time else None, whole.events, whole.comms, columns.comm
-        )
+        order = sort_order(columns.time) if by_time else None
+        _chosen, rows = select(filters, columns, order, list(whole.events), whole.comms, columns.comm)
         profile = whole.derived(samples=columns.rows(rows)) if rows is not None else whole
         if filters.of_frames:
             from undwarf.views.frame_filters import passing

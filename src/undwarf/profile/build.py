@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -30,6 +30,7 @@ from undwarf.unwind.stacks import remap
 from undwarf.unwind.unwinder import Walked, Walking, walk_samples
 
 if TYPE_CHECKING:
+    from undwarf.profile.processes import Process
     from undwarf.symbols.inlines import Inlines, Lines
 
 _AHEAD = ((".debug_info", ".debug_abbrev"),)
@@ -141,6 +142,7 @@ def build_profile(
         later=walked.later,
         precise=walked.precise,
         line_size=data.features.line_size,
+        processes=partial(_processes, records),
     )
 
 
@@ -229,6 +231,12 @@ def _image_info(image: Image, used: bool) -> ImageInfo:
     or for a jitdump, whose code else counts as anonymous memory."""
     problem = image.problem if used or image.kind is ImageKind.JITDUMP else ""
     return ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), problem)
+
+
+def _processes(records: Records) -> "list[Process]":
+    from undwarf.profile.processes import processes_of
+
+    return processes_of(records)
 
 
 def _event_info(event: EventAttr) -> EventInfo:

@@ -4,14 +4,22 @@ A column is a memoryview of native numbers, one entry per sample, node or frame.
 for "none".
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, overload
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
+from undwarf.arrow.as_table import AsTable
+from undwarf.errors import UsageError
 from undwarf.ordering import take
 from undwarf.perfdata.features import LINE
+from undwarf.profile.rows import Rows
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
+
+if TYPE_CHECKING:
+    from undwarf.arrow.table import Table
+    from undwarf.profile.processes import Process
 
 NONE = 0xFFFFFFFF
 
@@ -69,19 +77,38 @@ class SampleColumns:
         return SampleColumns(**chosen)
 
 
+def _tables() -> Any:
+    """The module of tables, which few commands need."""
+    from undwarf.profile import tables
+
+    return tables
+
+
+def _table(profile: "Profile | None", name: str) -> "Table":
+    if profile is None:
+        raise UsageError(f"these {name} are of no profile", "their names are in its other tables")
+    found: Table = _tables().table(profile, name)
+    return found
+
+
 @dataclass(slots=True, repr=False, eq=False)
-class StackColumns:
+class StackColumns(AsTable):
     """One entry per node: its caller's node (``parent``, a smaller number; none for a root) and its ``frame``."""
 
     parent: Column
     frame: Column
+    profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.frame)
 
+    def as_table(self) -> "Table":
+        """As :mod:`undwarf.profile.table_descriptions` describes it; of a profile's columns only."""
+        return _table(self.profile, "stacks")
+
 
 @dataclass(slots=True, repr=False, eq=False)
-class FrameColumns:
+class FrameColumns(AsTable):
     """One entry per frame: a distinct code address, or a function inlined there.
 
     ``address`` is the lookup address (a return address minus one): as in the ELF file, or for the kernel and code
@@ -99,13 +126,18 @@ class FrameColumns:
     inline_depth: Column
     file: Column | None = None
     line: Column | None = None
+    profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.address)
 
+    def as_table(self) -> "Table":
+        """As :mod:`undwarf.profile.table_descriptions` describes it; of a profile's columns only."""
+        return _table(self.profile, "frames")
+
 
 @dataclass(slots=True, repr=False, eq=False)
-class FunctionTable:
+class FunctionTable(AsTable):
     """Functions by number: demangled ``name``, ``image``, start ``address``; ``unnamed`` (B): 1 without a symbol, the
     name is then a file and offset (``gzip+0x4330``) or ``[unknown]``."""
 
@@ -113,9 +145,14 @@ class FunctionTable:
     image: Column
     address: Column
     unnamed: Column
+    profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def as_table(self) -> "Table":
+        """As :mod:`undwarf.profile.table_descriptions` describes it; of a profile's columns only."""
+        return _table(self.profile, "functions")
 
 
 class ImageInfo(NamedTuple):
@@ -192,8 +229,11 @@ class Sample(NamedTuple):
         return f"Sample({', '.join(f'{name}={value!r}' for name, value in zip(self._fields[:-1], self, strict=False))})"
 
 
-class SampleView(Sequence[Sample]):
-    """The samples as objects, created on access; columns are attributes by name, and in ``columns``."""
+class SampleView(AsTable):
+    """The samples as objects, created on access; columns are attributes by name, and in ``columns``.
+
+    It has what sequences have, but is not registered as one: polars would take it row by row.
+    """
 
     def __init__(self, profile: "Profile", columns: SampleColumns) -> None:
         self._profile = profile
@@ -218,6 +258,10 @@ class SampleView(Sequence[Sample]):
     def __iter__(self) -> Iterator[Sample]:
         return (self._profile.sample(i) for i in range(len(self)))
 
+    def as_table(self) -> "Table":
+        """As :mod:`undwarf.profile.table_descriptions` describes it."""
+        return _table(self._profile, "samples")
+
     def __getattr__(self, name: str) -> Column:
         if name.startswith("_") or name == "columns":
             raise AttributeError(name)
@@ -234,9 +278,9 @@ class Profile:
         stacks: StackColumns,
         frames: FrameColumns,
         functions: FunctionTable,
-        images: list[ImageInfo],
+        images: Sequence[ImageInfo],
         comms: list[str],
-        events: list[EventInfo],
+        events: Sequence[EventInfo],
         *,
         files: list[str] | None = None,
         deferred: int = 0,
@@ -247,14 +291,13 @@ class Profile:
         stitched: bool = False,
         recorder: str = "perf",
         origin: Origin | None = None,
+        processes: "Callable[[], list[Process]]" = list,
     ) -> None:
         self.samples = SampleView(self, samples)
-        self.stacks = stacks
-        self.frames = frames
-        self.functions = functions
-        self.images = images
+        self._link(stacks, frames, functions)
+        self.images = Rows(images, lambda rows: _tables().images_table(rows))
         self.comms = comms
-        self.events = events
+        self.events = Rows(events, lambda rows: _tables().events_table(rows))
         self.files = files if files is not None else []
         """Source files, as debugging information names them."""
         self.deferred = deferred
@@ -277,6 +320,27 @@ class Profile:
         """The program that advice is about: "perf" or "undwarf"."""
         self.origin = origin
         """Of a profile of another tool what it has; None for a recording."""
+        self._find_processes = processes
+
+    def _link(self, stacks: StackColumns, frames: FrameColumns, functions: FunctionTable) -> None:
+        """Take columns; as tables they have names of this profile."""
+        self.stacks, self.frames, self.functions = replace(stacks), replace(frames), replace(functions)
+        self.stacks.profile = self.frames.profile = self.functions.profile = self
+
+    @cached_property
+    def processes(self) -> "Rows[Process]":
+        """The processes that are sampled or described by records."""
+        return Rows(self._find_processes(), lambda rows: _tables().processes_table(rows))
+
+    @property
+    def stack_frames(self) -> "Table":
+        """The frames of each distinct stack of the samples, as a table for Arrow consumers: it is in memory nowhere."""
+        return _table(self, "stack_frames")
+
+    @property
+    def stack_weights(self) -> "Table":
+        """The weight of each node of ``stacks`` by event, as a table for Arrow consumers; computed for each of them."""
+        return _table(self, "stack_weights")
 
     def derived(
         self,
@@ -290,9 +354,11 @@ class Profile:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.samples = SampleView(copy, samples if samples is not None else self.samples.columns)
-        copy.stacks = stacks if stacks is not None else self.stacks
-        copy.frames = frames if frames is not None else self.frames
-        copy.functions = functions if functions is not None else self.functions
+        copy._link(
+            stacks if stacks is not None else self.stacks,
+            frames if frames is not None else self.frames,
+            functions if functions is not None else self.functions,
+        )
         return copy
 
     def frame(self, number: int) -> Frame:

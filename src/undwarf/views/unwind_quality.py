@@ -1,6 +1,6 @@
 """How many stacks are whole, why the others are not, and what would help."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from undwarf.elf.headers import NOT_ELF
@@ -88,7 +88,7 @@ def advice(
     order: tuple[str, ...] = (),
     *,
     stitched: bool = False,
-    images: Sequence[ImageInfo] = (),
+    images: Iterable[ImageInfo] = (),
     recorder: str = "perf",
     followed: bool = False,
 ) -> str:
