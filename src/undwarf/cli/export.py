@@ -1,0 +1,94 @@
+"""``undwarf export``"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from undwarf.cli.common import Job, notify, recording_command
+from undwarf.errors import UsageError
+from undwarf.outputs.export.formats import FORMATS
+from undwarf.outputs.terminal.escape import printable
+
+if TYPE_CHECKING:
+    from undwarf.outputs.export.origin import Origin
+    from undwarf.profile.model import Column
+
+
+@recording_command(
+    "export",
+    by_frame=True,
+    epilog="""\b
+Examples:
+  undwarf export perf.data --format pprof && go tool pprof -http=: perf.data.pb.gz""",
+)
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default=None,
+    help="The file to write; - for standard output. Default: the recording's name with the format's extension.",
+)
+def command(job: Job, form: str, output: str | None) -> None:
+    """Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others."""
+    from undwarf.outputs.atomic_file import whole_file
+    from undwarf.outputs.export.formats import writer
+    from undwarf.views.event_units import measures_of
+    from undwarf.views.export_tables import export_tables
+
+    format_ = FORMATS[form]
+    if output is None:
+        if job.recording.path == "-":
+            raise UsageError("no name for the file to write", "the recording is standard input", "give one with -o")
+        output = job.recording.path.rstrip("/") + format_.extension
+    write = writer(form)
+    profile = job.profile(by_time=True, lines=True, runtime=format_.runtime)
+    job.note_inferred(profile)
+    events = None
+    if not format_.every_event and len(measures := measures_of(profile)) > 1:
+        others = ", ".join(measure.name for measure in measures[1:])
+        notify("note", f"only {measures[0].name}: {form} holds one unit, not also {others} (choose with --event)")
+        events = measures[0].events
+    tables = export_tables(profile, events)
+    origin = _origin(job, profile.samples.columns.time)
+    if output == "-":
+        lost = write(tables, sys.stdout.buffer, origin)
+    else:
+        target = Path(output)
+        try:
+            with whole_file(target) as sink:
+                lost = write(tables, sink, origin)
+            size = target.stat().st_size / 1024
+        except OSError as error:
+            raise UsageError(f"cannot write {output}", error.strerror or str(error), "choose another -o") from error
+        click.echo(f"wrote {printable(output)} ({size:,.0f} KiB)", err=True)
+    for what in lost:
+        notify("note", f"not in {form}: {what}")
+
+
+def _origin(job: Job, times: "Column") -> "Origin":
+    """The recording as formats describe it. Without the wall clock in its header, it is taken to end when its file was
+    written."""
+    from undwarf.images.mapped_file_check import written_at
+    from undwarf.outputs.export.origin import Origin
+
+    header, events = job.recording.header, job.recording.events
+    start = 0
+    first, last = min(times), max(times)
+    clock = header.clock_data
+    if clock is not None and all(event.clockid == clock.clockid for event in events):
+        start = clock.wall + first - clock.clock
+    elif ended := written_at(job.recording.path):
+        start = int(ended * 1e9) - (last - first)
+    return Origin(
+        Path(job.recording.path).name,
+        " ".join(header.cmdline or ()),
+        header.hostname or "",
+        header.osrelease or "",
+        header.arch or "",
+        header.nrcpus[1] if header.nrcpus else 0,
+        start if 0 < start < 1 << 62 else 0,
+        tuple(event.sample_period if event.freq else 0 for event in events),
+    )

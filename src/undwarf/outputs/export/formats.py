@@ -1,0 +1,36 @@
+"""The formats of ``undwarf export``, found by name; a format's module is imported when it is written."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+if TYPE_CHECKING:
+    from undwarf.outputs.export.origin import Origin
+    from undwarf.views.export_tables import ExportTables
+
+Writer = Callable[["ExportTables", BinaryIO, "Origin"], list[str]]
+"""A format's ``write``: writes the samples, and returns what the format cannot hold, as sentences for the user."""
+
+
+class Format(NamedTuple):
+    """The usual end of a file's ``name``, and what its writer needs.
+
+    ``every_event``: it holds events with different units side by side; the others hold one event, or several that can
+    be added. ``runtime``: it shows addresses in the process.
+    """
+
+    extension: str
+    every_event: bool = False
+    runtime: bool = False
+
+
+FORMATS = {
+    "pprof": Format(".pb.gz", every_event=True),
+}
+"""By name. The module is ``undwarf.outputs.export.NAME``, with ``_`` for ``-``."""
+
+
+def writer(name: str) -> Writer:
+    """The function that writes a format."""
+    write: Writer = import_module(f"undwarf.outputs.export.{name.replace('-', '_')}").write
+    return write

@@ -1,0 +1,98 @@
+"""What export formats share: the samples of the exported events with their weights, their threads, and locations."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from undwarf.column import zeros
+from undwarf.profile import labels
+from undwarf.profile.grouping import Pairs, sums, widen, without_none
+from undwarf.profile.model import NONE, Column, Profile
+from undwarf.views.event_units import SAMPLES, rows_of_events, unit_of_event
+from undwarf.views.kernels.weights import ones_of_events
+from undwarf.views.sample_selection import signed
+
+
+class ExportEvent(NamedTuple):
+    """An event with samples: its index in the profile, the unit of its weights (``ns``, ``cycles``, ``samples`` ...),
+    the number of its samples and the sum of their weights."""
+
+    number: int
+    name: str
+    unit: str
+    samples: int
+    total: int
+
+
+class ExportThread(NamedTuple):
+    """A thread under one of its names; ``pid`` and ``tid`` are -1 outside of the recorder's namespace."""
+
+    pid: int
+    tid: int
+    name: str
+
+
+class ExportTables(NamedTuple):
+    """The exported samples: ``profile`` has no others.
+
+    ``weights`` (Q) are periods, or 1 each for an event whose periods are all 0, as in reports. ``thread`` (I) has an
+    index of ``threads`` for each sample. ``location`` (I) has an entry per frame: the index of the location that it
+    begins, or NONE. A location is an address with all functions inlined there: its first frame, innermost, and those
+    that follow without a location of their own.
+    """
+
+    profile: Profile
+    events: list[ExportEvent]
+    weights: Column
+    threads: list[ExportThread]
+    thread: Column
+    location: Column
+
+
+def export_tables(profile: Profile, events: Sequence[int] | None = None) -> ExportTables:
+    """The samples of some events, by index, or of all."""
+    if events is not None and len(profile.events) > 1:
+        profile = profile.derived(samples=profile.samples.columns.rows(rows_of_events(profile, events)))
+    columns = profile.samples.columns
+    event_of = widen(columns.event)
+    counts = sums(event_of, None, len(profile.events))
+    totals = sums(event_of, columns.period, len(profile.events))
+    unweighed = zeros("B", len(profile.events))
+    used = []
+    for number, event in enumerate(profile.events):
+        if counts[number]:
+            unweighed[number] = not totals[number]
+            unit = unit_of_event(event.name) if totals[number] else SAMPLES
+            total = totals[number] or counts[number]
+            used.append(ExportEvent(number, event.name, unit, counts[number], total))
+    weights = ones_of_events(columns.period, columns.event, unweighed) if any(unweighed) else columns.period
+    threads, thread = _threads(profile)
+    return ExportTables(profile, used, weights, threads, thread, _locations(profile.frames.inline_depth))
+
+
+def _threads(profile: Profile) -> tuple[list[ExportThread], Column]:
+    """(threads in order of first appearance, the thread of each sample (I))."""
+    columns = profile.samples.columns
+    names = [*profile.comms, labels.UNKNOWN]
+    by_pid, by_tid = Pairs(), Pairs()
+    process = by_pid.column(without_none(columns.comm, len(profile.comms)), widen(columns.pid))
+    thread = by_tid.column(process, widen(columns.tid))
+    comms, pids = by_pid.high(), by_pid.low()
+    threads = [
+        ExportThread(signed(pids[pair]), signed(tid), names[comms[pair]])
+        for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)
+    ]
+    return threads, memoryview(thread)
+
+
+def _locations(depths: Column) -> Column:
+    """The location that each frame begins: frames of an address are adjacent, innermost first, with falling depth."""
+    location = zeros("I", len(depths))
+    count = above = 0
+    for frame, depth in enumerate(depths):
+        if above:
+            location[frame] = NONE
+        else:
+            location[frame] = count
+            count += 1
+        above = depth
+    return location
