@@ -13,6 +13,7 @@ from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
     from undwarf.outputs.export.origin import Origin
+    from undwarf.perfdata import EventAttr
     from undwarf.profile.model import Column
 
 
@@ -68,6 +69,15 @@ def command(job: Job, form: str, output: str | None) -> None:
         notify("note", f"not in {form}: {what}")
 
 
+def _interval(event: "EventAttr") -> int:
+    """The requested time between two samples in ns, 0 if unknown."""
+    from undwarf.views.event_units import unit_of_event
+
+    if event.freq:
+        return round(1e9 / event.sample_period) if event.sample_period else 0
+    return event.sample_period if unit_of_event(event.name) == "ns" else 0
+
+
 def _origin(job: Job, times: "Column") -> "Origin":
     """The recording as formats describe it. Without the wall clock in its header, it is taken to end when its file was
     written."""
@@ -90,5 +100,5 @@ def _origin(job: Job, times: "Column") -> "Origin":
         header.arch or "",
         header.nrcpus[1] if header.nrcpus else 0,
         start if 0 < start < 1 << 62 else 0,
-        tuple(event.sample_period if event.freq else 0 for event in events),
+        tuple(map(_interval, events)),
     )

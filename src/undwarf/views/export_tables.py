@@ -7,7 +7,7 @@ from undwarf.column import zeros
 from undwarf.profile import labels
 from undwarf.profile.grouping import Pairs, sums, widen, without_none
 from undwarf.profile.model import NONE, Column, Profile
-from undwarf.views.event_units import SAMPLES, rows_of_events, unit_of_event
+from undwarf.views.event_units import SAMPLES, measures_of, rows_of_events, unit_of_event
 from undwarf.views.kernels.weights import ones_of_events
 from undwarf.views.sample_selection import signed
 
@@ -34,14 +34,16 @@ class ExportThread(NamedTuple):
 class ExportTables(NamedTuple):
     """The exported samples: ``profile`` has no others.
 
-    ``weights`` (Q) are periods, or 1 each for an event whose periods are all 0, as in reports. ``thread`` (I) has an
-    index of ``threads`` for each sample. ``location`` (I) has an entry per frame: the index of the location that it
-    begins, or NONE. A location is an address with all functions inlined there: its first frame, innermost, and those
-    that follow without a location of their own.
+    ``main`` are the events of the first measure, by index: their weights can be added. ``weights`` (Q) are periods, or
+    1 each for an event whose periods are all 0, as in reports. ``thread`` (I) has an index of ``threads`` for each
+    sample. ``location`` (I) has an entry per frame: the index of the location that it begins, or NONE. A location is an
+    address with all functions inlined there: its first frame, innermost, and those that follow without a location of
+    their own.
     """
 
     profile: Profile
     events: list[ExportEvent]
+    main: tuple[int, ...]
     weights: Column
     threads: list[ExportThread]
     thread: Column
@@ -66,7 +68,9 @@ def export_tables(profile: Profile, events: Sequence[int] | None = None) -> Expo
             used.append(ExportEvent(number, event.name, unit, counts[number], total))
     weights = ones_of_events(columns.period, columns.event, unweighed) if any(unweighed) else columns.period
     threads, thread = _threads(profile)
-    return ExportTables(profile, used, weights, threads, thread, _locations(profile.frames.inline_depth))
+    measures = measures_of(profile)
+    main = measures[0].events if measures else ()
+    return ExportTables(profile, used, main, weights, threads, thread, _locations(profile.frames.inline_depth))
 
 
 def _threads(profile: Profile) -> tuple[list[ExportThread], Column]:

@@ -9,8 +9,8 @@ class Origin(NamedTuple):
     """The recording: its file ``name``, the recorder's ``command``, ``host``, ``os`` (its kernel), ``arch``, all
     empty if unknown, and ``cpus`` (0: unknown).
 
-    ``start`` is the wall-clock time of the first sample in ns since 1970, 0 if unknown. ``frequencies`` has, by event
-    of the profile, the requested samples a second, 0 for a fixed period.
+    ``start`` is the wall-clock time of the first sample in ns since 1970, 0 if unknown. ``intervals`` has, by event
+    of the profile, the requested time between two samples in ns, 0 if unknown.
     """
 
     name: str
@@ -20,7 +20,7 @@ class Origin(NamedTuple):
     arch: str = ""
     cpus: int = 0
     start: int = 0
-    frequencies: tuple[int, ...] = ()
+    intervals: tuple[int, ...] = ()
 
     def comments(self) -> list[str]:
         """The recording, the recorder's command and the machine, each with its title, escaped."""

@@ -105,14 +105,15 @@ def _numbered(tables: "ExportTables") -> memoryview:
 
 
 def _main_first(tables: "ExportTables") -> list[int]:
-    """The mappings; first, as the main program, the file in which most samples were taken."""
+    """The mappings with sampled code; first, as the main program, the file in which most samples were taken."""
     profile = tables.profile
     frame = look_up(profile.samples.columns.stack, profile.stacks.frame)
     image = look_up(frame, profile.frames.image)
     counts = [*sums(image, None, len(profile.images)), 0]
     files = [number for number, one in enumerate(profile.images) if not is_kernel(one)]
     main = max(files, key=counts.__getitem__, default=0)
-    return sorted(range(len(counts)), key=lambda number: number != main)
+    with_code = {len(counts) - 1 if number == NONE else number for number in profile.frames.image}
+    return sorted(with_code, key=lambda number: (number != main, number))
 
 
 def _write_code(tables: "ExportTables", strings: _Strings, file: BinaryIO) -> None:
