@@ -1,6 +1,8 @@
 """What export formats share: the samples of the exported events with their weights, their threads, and locations."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from undwarf.column import zeros
@@ -8,6 +10,7 @@ from undwarf.profile import labels
 from undwarf.profile.grouping import Pairs, sums, widen, without_none
 from undwarf.profile.model import NONE, Column, Profile
 from undwarf.views.event_units import SAMPLES, measures_of, rows_of_events, unit_of_event
+from undwarf.views.kernels.stack_tree import collapse
 from undwarf.views.kernels.weights import ones_of_events
 from undwarf.views.sample_selection import signed
 
@@ -31,7 +34,17 @@ class ExportThread(NamedTuple):
     name: str
 
 
-class ExportTables(NamedTuple):
+class FunctionTree(NamedTuple):
+    """Stacks merged by function (I): ``node_of`` gives the new node of each of the profile's nodes, ``parent`` and
+    ``function`` describe new nodes, parents first."""
+
+    node_of: Column
+    parent: Column
+    function: Column
+
+
+@dataclass(frozen=True)
+class ExportTables:
     """The exported samples: ``profile`` has no others.
 
     ``main`` are the events of the first measure, by index: their weights can be added. ``weights`` (Q) are periods, or
@@ -48,6 +61,16 @@ class ExportTables(NamedTuple):
     threads: list[ExportThread]
     thread: Column
     location: Column
+
+    @cached_property
+    def by_function(self) -> FunctionTree:
+        """The stacks by function."""
+        profile = self.profile
+        return FunctionTree(*collapse(profile.stacks.parent, profile.stacks.frame, profile.frames.function))
+
+    def rows(self, event: ExportEvent) -> Column:
+        """The samples of an event, by number (I)."""
+        return rows_of_events(self.profile, [event.number])
 
 
 def export_tables(profile: Profile, events: Sequence[int] | None = None) -> ExportTables:

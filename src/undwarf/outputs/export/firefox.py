@@ -315,9 +315,7 @@ def _counters(tables: "ExportTables", events: "list[ExportEvent]", pids: dict[in
     order = {pid: number for number, pid in enumerate(pids)}
     process = memoryview(array("I", [order[thread.pid] for thread in tables.threads]))
     for event in events:
-        flags = bytearray(len(tables.profile.events))
-        flags[event.number] = 1
-        rows = rows_among(columns.event, memoryview(flags))
+        rows = tables.rows(event)
         grouped, starts = group(look_up(take(tables.thread, rows), process), len(order))
         for pid, number in order.items():
             chosen = take(rows, grouped[starts[number] : starts[number + 1]])

@@ -14,7 +14,7 @@ from undwarf.outputs.export.gzip_file import compressed
 from undwarf.outputs.export.wire import message, number, packed, text
 from undwarf.outputs.kernels.stack_messages import StackMessages, interleaved
 from undwarf.outputs.terminal.escape import printable
-from undwarf.profile.grouping import Pairs, look_up, rows_among, sums
+from undwarf.profile.grouping import Pairs, look_up, sums
 from undwarf.profile.labels import is_kernel
 from undwarf.profile.model import NONE
 
@@ -74,9 +74,7 @@ def _write_samples(tables: "ExportTables", strings: _Strings, file: BinaryIO) ->
         if len(tables.events) == 1:
             values.append(sums(group, tables.weights, len(pairs)))
             continue
-        flags = bytearray(len(tables.profile.events))
-        flags[event.number] = 1
-        rows = rows_among(columns.event, memoryview(flags))
+        rows = tables.rows(event)
         values.append(sums(take(group, rows), take(tables.weights, rows), len(pairs)))
     comm, pid, tid = map(strings, ("thread", "pid", "tid"))
     labels = [
