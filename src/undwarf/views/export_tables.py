@@ -3,16 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.profile import labels
-from undwarf.profile.grouping import Pairs, sums, widen, without_none
+from undwarf.profile.grouping import Pairs, look_up, sums, widen, without_none
 from undwarf.profile.model import NONE, Column, Profile
 from undwarf.views.event_units import SAMPLES, measures_of, rows_of_events, unit_of_event
 from undwarf.views.kernels.stack_tree import collapse
 from undwarf.views.kernels.weights import ones_of_events
 from undwarf.views.sample_selection import signed
+
+if TYPE_CHECKING:
+    from undwarf.views.export_calls import CallCosts
 
 
 class ExportEvent(NamedTuple):
@@ -34,6 +37,14 @@ class ExportThread(NamedTuple):
     name: str
 
 
+class ExportFunction(NamedTuple):
+    """A function as reports count it: its name and the index of its image (NONE: unknown). A function that is inlined
+    in several places of a file is one."""
+
+    name: str
+    image: int
+
+
 class FunctionTree(NamedTuple):
     """Stacks merged by function (I): ``node_of`` gives the new node of each of the profile's nodes, ``parent`` and
     ``function`` describe new nodes, parents first."""
@@ -49,9 +60,9 @@ class ExportTables:
 
     ``main`` are the events of the first measure, by index: their weights can be added. ``weights`` (Q) are periods, or
     1 each for an event whose periods are all 0, as in reports. ``thread`` (I) has an index of ``threads`` for each
-    sample. ``location`` (I) has an entry per frame: the index of the location that it begins, or NONE. A location is an
-    address with all functions inlined there: its first frame, innermost, and those that follow without a location of
-    their own.
+    sample, ``function`` (I) one of ``functions`` for each frame. ``location`` (I) has an entry per frame: the index of
+    the location that it begins, or NONE. A location is an address with all functions inlined there: its first frame,
+    innermost, and those that follow without a location of their own.
     """
 
     profile: Profile
@@ -60,13 +71,21 @@ class ExportTables:
     weights: Column
     threads: list[ExportThread]
     thread: Column
+    functions: list[ExportFunction]
+    function: Column
     location: Column
 
     @cached_property
     def by_function(self) -> FunctionTree:
         """The stacks by function."""
         profile = self.profile
-        return FunctionTree(*collapse(profile.stacks.parent, profile.stacks.frame, profile.frames.function))
+        return FunctionTree(*collapse(profile.stacks.parent, profile.stacks.frame, self.function))
+
+    def call_costs(self, place: Column, function: Column) -> "CallCosts":
+        """The costs of places and calls; see :func:`undwarf.views.export_calls.call_costs`."""
+        from undwarf.views.export_calls import call_costs
+
+        return call_costs(self, place, function)
 
     def rows(self, event: ExportEvent) -> Column:
         """The samples of an event, by number (I)."""
@@ -93,7 +112,9 @@ def export_tables(profile: Profile, events: Sequence[int] | None = None) -> Expo
     threads, thread = _threads(profile)
     measures = measures_of(profile)
     main = measures[0].events if measures else ()
-    return ExportTables(profile, used, main, weights, threads, thread, _locations(profile.frames.inline_depth))
+    functions, function = _functions(profile)
+    location = _locations(profile.frames.inline_depth)
+    return ExportTables(profile, used, main, weights, threads, thread, functions, function, location)
 
 
 def _threads(profile: Profile) -> tuple[list[ExportThread], Column]:
@@ -109,6 +130,15 @@ def _threads(profile: Profile) -> tuple[list[ExportThread], Column]:
         for pair, tid in zip(by_tid.high(), by_tid.low(), strict=True)
     ]
     return threads, memoryview(thread)
+
+
+def _functions(profile: Profile) -> tuple[list[ExportFunction], Column]:
+    """(functions by name and image, the function of each frame (I))."""
+    numbers: dict[ExportFunction, int] = {}
+    table = zeros("I", len(profile.functions))
+    for number, entry in enumerate(zip(profile.functions.name, profile.functions.image, strict=True)):
+        table[number] = numbers.setdefault(ExportFunction(*entry), len(numbers))
+    return list(numbers), look_up(profile.frames.function, table)
 
 
 def _locations(depths: Column) -> Column:

@@ -51,6 +51,8 @@ class _Shared(NamedTuple):
     function_file: Column
     function_image: Column
     symbol_address: Column
+    symbol_name: Column
+    symbol_image: Column
     image_name: Column
     library: Column
 
@@ -68,7 +70,7 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
         flags[event.number] = 1
     rows = rows_among(profile.samples.columns.event, memoryview(flags))
     order, starts = group(take(tables.thread, rows), len(tables.threads))
-    names = code_names(profile)
+    names = code_names(tables)
     with compressed(sink) as file:
         file.write(
             b'{"meta":%b,"libs":%b,"pages":[],"profilerOverhead":[]' % (_meta(origin, unit, events), _libs(tables))
@@ -155,7 +157,8 @@ def _category(image: ImageInfo) -> int:
 def _shared(tables: "ExportTables", names: CodeNames) -> _Shared:
     profile = tables.profile
     frames, known = profile.frames, profile.functions
-    functions = function_files(profile)
+    functions = function_files(tables)
+    of_function = memoryview(array("I", [function.image for function in tables.functions]))
     by_image = [*map(_category, profile.images)]
     category = array("I", [by_image[image] if image != NONE else _OTHER for image in frames.image])
     symbol = array("I", frames.function.tobytes())
@@ -163,6 +166,9 @@ def _shared(tables: "ExportTables", names: CodeNames) -> _Shared:
         # The function that this one is inlined into: frames of an address are adjacent, outermost last.
         if frames.inline_depth[frame] and tables.location[frame + 1] == NONE:
             symbol[frame] = symbol[frame + 1]
+    symbol_name = array("I", [0]) * len(known)
+    for one, function in zip(frames.function, tables.function, strict=True):
+        symbol_name[one] = function
     file_strings = len(names.functions)
     image_strings = file_strings + len(names.files)
     no_file = len(names.files) - 1
@@ -180,8 +186,10 @@ def _shared(tables: "ExportTables", names: CodeNames) -> _Shared:
         widen(frames.inline_depth),
         functions.function,
         memoryview(array("I", [file_strings + file if file != no_file else NONE for file in functions.file])),
-        known.image,
+        of_function,
         known.address,
+        memoryview(symbol_name),
+        known.image,
         memoryview(array("I", range(image_strings, image_strings + len(names.images)))),
         memoryview(library),
     )
@@ -219,8 +227,9 @@ class _Threads:
         owner = look_up(take(shared.function_name, functions), shared.function_image)
         resource, images = self._images.local(owner)
         # One call numbers the strings of all tables.
-        symbol_image = take(shared.function_image, symbols)
-        used = [take(shared.function_name, functions), take(shared.function_file, functions), symbols,
+        symbol_image = take(shared.symbol_image, symbols)
+        used = [take(shared.function_name, functions), take(shared.function_file, functions),
+                take(shared.symbol_name, symbols),
                 take(shared.image_name, images)]  # fmt: skip  # by table
         strings, distinct = self._strings.local(memoryview(b"".join(one.tobytes() for one in used)).cast("I"))
         ends = [0]

@@ -117,7 +117,7 @@ def _main_first(tables: "ExportTables") -> list[int]:
 def _write_code(tables: "ExportTables", strings: _Strings, file: BinaryIO) -> None:
     """Mappings, functions and locations."""
     profile = tables.profile
-    names, functions = code_names(profile), function_files(profile)
+    names, functions = code_names(tables), function_files(tables)
     ids = [*(strings(printable(image.build_id)) for image in profile.images), 0]
     parts = [
         message(

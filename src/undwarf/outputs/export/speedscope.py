@@ -3,17 +3,16 @@
 Source: https://www.speedscope.app/file-format-schema.json.
 """
 
-from array import array
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from undwarf.ordering import group, take
 from undwarf.outputs.export import json_text as js
-from undwarf.outputs.export.code_names import code_names
+from undwarf.outputs.export.code_names import code_names, main_files
 from undwarf.outputs.kernels.stack_lists import StackLists, runs
 from undwarf.outputs.terminal.escape import printable
 from undwarf.profile.grouping import look_up
-from undwarf.profile.model import NONE, Column, Profile
+from undwarf.profile.model import NONE, Column
 
 if TYPE_CHECKING:
     from undwarf.outputs.export.origin import Origin
@@ -38,7 +37,7 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
     tree = tables.by_function
     parts = sorted(_parts(tables), key=lambda part: -part.total)
     head = {"$schema": _SCHEMA, "exporter": "undwarf", "name": printable(origin.name), "activeProfileIndex": 0}
-    sink.write(js.text(head)[:-1] + b',"shared":{"frames":' + _frames(tables.profile) + b'},"profiles":[')
+    sink.write(js.text(head)[:-1] + b',"shared":{"frames":' + _frames(tables) + b'},"profiles":[')
     lists = StackLists(tree.parent, tree.function)
     for number, part in enumerate(parts):
         about = {"type": "sampled", "name": part.name, "unit": part.unit, "startValue": 0, "endValue": part.total}
@@ -69,18 +68,15 @@ def _parts(tables: "ExportTables") -> Iterator[_Part]:
                 yield _Part(name, _UNITS.get(event.unit, "none"), sum(weights), nodes, weights)
 
 
-def _frames(profile: Profile) -> bytes:
+def _frames(tables: "ExportTables") -> bytes:
     """The functions, with a source file or else the file of their code."""
-    names = code_names(profile)
-    frames, functions = profile.frames, profile.functions
-    texts = js.strings((*names.files, *names.images))
-    at_images = len(names.files)
-    source = array("I", [at_images + (image if image != NONE else len(profile.images)) for image in functions.image])
-    if frames.file is not None:
-        for function, file in zip(frames.function, frames.file, strict=True):
-            if file != NONE and source[function] >= at_images:
-                source[function] = file
+    names = code_names(tables)
+    images = js.strings(names.images)
+    files = js.strings(names.files)
+    places = [
+        files[file] if file != NONE else images[function.image if function.image != NONE else -1]
+        for function, file in zip(tables.functions, main_files(tables), strict=True)
+    ]
     return js.joined(
-        b'{"name":%b,"file":%b}' % (name, texts[file])
-        for name, file in zip(js.strings(names.functions), source, strict=True)
+        b'{"name":%b,"file":%b}' % entry for entry in zip(js.strings(names.functions), places, strict=True)
     )
