@@ -28,6 +28,7 @@ FORMATS = {
     "pprof": Format(".pb.gz", every_event=True),
     "firefox": Format(".json.gz", every_event=True),
     "speedscope": Format(".speedscope.json", every_event=True),
+    "perfetto": Format(".perfetto-trace.gz"),
     "callgrind": Format(".callgrind", every_event=True),
 }
 """By name. The module is ``undwarf.outputs.export.NAME``, with ``_`` for ``-``."""

@@ -32,7 +32,7 @@ def fixed64(field: int, value: int) -> bytes:
     return varint(field << 3 | 1) + pack("<Q", value)
 
 
-def message(field: int, *parts: bytes) -> bytes:
+def message(field: int, *parts: bytes | memoryview) -> bytes:
     """A field with a message, or with bytes."""
     body = b"".join(parts)
     return varint(field << 3 | 2) + varint(len(body)) + body
