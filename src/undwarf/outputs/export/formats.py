@@ -29,6 +29,7 @@ FORMATS = {
     "firefox": Format(".json.gz", every_event=True),
     "speedscope": Format(".speedscope.json", every_event=True),
     "perfetto": Format(".perfetto-trace.gz"),
+    "otlp": Format(".otlp.pb", every_event=True),
     "callgrind": Format(".callgrind", every_event=True),
 }
 """By name. The module is ``undwarf.outputs.export.NAME``, with ``_`` for ``-``."""
