@@ -31,6 +31,7 @@ FORMATS = {
     "perfetto": Format(".perfetto-trace.gz"),
     "otlp": Format(".otlp.pb", every_event=True),
     "callgrind": Format(".callgrind", every_event=True),
+    "chrome": Format(".trace.json.gz"),
 }
 """By name. The module is ``undwarf.outputs.export.NAME``, with ``_`` for ``-``."""
 
