@@ -22,9 +22,19 @@ if TYPE_CHECKING:
     by_frame=True,
     epilog="""\b
 Examples:
-  undwarf export perf.data --format pprof && go tool pprof -http=: perf.data.pb.gz""",
+  undwarf export perf.data --format pprof          # go tool pprof -http=: perf.data.pb.gz
+  undwarf export perf.data --format firefox        # open it at profiler.firefox.com
+  undwarf export perf.data --format callgrind      # kcachegrind perf.data.callgrind
+  undwarf export --event cycles --time 10%-20% --format perfetto perf.data -o part.gz
+  undwarf export perf.data --format speedscope -o - | speedscope -""",
 )
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    required=True,
+    help="The format to write. Formats that hold one unit take the samples of the first event, or of --event.",
+)
 @click.option(
     "-o",
     "--output",
@@ -38,6 +48,7 @@ def command(job: Job, form: str, output: str | None) -> None:
     from undwarf.outputs.export.formats import writer
     from undwarf.views.event_units import measures_of
     from undwarf.views.export_tables import export_tables
+    from undwarf.views.sample_selection import samples_by_event
 
     format_ = FORMATS[form]
     if output is None:
@@ -45,12 +56,15 @@ def command(job: Job, form: str, output: str | None) -> None:
             raise UsageError("no name for the file to write", "the recording is standard input", "give one with -o")
         output = job.recording.path.rstrip("/") + format_.extension
     write = writer(form)
-    profile = job.profile(by_time=True, lines=True, runtime=format_.runtime)
+    profile = job.profile(by_time=True, lines=format_.lines, runtime=format_.runtime, versions=format_.versions)
     job.note_inferred(profile)
     events = None
     if not format_.every_event and len(measures := measures_of(profile)) > 1:
-        others = ", ".join(measure.name for measure in measures[1:])
-        notify("note", f"only {measures[0].name}: {form} holds one unit, not also {others} (choose with --event)")
+        counts = samples_by_event(profile)
+        others = ", ".join(
+            f"{sum(counts[event] for event in measure.events):,} samples of {measure.name}" for measure in measures[1:]
+        )
+        notify("note", f"not in {form}, which holds one unit ({measures[0].name}): {others} (choose with --event)")
         events = measures[0].events
     tables = export_tables(profile, events)
     origin = _origin(job, profile.samples.columns.time)
@@ -101,4 +115,5 @@ def _origin(job: Job, times: "Column") -> "Origin":
         header.nrcpus[1] if header.nrcpus else 0,
         start if 0 < start < 1 << 62 else 0,
         tuple(map(_interval, events)),
+        tuple(events),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.profile import labels
@@ -16,6 +16,7 @@ from undwarf.views.sample_selection import signed
 
 if TYPE_CHECKING:
     from undwarf.views.export_calls import CallCosts
+    from undwarf.views.folded_stacks import FoldedStacks
 
 
 class ExportEvent(NamedTuple):
@@ -80,6 +81,14 @@ class ExportTables:
         """The stacks by function."""
         profile = self.profile
         return FunctionTree(*collapse(profile.stacks.parent, profile.stacks.frame, self.function))
+
+    @cached_property
+    def folded(self) -> "FoldedStacks":
+        """Folded stacks with their weights."""
+        from undwarf.views.folded_stacks import fold
+
+        weight: Literal["samples", "period"] = "samples" if self.events and self.events[0].unit == SAMPLES else "period"
+        return fold(self.profile, weight)
 
     def call_costs(self, place: Column, function: Column) -> "CallCosts":
         """The costs of places and calls; see :func:`undwarf.views.export_calls.call_costs`."""

@@ -16,12 +16,15 @@ class Format(NamedTuple):
     """The usual end of a file's ``name``, and what its writer needs.
 
     ``every_event``: it holds events with different units side by side; the others hold one event, or several that can
-    be added. ``runtime``: it shows addresses in the process.
+    be added. ``lines``: it has source lines or files. ``runtime``: it has addresses in the process. ``versions``:
+    symbols keep their version, as in perf.
     """
 
     extension: str
     every_event: bool = False
+    lines: bool = True
     runtime: bool = False
+    versions: bool = False
 
 
 FORMATS = {
@@ -31,7 +34,9 @@ FORMATS = {
     "perfetto": Format(".perfetto-trace.gz"),
     "otlp": Format(".otlp.pb", every_event=True),
     "callgrind": Format(".callgrind", every_event=True),
-    "chrome": Format(".trace.json.gz"),
+    "chrome": Format(".trace.json.gz", lines=False),
+    "folded": Format(".folded", lines=False),
+    "perf-script": Format(".script.txt", every_event=True, lines=False, runtime=True, versions=True),
 }
 """By name. The module is ``undwarf.outputs.export.NAME``, with ``_`` for ``-``."""
 
