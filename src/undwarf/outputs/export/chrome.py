@@ -41,6 +41,7 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
     if cut := sum(len(name) > LONGEST_NAME for name in names):
         lost.append(f"the rest of names longer than {LONGEST_NAME:,} characters ({cut:,})")
     texts = js.strings(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..." for name in names)
+    texts = [b',"name":%b}' % name for name in texts]
     ends = memoryview(array("I", accumulate(map(len, texts), initial=0)))
     text = SliceText(b"".join(texts), ends, tree.function)
     leaves, depth = look_up(columns.stack, tree.node_of), depths(tree.parent)
@@ -50,10 +51,12 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
         for number, thread in enumerate(tables.threads):
             rows = order[starts[number] : starts[number + 1]]
             events = slices(take(columns.time, rows), take(weights, rows), take(leaves, rows), tree.parent, depth)
-            ids = b'","pid":%d,"tid":%d,"ts":' % (thread.pid, thread.tid)
+            end, begin = (
+                b',\n{"ph":"%b","pid":%d,"tid":%d,"ts":' % (phase, thread.pid, thread.tid) for phase in (b"E", b"B")
+            )
             at = 0
             while at < len(events[1]):
-                piece, at = text.fill(events, at, ids)
+                piece, at = text.fill(events, at, end, begin)
                 file.write(piece)
         file.write(b"\n]}\n")
     without = len(columns.stack) - sum(node != NONE for node in columns.stack)

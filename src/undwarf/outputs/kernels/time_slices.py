@@ -118,8 +118,8 @@ def scaled(values: Any, by: float) -> memoryview:
 
 @cython.cclass
 class SliceText:
-    """Writes slices as events of the Trace Event format. ``names``, with their offsets ``ends``, are JSON, by entity;
-    ``entity`` (I) is by node."""
+    """Writes slices as events of the Trace Event format. ``names``, with their offsets ``ends``, are the texts of
+    events after their time, by entity; ``entity`` (I) is by node."""
 
     entity: Any
 
@@ -132,39 +132,27 @@ class SliceText:
         time="const unsigned long long[::1]",
         node="const unsigned int[::1]",
         begin="const unsigned char[::1]",
-        head="const unsigned char[::1]",
+        heads=Names,
         n="Py_ssize_t",
-        k="Py_ssize_t",
         i="Py_ssize_t",
-        size="Py_ssize_t",
     )
-    def fill(self, events: tuple[Any, Any, Any], start: int, thread: bytes) -> tuple[memoryview, int]:
-        """(events from ``start`` on; the one to go on with). ``thread`` is the text of its ids, from ``,"pid":`` up to
-        ``"ts":``. The text is overwritten by the next call."""
+    def fill(self, events: tuple[Any, Any, Any], start: int, end: bytes, started: bytes) -> tuple[memoryview, int]:
+        """(events from ``start`` on; the one to go on with). ``end`` and ``started`` are the texts of the thread's
+        events of these kinds, before their time. Overwritten by the next call."""
         time, node, begin = events
-        head = thread
-        size = len(thread)
+        ends = zeros("I", 3)
+        ends[1], ends[2] = len(end), len(end) + len(started)
+        heads = Names(end + started, ends)
         i = start
         n = len(events[1])
         self.text.used = 0
         while i < n and self.text.used < CHUNK:
-            self.text.reserve(size + 128)
-            for k in range(len(PHASE)):
-                self.text.put(PHASE[k])
-            self.text.put(66 if begin[i] else 69)
-            for k in range(size):
-                self.text.put(head[k])
+            # A name also reserves space for the numbers after it.
+            self.text.name(heads, begin[i], 0)
             self.text.number(time[i] // 1000, 0, 48)
             if time[i] % 1000:
                 self.text.put(46)
                 self.text.number(time[i] % 1000, 3, 48)
-            for k in range(len(NAME)):
-                self.text.put(NAME[k])
             self.text.name(self.names, self.entity[node[i]], 0)
-            self.text.put(125)
             i += 1
         return memoryview(self.text.out)[: self.text.used], i
-
-
-PHASE = cython.declare("const unsigned char[::1]", b',\n{"ph":"')
-NAME = cython.declare("const unsigned char[::1]", b',"name":')
