@@ -30,9 +30,9 @@ def annotate(data: bytes, folder: Path, *options: str) -> str:
 def costs(data: bytes, folder: Path, inclusive: bool, *options: str) -> dict[str, int]:
     """By function its cost in the first event, with callees if ``inclusive``; roots that stand for threads are not."""
     text = annotate(data, folder, f"--inclusive={'yes' if inclusive else 'no'}", *options)
-    rows = re.findall(r"^ *([\d,]+) .*?([^ :]+):(.*) \[[^\]]*\]$", text, re.MULTILINE)
+    rows = re.findall(r"^ *([\d,]+) +(.*?):(.*?) \[([^ ]*|\[.*\])\]$", text, re.MULTILINE)
     found: dict[str, int] = {}
-    for cost, file, name in rows:
+    for cost, file, name, _object in rows:
         if file != "[threads]":
             found[name] = found.get(name, 0) + int(cost.replace(",", ""))
     return found

@@ -91,6 +91,13 @@ def test_samples_that_overlap_keep_their_length() -> None:
     ]
 
 
+def test_a_thread_that_changed_its_name_is_one_track() -> None:
+    samples = [S("a@app", time=2000, period=1000, comm="sh"), S("b@app", time=2500, period=1000, comm="ls")]
+    profile = make_profile(samples, CLOCK)
+    assert [time for _phase, time, _name in events(write(profile, "chrome"))] == [1000, 2000, 2000, 3000]
+    assert "names of threads that changed theirs (1)" in losses(profile, "chrome")
+
+
 def test_weights_that_are_no_time_are_in_proportion() -> None:
     samples = [S("a@app", time=1_000_000_000, period=10), S("b@app", time=2_000_000_000, period=30)]
     profile = make_profile(samples, ("cycles",))

@@ -40,7 +40,7 @@ def top(data: bytes, folder: Path, *options: str) -> dict[str, tuple[int, int]]:
     """By function the flat and cumulative weight."""
     whole = ("-top", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0", "-unit=nanoseconds")
     lines = re.findall(
-        r"^ *(\d+)(?:[a-z]+)? +\S+ +\S+ +(\d+)(?:[a-z]+)? +\S+ +(.*?)(?: \(inline\))?$",
+        r"^ *(\d+)(?:[a-z]+)? +\S+ +\S+ +(\d+)(?:[a-z]+)? +\S+ +(.*?)(?: \((?:partial-)?inline\))?$",
         pprof(data, folder, *whole, *options),
         re.MULTILINE,
     )

@@ -29,7 +29,10 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
     if that is no time, in proportion to it."""
     profile, tree = tables.profile, tables.by_function
     columns = profile.samples.columns
-    order, starts = group(tables.thread, len(tables.threads))
+    # A thread that changed its name is one track.
+    tracks: dict[tuple[int, int], int] = {}
+    of_thread = [tracks.setdefault((thread.pid, thread.tid), len(tracks)) for thread in tables.threads]
+    order, starts = group(look_up(tables.thread, memoryview(array("I", of_thread))), len(tracks))
     lost = ["on which CPU each sample was taken, files and lines"]
     weights = tables.weights
     if tables.events and tables.events[0].unit != "ns":
@@ -48,17 +51,17 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
     about = js.text({"recording": printable(origin.name), "command": printable(origin.command)})
     with compressed(sink) as file:
         file.write(b'{"displayTimeUnit":"ns","otherData":' + about + b',"traceEvents":[\n' + _names(tables))
-        for number, thread in enumerate(tables.threads):
+        for number, (pid, tid) in enumerate(tracks):
             rows = order[starts[number] : starts[number + 1]]
             events = slices(take(columns.time, rows), take(weights, rows), take(leaves, rows), tree.parent, depth)
-            end, begin = (
-                b',\n{"ph":"%b","pid":%d,"tid":%d,"ts":' % (phase, thread.pid, thread.tid) for phase in (b"E", b"B")
-            )
+            end, begin = (b',\n{"ph":"%b","pid":%d,"tid":%d,"ts":' % (phase, pid, tid) for phase in (b"E", b"B"))
             at = 0
             while at < len(events[1]):
                 piece, at = text.fill(events, at, end, begin)
                 file.write(piece)
         file.write(b"\n]}\n")
+    if renamed := len(tables.threads) - len(tracks):
+        lost.append(f"earlier names of threads that changed theirs ({renamed:,})")
     without = len(columns.stack) - sum(node != NONE for node in columns.stack)
     if without:
         lost.append(f"{without:,} samples without a stack")
