@@ -1,7 +1,7 @@
 """A gzipped trace for Perfetto: samples of threads over time, with call stacks, inlined functions and lines.
 
-Source: https://github.com/google/perfetto/blob/main/protos/perfetto/trace. Its messages are written by ourselves: a
-packet for each sample, of ten numbers, is what a kernel fills a hundred times as fast as classes of protobuf.
+Source: https://github.com/google/perfetto/blob/main/protos/perfetto/trace. Its messages are written by ourselves, those
+of samples and stacks by kernels (see undwarf.outputs.export.wire).
 """
 
 from array import array

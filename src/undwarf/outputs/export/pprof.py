@@ -1,7 +1,7 @@
 """A gzipped profile for pprof: stacks with the weights of all events, inlined functions, lines, and threads as labels.
 
-Source: https://github.com/google/pprof/blob/main/proto/profile.proto. Its messages are written by ourselves: samples
-are one repeated message of packed numbers, which a kernel fills.
+Source: https://github.com/google/pprof/blob/main/proto/profile.proto. Its messages are written by ourselves, those of
+samples by a kernel (see undwarf.outputs.export.wire).
 """
 
 from array import array

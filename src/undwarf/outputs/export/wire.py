@@ -1,7 +1,7 @@
 """Protocol Buffers fields as bytes, for messages that are written once per distinct thing.
 
-Classes of the protobuf package would take a hundred times as long for messages of whole recordings, and the fields of
-these formats need two kinds of encoding only (https://protobuf.dev/programming-guides/encoding/).
+The fields of these formats need three kinds of encoding only (https://protobuf.dev/programming-guides/encoding/), so
+that users need no protobuf package. Its classes would take 11 times as long for samples and 18 times for stacks.
 """
 
 from collections.abc import Iterable
