@@ -11,11 +11,11 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK
 
 from undwarf.column import doubled, zeros
 from undwarf.outputs.kernels.wire_buffer import Wire
 
-CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
 LONGEST = cython.declare(cython.Py_ssize_t, 128)
 """More bytes than a sample's packet has."""
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK
 
 from undwarf.column import doubled, zeros
 from undwarf.outputs.kernels.text_buffer import Text
 
-CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
 NUMBER = cython.declare(cython.Py_ssize_t, 12)
 """Bytes of a number of 32 bits and a comma, and a pair of brackets."""
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK
 
 from undwarf.column import zeros
 from undwarf.outputs.kernels.wire_buffer import Wire
-
-CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
 
 
 @cython.cclass

@@ -5,11 +5,10 @@ from typing import Any
 
 import cython
 from cython.cimports.undwarf.integer_constants import NOTHING
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK
 
 from undwarf.column import doubled, zeros
 from undwarf.outputs.kernels.text_buffer import Names, Text
-
-CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
 
 
 @cython.locals(

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import cython
+from cython.cimports.undwarf.outputs.text_sizes import CHUNK
 
 from undwarf.column import zeros
 from undwarf.outputs.kernels.wire_buffer import Wire
-
-CHUNK = cython.declare(cython.Py_ssize_t, 1 << 18)
 
 
 @cython.cclass
