@@ -54,7 +54,7 @@ def write(tables: "ExportTables", sink: BinaryIO, origin: "Origin") -> list[str]
             + number(_DURATION, max(times, default=0) - min(times, default=0))
             + (message(_PERIOD_TYPE, kinds[1]) if len(kinds) > 1 else b"")
             + packed(_COMMENT, map(strings, origin.comments()))
-            + number(_DEFAULT_TYPE, strings(types[-1 if len(types) == 2 else 1][0]))
+            + number(_DEFAULT_TYPE, strings(types[min(1, len(types) - 1)][0]))
         )
         file.write(b"".join(text(_STRING, value) for value in strings.numbers))
     return ["when each sample was taken, and on which CPU"]
