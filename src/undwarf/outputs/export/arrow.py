@@ -3,16 +3,18 @@
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from undwarf.errors import UsageError
-from undwarf.outputs.export.tables import Target, write_tables
+from undwarf.profile.table_descriptions import SAMPLES
+from undwarf.profile.tables import named
 
 if TYPE_CHECKING:
-    from undwarf.profile.model import Profile
+    from undwarf.outputs.export.origin import Origin
+    from undwarf.views.export_tables import ExportTables
 
 
-def write(profile: "Profile", target: Target, *, table: str | None = None) -> None:
-    """Write one table to a file, or all of them to a directory (:func:`write_tables`). Raises OSError, and UsageError
-    without pyarrow."""
-    write_tables(profile, target, table, "arrow", write_table)
+def write(tables: "ExportTables", sink: BinaryIO, _origin: "Origin", *, table: str = SAMPLES.name) -> list[str]:
+    """Write a table of the samples' profile. Raises UsageError without pyarrow."""
+    write_table(named(tables.profile, table), sink)
+    return []
 
 
 def write_table(table: Any, sink: BinaryIO) -> None:

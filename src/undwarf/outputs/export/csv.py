@@ -6,16 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from undwarf.arrow.table import Table
-from undwarf.outputs.export.tables import Target, write_tables
 from undwarf.outputs.terminal.escape import printable
+from undwarf.profile.table_descriptions import SAMPLES
+from undwarf.profile.tables import named
 
 if TYPE_CHECKING:
-    from undwarf.profile.model import Profile
+    from undwarf.outputs.export.origin import Origin
+    from undwarf.views.export_tables import ExportTables
 
 
-def write(profile: "Profile", target: Target, *, table: str | None = None) -> None:
-    """Write one table to a file, or all of them to a directory (:func:`write_tables`). Raises OSError."""
-    write_tables(profile, target, table, "csv", write_table)
+def write(tables: "ExportTables", sink: BinaryIO, _origin: "Origin", *, table: str = SAMPLES.name) -> list[str]:
+    """Write a table of the samples' profile."""
+    write_table(named(tables.profile, table), sink)
+    return ["types of columns, and unknown values apart from empty texts"]
 
 
 def write_table(table: Table, sink: BinaryIO) -> None:

@@ -1,38 +1,26 @@
-"""Which tables of a profile go into which file."""
+"""All tables of a profile as files of one format, in a directory."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from undwarf.arrow.table import Table
-from undwarf.errors import UsageError
 from undwarf.outputs.atomic_file import whole_file
-from undwarf.profile.table_descriptions import PROFILE_TABLES, SAMPLES
-from undwarf.profile.tables import named
+from undwarf.outputs.export.formats import FORMATS, writer
+from undwarf.profile.table_descriptions import PROFILE_TABLES
 
 if TYPE_CHECKING:
-    from undwarf.profile.model import Profile
+    from undwarf.outputs.export.origin import Origin
+    from undwarf.views.export_tables import ExportTables
 
-Target = Path | BinaryIO
-"""A file or directory to write, or an open file."""
+NAMES = tuple(description.name for description in PROFILE_TABLES)
+"""The tables that a file may have."""
 
 
-def write_tables(
-    profile: "Profile", target: Target, table: str | None, ending: str, write: Callable[[Table, BinaryIO], None]
-) -> None:
-    """Write one table to a file, or all of them (None) to files ``TABLE.ending`` in a directory, which is made; into an
-    open file goes one table, by default that of the samples. Raises UsageError for a table that is not there."""
-    names = [description.name for description in PROFILE_TABLES]
-    if table is not None and table not in names:
-        raise UsageError(f"there is no table {table}", "", f"choose one of {', '.join(names)}")
-    if not isinstance(target, Path):
-        write(named(profile, table or SAMPLES.name), target)
-        return
-    if table is not None:
-        with whole_file(target) as sink:
-            write(named(profile, table), sink)
-        return
-    target.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        with whole_file(target / f"{name}.{ending}") as sink:
-            write(named(profile, name), sink)
+def write(tables: "ExportTables", directory: Path, origin: "Origin", form: str) -> list[str]:
+    """Write a file for each table, named after it, to a directory, which is made. Returns what the format cannot hold.
+    Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lost: dict[str, None] = {}
+    for name in NAMES:
+        with whole_file(directory / (name + FORMATS[form].extension)) as sink:
+            lost |= dict.fromkeys(writer(form, name)(tables, sink, origin))
+    return list(lost)
