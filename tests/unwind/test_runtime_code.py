@@ -162,9 +162,8 @@ def profile_of(
 def stack_of(profile: Profile) -> tuple[list[str], StopReason]:
     """(names or offsets from the innermost outwards, why the stack ended)."""
     found = profile.samples[0]
-    return [hex(frame.address) if frame.name.startswith("[") else frame.name for frame in found.stack], StopReason(
-        found.stop
-    )
+    names = [hex(frame.address.lookup) if frame.name.startswith("[") else frame.name for frame in found.stack]
+    return names, found.stop
 
 
 def test_frame_pointers_lead_through_an_image_that_is_no_elf_file(program: Path, at: dict[str, int]) -> None:

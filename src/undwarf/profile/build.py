@@ -111,6 +111,7 @@ def build_profile(
         function,
         columns["runtime"] if walking.runtime else None,
         zeros("B", len(columns["address"])),
+        is_return=columns["is_return"],
     )
     stacks = StackColumns(columns["parent"], columns["frame"])
     files: list[str] = []
@@ -215,6 +216,7 @@ def _expanded(
             made["depth"],
             made["file"],
             made["line"],
+            take(frames.is_return, source) if frames.is_return is not None else None,
         ),
         FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
         StackColumns(parent, frame),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self, overload
 
 from undwarf.ordering import take
 from undwarf.perfdata.features import LINE
+from undwarf.unwind.code_address import CodeAddress
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
 
@@ -17,7 +18,6 @@ NONE = 0xFFFFFFFF
 
 Column = memoryview
 
-# A damaged recording may have other values, which stay numbers.
 _STOPS: dict[int, StopReason] = {one.value: one for one in StopReason}
 _PROVENANCES: dict[int, Provenance] = {one.value: one for one in Provenance}
 
@@ -88,6 +88,7 @@ class FrameColumns:
     without a file the run-time address. ``runtime`` is the address in the process, None if not requested.
     ``inline_depth``: the number of functions that this one is inlined into, 0 for a function with code of its own.
     ``file`` (I, index of ``Profile.files``) and ``line`` (I, 0: unknown): the source position, None if not requested.
+    ``is_return`` (B): 1 if ``address`` is a return address minus one; None if that is not known.
     """
 
     image: Column
@@ -98,6 +99,7 @@ class FrameColumns:
     inline_depth: Column
     file: Column | None = None
     line: Column | None = None
+    is_return: Column | None = None
 
     def __len__(self) -> int:
         return len(self.address)
@@ -141,15 +143,15 @@ class Frame(NamedTuple):
 
     ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` if its start is unknown too.
     ``dso`` is the mapped path, or a name in brackets. ``address`` is an address of the file (in the kernel the run-time
-    address); return addresses are minus one, so that it is in the call instruction. ``provenance`` is a
-    :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and
-    ``line`` 0 if unknown; ``runtime`` is the address in the process, if the profile has it.
+    address): of the sampled instruction, or a return address. ``provenance`` is how its caller was found.
+    ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and ``line`` 0 if unknown; ``runtime``
+    is the address in the process, as a debugger shows it, if the profile has it.
     """
 
     name: str
     dso: str
-    address: int
-    provenance: int
+    address: CodeAddress
+    provenance: Provenance
     runtime: int | None = None
     inline_depth: int = 0
     file: str = ""
@@ -159,8 +161,8 @@ class Frame(NamedTuple):
 class Sample(NamedTuple):
     """One sample with its whole stack, innermost frame first.
 
-    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
-    :class:`undwarf.StopReason` of its user part.
+    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is why its user part ends
+    where it does.
     """
 
     time: int
@@ -170,7 +172,7 @@ class Sample(NamedTuple):
     event: str
     period: int
     comm: str
-    stop: int
+    stop: StopReason
     stack: list[Frame]
 
     def __repr__(self) -> str:
@@ -285,8 +287,10 @@ class Profile:
         return Frame(
             self.functions.name[frames.function[number]],
             self.images[image].name if image != NONE else "[unknown]",
-            frames.address[number],
-            _PROVENANCES.get(frames.provenance[number], frames.provenance[number]),
+            CodeAddress.of_lookup(
+                frames.address[number], frames.is_return is not None and frames.is_return[number] != 0
+            ),
+            _PROVENANCES[frames.provenance[number]],
             frames.runtime[number] if frames.runtime is not None else None,
             frames.inline_depth[number],
             self.files[file] if file != NONE else "",
@@ -313,6 +317,6 @@ class Profile:
             self.events[columns.event[number]].name,
             columns.period[number],
             self.comms[comm] if comm != NONE else f":{columns.tid[number]}",
-            _STOPS.get(columns.stop[number], columns.stop[number]),
+            _STOPS.get(columns.stop[number]) or StopReason(columns.stop[number]),
             self.stack(columns.stack[number]),
         )

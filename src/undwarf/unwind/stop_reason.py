@@ -39,6 +39,16 @@ class StopReason(IntEnum):
     HASKELL_STACK = 22
     UNPROVEN_STATE = 23
 
+    @classmethod
+    def _missing_(cls, value: object) -> "StopReason | None":
+        """The reason of a number that has no name, which a damaged recording or one of a later version may have."""
+        if not isinstance(value, int) or not 0 <= value <= 255:
+            return None
+        unnamed = int.__new__(cls, value)
+        unnamed._name_ = f"REASON_{value}"
+        unnamed._value_ = value
+        return unnamed
+
 
 DESCRIPTIONS = {
     StopReason.NONE: "no user part",

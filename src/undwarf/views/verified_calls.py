@@ -103,10 +103,10 @@ def _contradiction(profile: Profile, pair: CallPair) -> Contradiction:
         pair.calls,
         caller.name,
         caller.dso,
-        caller.address,
+        caller.address.lookup,
         callee.name,
         callee.dso,
-        callee.address,
+        callee.address.lookup,
         Provenance(caller.provenance).name.lower(),
         pair.reason,
     )
