@@ -29,7 +29,7 @@ class Writer:
         for number, frame in enumerate(stack.frames):
             sys.stdout.write(f"#{number:<2} {frame.address:#018x} {self.name_of(frame)}\n")
         if not stack.is_whole:
-            sys.stdout.write(f"... {stack.why}\n")
+            sys.stdout.write(f"... {stack.stop.description}\n")
 
     def name_of(self, frame: undwarf.UnwoundFrame) -> str:
         """The function of a frame, by the symbols of its file; empty if unknown."""

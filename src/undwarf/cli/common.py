@@ -16,7 +16,7 @@ from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
-    from undwarf.api import Recording
+    from undwarf.api import OpenedRecording
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.filters import Filters
@@ -300,7 +300,7 @@ class Job:
         self._progress = Progress()
         self._at_end: Callable[[], None] = lambda: None
         self._debuginfod = debuginfod_client(self._progress) if options["debuginfod"] else None
-        self.recording: Recording = open_recording(
+        self.recording: OpenedRecording = open_recording(
             options["file"],
             symfs=options["symfs"],
             kallsyms=options["kallsyms"],
@@ -354,7 +354,7 @@ class Job:
         return tuple(spans)
 
     def unwind(self, *, inline: bool = True, lines: bool = False, **options: bool) -> "Profile":
-        """The profile, which may have no samples; shows progress. ``options`` are those of Recording.profile."""
+        """The profile, which may have no samples; shows progress. ``options`` are those of OpenedRecording.profile."""
         profile = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],

@@ -9,7 +9,7 @@ from undwarf.cli.common import SKID, Job, Number, notify, recording_command, ter
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
-    from undwarf.api import Recording
+    from undwarf.api import OpenedRecording
     from undwarf.profile.model import Profile
     from undwarf.views.data.access_labels import SampleLabels
     from undwarf.views.report import Graph
@@ -225,7 +225,7 @@ def command(
     write(report, sys.stdout, options)
 
 
-def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ...], ...]:
+def _groups(recording: "OpenedRecording", grouped: bool | None) -> tuple[tuple[int, ...], ...]:
     """Groups of events whose columns are side by side: all events, none, or by default as they were recorded."""
     events = range(len(recording.events))
     if grouped is None:

@@ -18,7 +18,7 @@ class TypeResolver:
     >>> resolver = undwarf.TypeResolver("words")
     >>> (access,) = resolver.at(access_in_words)
     >>> access.type, access.field, access.evidence
-    ('struct entry', 'hash', <TypeEvidence.TRACKING: 'tracking'>)
+    ('struct entry', 'count', <TypeEvidence.TRACKING: 'tracking'>)
     """
 
     def __init__(

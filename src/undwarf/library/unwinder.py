@@ -16,6 +16,7 @@ from undwarf.images.finder import Place
 from undwarf.images.image_kind import bits_of_name
 from undwarf.integer_constants import NOTHING
 from undwarf.library.mapping import Mapping
+from undwarf.library.register_names import PERF_BITS, POINTERS
 from undwarf.limits import DEFAULT, Limits
 from undwarf.live.stack.elf_from_memory import Range, remains, same_head
 from undwarf.perfdata.abi import REGS_ABI_64, CpuMode
@@ -24,11 +25,11 @@ from undwarf.perfdata.records import FileIdentity, Samples, Sideband
 from undwarf.perfdata.sideband_kinds import SidebandKind
 from undwarf.spaces.replay import Replay
 from undwarf.tables.disk.cache import Store
-from undwarf.unwind.arch import AARCH64, X86_64, Machine
+from undwarf.unwind.arch import machine_named
 from undwarf.unwind.code_address import CodeAddress
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.rule_cache import RuleCache
-from undwarf.unwind.stop_reason import DESCRIPTIONS, WHOLE, StopReason
+from undwarf.unwind.stop_reason import StopReason
 from undwarf.unwind.unwind_tables import UnwindTables
 from undwarf.unwind.walker import Walker
 
@@ -51,19 +52,6 @@ _REGISTERS_AT = 8
 _ANONYMOUS = b"//anon"
 """The name of memory without a file, as in recordings."""
 _Item = TypeVar("_Item")
-
-_X86_64 = [
-    *("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "rip", "eflags", "cs", "ss", "ds", "es", "fs", "gs"),
-    *(f"r{number}" for number in range(8, 16)),
-]
-_AARCH64 = [*(f"x{number}" for number in range(31)), "sp", "pc"]
-_PERF_BITS = {
-    X86_64.package: {name: bit for bit, name in enumerate(_X86_64)},
-    AARCH64.package: {name: bit for bit, name in enumerate(_AARCH64)},
-}
-"""perf's numbers of registers by name (enum perf_event_x86_regs, perf_event_arm_regs)."""
-_POINTERS = {X86_64.package: ("rip", "rsp"), AARCH64.package: ("pc", "sp")}
-"""Program counter and stack pointer, without which there is no stack."""
 
 
 class UnwoundFrame(NamedTuple):
@@ -91,12 +79,7 @@ class UnwoundStack(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether the walk reached the root: nothing is missing."""
-        return self.stop in WHOLE
-
-    @property
-    def why(self) -> str:
-        """The stop reason in words."""
-        return DESCRIPTIONS.get(self.stop, self.stop.name)
+        return self.stop.is_whole
 
 
 class Unwinder:
@@ -131,7 +114,10 @@ class Unwinder:
         cache: bool = True,
         limits: Limits = DEFAULT,
     ) -> None:
-        self._machine = _machine(architecture)
+        machine = machine_named(architecture)
+        if machine is None:
+            raise UsageError(f"stacks of {architecture} are not unwound", "", "x86_64 and aarch64 are")
+        self._machine = machine
         self._limits = limits
         self.defects = Defects()
         self._names: list[bytes] = []
@@ -179,9 +165,9 @@ class Unwinder:
         is the last one. ``read_memory`` reads the stack of this thread instead, as from a copy. Raises UsageError if
         a needed register is missing, and what ``read_memory`` raises other than OSError.
         """
-        bits = _PERF_BITS[self._machine.package]
+        bits = PERF_BITS[self._machine.package]
         known = sorted((bits[name], value) for name, value in registers.items() if name in bits)
-        pointers = _POINTERS[self._machine.package]
+        pointers = POINTERS[self._machine.package]
         if any(name not in registers for name in pointers):
             raise UsageError("the registers are not enough", f"{' and '.join(pointers)} are needed")
         mask = sum(1 << bit for bit, _value in known)
@@ -351,13 +337,6 @@ def _checked(mapping: Mapping) -> Mapping:
     if not 0 <= mapping.start < mapping.end <= 1 << 64 or not 0 <= mapping.offset < 1 << 64:
         raise UsageError("a mapping cannot be used", f"{mapping!r} is no range of addresses")
     return mapping
-
-
-def _machine(architecture: str) -> Machine:
-    for machine in (X86_64, AARCH64):
-        if architecture in machine.names:
-            return machine
-    raise UsageError(f"stacks of {architecture} are not unwound", "", "x86_64 and aarch64 are")
 
 
 def _number(item: _Item, numbers: dict[_Item, int], items: list[_Item]) -> int:

@@ -132,7 +132,7 @@ def build_profile(
         stacks,
         frames,
         functions,
-        [_image_info(image, image.number in used) for image in store.images],
+        [image_info(image, image.number in used) for image in store.images],
         comms,
         [_event_info(event) for event in data.events],
         files=files,
@@ -224,7 +224,7 @@ def _expanded(
     )
 
 
-def _image_info(image: Image, used: bool) -> ImageInfo:
+def image_info(image: Image, used: bool) -> ImageInfo:
     """The description of an image. Its problem is only looked for (which opens the file) if a stack has frames in it,
     or for a jitdump, whose code else counts as anonymous memory."""
     problem = image.problem if used or image.kind is ImageKind.JITDUMP else ""

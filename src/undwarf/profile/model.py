@@ -60,6 +60,9 @@ class SampleColumns:
     def __len__(self) -> int:
         return len(self.stack)
 
+    def __repr__(self) -> str:
+        return f"<undwarf.SampleColumns: {len(self):,} samples>"
+
     def rows(self, numbers: Column) -> "SampleColumns":
         """Some of the samples, by number (I)."""
         chosen: dict[str, Any] = {}
@@ -78,6 +81,9 @@ class StackColumns:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def __repr__(self) -> str:
+        return f"<undwarf.StackColumns: {len(self):,} nodes>"
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -104,6 +110,9 @@ class FrameColumns:
     def __len__(self) -> int:
         return len(self.address)
 
+    def __repr__(self) -> str:
+        return f"<undwarf.FrameColumns: {len(self):,} frames>"
+
 
 @dataclass(slots=True, repr=False, eq=False)
 class FunctionTable:
@@ -117,6 +126,9 @@ class FunctionTable:
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def __repr__(self) -> str:
+        return f"<undwarf.FunctionTable: {len(self):,} functions>"
 
 
 class ImageInfo(NamedTuple):
@@ -180,7 +192,32 @@ class Sample(NamedTuple):
 
 
 class SampleView(Sequence[Sample]):
-    """The samples as objects, created on access; columns are attributes by name, and in ``columns``."""
+    """The samples as objects, created on access; columns are attributes by name, as in :class:`SampleColumns`.
+
+    >>> profile.samples[0].comm, len(profile.samples.time), profile.samples.time.format
+    ('words', 1127, 'Q')
+    """
+
+    columns: SampleColumns
+    """All columns."""
+    time: Column
+    pid: Column
+    tid: Column
+    cpu: Column
+    event: Column
+    period: Column
+    comm: Column
+    stack: Column
+    stop: Column
+    stop_image: Column
+    ip: Column
+    addr: Column | None
+    weight: Column | None
+    data_src: Column | None
+    phys_addr: Column | None
+    data_page_size: Column | None
+    code_page_size: Column | None
+    cgroup: Column | None
 
     def __init__(self, profile: "Profile", columns: SampleColumns) -> None:
         self._profile = profile
@@ -211,9 +248,29 @@ class SampleView(Sequence[Sample]):
         column: Column = getattr(self.columns, name)
         return column
 
+    def __repr__(self) -> str:
+        return f"<undwarf.SampleView: {len(self):,} samples>"
+
 
 class Profile:
     """All of a recording's samples, unwound and named."""
+
+    samples: SampleView
+    """The samples, as objects and as columns."""
+    stacks: StackColumns
+    """Stacks as a tree of nodes, of which each sample has one."""
+    frames: FrameColumns
+    """The distinct frames, of which each node has one."""
+    functions: FunctionTable
+    """The distinct functions, of which each frame has one."""
+    images: list[ImageInfo]
+    """The mapped files, the kernel, and code without a file."""
+    comms: list[str]
+    """Names of threads."""
+    events: list[EventInfo]
+    """The events; their numbers are places in this list."""
+    files: list[str]
+    """Source files, as debugging information names them."""
 
     def __init__(
         self,
@@ -242,7 +299,6 @@ class Profile:
         self.comms = comms
         self.events = events
         self.files = files if files is not None else []
-        """Source files, as debugging information names them."""
         self.deferred = deferred
         """Samples whose deferred user chain is missing."""
         self.later = later or {}

@@ -135,7 +135,7 @@ class FieldRow:
     by_size: dict[int, Counts] = initially(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class TypeRow:
     """One type: its sums and its members, by offset. ``find`` gives its layout: the graph that holds the type, and its
     number there (VOID if it cannot be found again)."""
@@ -148,8 +148,11 @@ class TypeRow:
     shared: bool = False
     """Whether all accesses are to one object, a global variable."""
 
+    def __repr__(self) -> str:
+        return f"<undwarf.TypeRow {self.name!r}: weight {self.counts.weight:,}, {len(self.fields)} members>"
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, repr=False)
 class DataTypes:
     """The types that samples access, by falling weight, and the weights of untyped samples by reason: accesses whose
     type is ``unknown``, instructions ``outside`` of the program's data, and ``unread`` code."""
@@ -172,6 +175,9 @@ class DataTypes:
     """Members whose cache lines move between CPUs (undwarf.views.data.false_sharing): they should rather be apart."""
     line_size: int = LINE
     """Bytes of a cache line."""
+
+    def __repr__(self) -> str:
+        return f"<undwarf.DataTypes: {len(self.types)} types, weight {self.typed:,} of {self.total:,} typed>"
 
 
 @cython.locals(counts=Counts)
