@@ -346,9 +346,9 @@ class Header:
 class Event:
     """An event that samples are taken of. Its number is its place in :attr:`Recording.events`.
 
-    ``type`` and ``config`` are as in the kernel's perf_event_attr; those of a dummy event fit whatever perf has no
-    event for. A sample is taken each ``period`` occurrences or, where that is 0, ``frequency`` times a second.
-    ``precise`` is 0 (any skid) to 3 (no skid). ``stack_bytes``: the most stack copied with each sample.
+    ``type`` and ``config`` are as in the kernel's perf_event_attr; a software clock, the default, is right for what the
+    kernel has no event for. A sample is taken each ``period`` occurrences or, where that is 0, ``frequency`` times a
+    second. ``precise`` is 0 (any skid) to 3 (no skid). ``stack_bytes``: the most stack copied with each sample.
 
     >>> recording.events[0].name, recording.events[0].frequency
     ('task-clock:u', 997)
@@ -356,7 +356,7 @@ class Event:
 
     name: str
     type: int = 1
-    config: int = 9
+    config: int = 0
     period: int = 0
     frequency: int = 0
     precise: int = 0

@@ -4,9 +4,8 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from html import escape
 from types import TracebackType
-from typing import BinaryIO, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, Unpack
 
 from undwarf.api import OpenedRecording, Profile, open_recording
 from undwarf.column import zeros
@@ -39,8 +38,11 @@ from undwarf.profile.filters import Filters
 from undwarf.profile.model import ImageInfo
 from undwarf.spaces.mapping_flags import EXECUTABLE, OVER_FILE
 from undwarf.spaces.replay import Replay
-from undwarf.views.data.types import DataTypes
-from undwarf.views.sample_selection import EventName, Weight
+
+if TYPE_CHECKING:
+    # Few programs need data types, whose modules are a third of all.
+    from undwarf.views.data.types import DataTypes
+    from undwarf.views.sample_selection import EventName, Weight
 
 
 class Shrunk(NamedTuple):
@@ -186,11 +188,11 @@ class Recording:
         self,
         *,
         skid: bool = False,
-        weight: Weight = "period",
-        event: EventName | None = None,
+        weight: "Weight" = "period",
+        event: "EventName | None" = None,
         filters: Filters | None = None,
         progress: Progress | None = None,
-    ) -> DataTypes:
+    ) -> "DataTypes":
         """The types and members that the samples access, of the event with this name or number (default: all).
 
         ``skid``: samples at instructions without a memory access are attributed to the load that they wait for, as
@@ -269,6 +271,8 @@ class Recording:
 
     def _repr_html_(self) -> str:
         """A table of the header, for notebooks."""
+        from html import escape
+
         header = self.header
         rows = {
             "recording": f"{self.path} ({', '.join(self._facts())})",
