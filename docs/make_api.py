@@ -29,17 +29,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("SampleRecord", "MmapRecord", "CommRecord", "ForkRecord", "ExitRecord", "LostRecord", "OtherRecord"),
     ),
     "Profiles": (
-        *(
-            "Profile",
-            "SampleView",
-            "Sample",
-            "Frame",
-            "CodeAddress",
-            "StopReason",
-            "Provenance",
-            "CallTree",
-            "TreeNode",
-        ),
+        *("Profile", "SampleView", "Sample", "Frame", "CodeAddress", "StopReason", "Provenance"),
+        *("CallTree", "TreeNode", "VerifiedCalls", "Tally", "Contradiction"),
         *("SampleColumns", "StackColumns", "FrameColumns", "FunctionTable", "ImageInfo", "EventInfo"),
     ),
     "Data types": (
@@ -75,7 +66,9 @@ MACHINERY = {
         *("frame", "stack", "sample"),
     ),
     "SampleColumns": ("rows", *("space", "position", "regs_at", "regs_intr_at", "raw_at", "branch_at")),
+    "Tally": ("plus",),
     "TypeRow": ("find",),
+    "VerifiedCalls": ("as_dict",),
 }
 """Members that other modules of undwarf use, and that are no part of the contract."""
 

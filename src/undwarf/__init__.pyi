@@ -14,6 +14,7 @@ __all__ = [
     "CallTree",
     "CodeAddress",
     "CommRecord",
+    "Contradiction",
     "Counts",
     "DataTypes",
     "Defect",
@@ -58,6 +59,7 @@ __all__ = [
     "StopReason",
     "Symbolized",
     "Symbolizer",
+    "Tally",
     "TreeNode",
     "TypeEvidence",
     "TypeResolver",
@@ -69,6 +71,7 @@ __all__ = [
     "UnwoundFrame",
     "UnwoundStack",
     "UsageError",
+    "VerifiedCalls",
     "accesses",
     "demangle",
     "handle_truncation",
@@ -223,6 +226,14 @@ class Recording:
 
         ``skid``: samples at instructions without a memory access are attributed to the load that they wait for, as
         inferred. Raises UsageError for an unknown event.
+        """
+    def verify_calls(self, profile: Profile) -> VerifiedCalls:
+        """Check the callers in the stacks of a profile of this recording against the code. The profile must have been
+        made without inlined functions.
+
+        >>> calls = recording.verify_calls(recording.profile(inline=False)).calls
+        >>> calls.contradicted, calls.proven > 1000
+        (0, True)
         """
     def add_text(self, pid: int, start: int, end: int, section: bytes | memoryview, address: int) -> None:
         """Add code of a process that is in no file, with the SFrame section that describes it.
@@ -403,7 +414,7 @@ class Mapping(NamedTuple):
         """Whether code may run there."""
     @classmethod
     def parse_maps(cls, text: str | bytes) -> list[Mapping]:
-        """The mappings in the text of a /proc/PID/maps; lines that are none are left out."""
+        """The mappings in the text of a /proc/PID/maps; lines that describe none are left out."""
 
 class Shrunk(NamedTuple):
     """Samples of a smaller recording: with a chain that was ``shortened`` to fit a record, and ``dropped`` since their
@@ -760,6 +771,45 @@ class TreeNode(NamedTuple):
     weight: int
     self_weight: int
     children: list[TreeNode]
+
+class VerifiedCalls(NamedTuple):
+    """Callers checked against the code: distinct ``pairs`` and ``calls`` by verdict; calls by image of the caller and
+    by how the caller was found; ``contradictions``, those of most calls first; what the others rest on by
+    ``reasons``.
+    """
+
+    pairs: Tally
+    calls: Tally
+    images: dict[str, Tally]
+    provenances: dict[str, Tally]
+    reasons: dict[str, int]
+    contradictions: list[Contradiction]
+
+class Tally(NamedTuple):
+    """Calls in sampled stacks by verdict: each stack counts each of its callers. ``consistent`` are possible,
+    ``unchecked`` those whose code was not read.
+    """
+
+    proven: int = 0
+    consistent: int = 0
+    contradicted: int = 0
+    unchecked: int = 0
+    @property
+    def checked(self) -> int:
+        """Calls whose code was read."""
+
+class Contradiction(NamedTuple):
+    """A caller and a callee that the code contradicts. Addresses are the ones looked up: a return address less one."""
+
+    calls: int
+    caller: str
+    caller_image: str
+    caller_address: int
+    callee: str
+    callee_image: str
+    callee_address: int
+    provenance: str
+    reason: str
 
 class SampleColumns:
     """One entry per sample. ``time`` in ns, ``comm`` an index of ``comms``, ``stack`` the innermost node, ``stop`` a

@@ -23,7 +23,7 @@ def test_the_machinery_is_not_public(words: undwarf.Recording) -> None:
     public = {name for name in dir(words) if not name.startswith("_")}
     assert public == {
         *("path", "header", "events", "defects", "processes", "images", "mappings", "time_range", "iter_records"),
-        *("profile", "data_types", "add_text", "shrink", "closed", "close"),
+        *("profile", "data_types", "verify_calls", "add_text", "shrink", "closed", "close"),
     }
 
 

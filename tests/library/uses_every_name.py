@@ -82,6 +82,10 @@ def main(path: str, symfs: str, program: str) -> None:
     print(stop.name, provenance.name, hex(address), address.lookup, columns_of(profile))
     tree: undwarf.CallTree = profile.call_tree(event=events[0].name, weight="samples")
     print(sum(total_of(root) for root in tree.roots), profile.callers(event=0).total)
+    calls: undwarf.VerifiedCalls = recording.verify_calls(recording.profile(inline=False))
+    tally: undwarf.Tally = calls.calls
+    false: list[undwarf.Contradiction] = calls.contradictions
+    print(tally.proven, len(false))
     print(types_of(recording.data_types(skid=True)))
     shrunk: undwarf.Shrunk = recording.shrink(io.BytesIO())
     defects: undwarf.Defects = recording.defects

@@ -4,7 +4,8 @@ import re
 from typing import NamedTuple
 
 _LINE = re.compile(
-    rb"^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ([-r][-w][-x][ps]) ([0-9a-f]{1,16}) ([0-9a-f]+):([0-9a-f]+) (\d+) *(.*)$",
+    rb"^([0-9a-f]{1,16})-([0-9a-f]{1,16}) ([-r][-w][-x][ps]) ([0-9a-f]{1,16}) "
+    rb"([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d{1,20})(?: +(.*))?$",
     re.MULTILINE,
 )
 
@@ -38,7 +39,7 @@ class Mapping(NamedTuple):
 
     @classmethod
     def parse_maps(cls, text: str | bytes) -> "list[Mapping]":
-        """The mappings in the text of a /proc/PID/maps; lines that are none are left out."""
+        """The mappings in the text of a /proc/PID/maps; lines that describe none are left out."""
         raw = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         return [
             cls(
@@ -46,13 +47,14 @@ class Mapping(NamedTuple):
                 int(found[2], 16),
                 int(found[4], 16),
                 # The kernel escapes line feeds, and nothing else.
-                found[8].replace(rb"\012", b"\n").decode("utf-8", "surrogateescape"),
+                (found[8] or b"").replace(rb"\012", b"\n").decode("utf-8", "surrogateescape"),
                 found[3].decode(),
                 "",
                 (int(found[5], 16), int(found[6], 16)),
                 int(found[7]),
             )
             for found in _LINE.finditer(raw)
+            if int(found[1], 16) < int(found[2], 16)
         ]
 
     def __repr__(self) -> str:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     # Few programs need data types, whose modules are a third of all.
     from undwarf.views.data.types import DataTypes
     from undwarf.views.sample_selection import EventName, Weight
+    from undwarf.views.verified_calls import VerifiedCalls
 
 
 class Shrunk(NamedTuple):
@@ -199,6 +200,16 @@ class Recording:
         inferred. Raises UsageError for an unknown event.
         """
         return self._opened.data_types(skid=skid, weight=weight, event=event, filters=filters, progress=progress)
+
+    def verify_calls(self, profile: Profile) -> "VerifiedCalls":
+        """Check the callers in the stacks of a profile of this recording against the code. The profile must have been
+        made without inlined functions.
+
+        >>> calls = recording.verify_calls(recording.profile(inline=False)).calls
+        >>> calls.contradicted, calls.proven > 1000
+        (0, True)
+        """
+        return self._opened.verify_calls(profile)
 
     def add_text(self, pid: int, start: int, end: int, section: bytes | memoryview, address: int) -> None:
         """Add code of a process that is in no file, with the SFrame section that describes it.
