@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,7 +118,11 @@ IMPORTS = {
     },
 }
 SPECIAL = frozenset(
-    f"__{name}__" for name in ("init", "enter", "exit", "len", "iter", "getitem", "index", "int", "format", "bool")
+    f"__{name}__"
+    for name in (
+        *("init", "enter", "exit", "len", "iter", "getitem", "index", "int", "format", "bool"),
+        *("arrow_c_schema", "arrow_c_stream"),
+    )
 )
 """Special methods that the reference has."""
 IMPLEMENTATIONS = {"open": "open_for_programs"}
@@ -154,32 +159,55 @@ def public(annotation: ast.expr | None) -> ast.expr | None:
     return _Public().visit(ast.parse(ast.unparse(annotation), mode="eval").body) if annotation is not None else None
 
 
+@cache
 def homes() -> dict[str, str]:
     """The module of each public name, as the package has them."""
-    tree = ast.parse((SOURCE / "__init__.py").read_text())
-    for node in tree.body:
+    for node in module("").body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOMES":
             found: dict[str, str] = ast.literal_eval(node.value)
             return found
     raise LookupError("_HOMES")
 
 
+@cache
+def module(home: str) -> ast.Module:
+    """The code of a module of undwarf."""
+    path = SOURCE / home.replace(".", "/")
+    return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text())
+
+
 def definition(name: str, home: str) -> ast.ClassDef | ast.FunctionDef:
     """The class or function that a module defines under a name."""
-    tree = ast.parse((SOURCE / f"{home.replace('.', '/')}.py").read_text())
-    for node in tree.body:
+    for node in module(home).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == IMPLEMENTATIONS.get(name, name):
             return node
     raise LookupError(f"{name} in {home}")
 
 
-def members(name: str, node: ast.ClassDef) -> Iterator[ast.stmt]:
+def hidden_bases(node: ast.ClassDef, home: str) -> Iterator[tuple[ast.ClassDef, str]]:
+    """The base classes of a class that are not public, with their modules: their members are its own."""
+    imported: dict[str, str] = {}
+    for one in module(home).body:
+        if isinstance(one, ast.ImportFrom) and (one.module or "").partition(".")[0] == "undwarf":
+            imported |= {name.asname or name.name: (one.module or "").partition(".")[2] for name in one.names}
+    for base in node.bases:
+        path, _dot, name = ast.unparse(base).rpartition(".")
+        if path in imported:
+            where = f"{imported[path]}.{path}"
+        elif name in imported and name not in homes():
+            where = imported[name]
+        else:
+            continue
+        found = definition(name, where)
+        assert isinstance(found, ast.ClassDef)
+        yield found, where
+
+
+def members(name: str, node: ast.ClassDef, home: str) -> Iterator[ast.stmt]:
     """The public members of a class, each field followed by its docstring."""
     bases = [ast.unparse(base) for base in node.bases]
-    if "model.Profile" in bases:
-        base = definition("Profile", "profile.model")
-        assert isinstance(base, ast.ClassDef)
-        yield from members(name, base)
+    for base, where in hidden_bases(node, home):
+        yield from members(name, base, where)
     is_enumeration = any(base in ("IntEnum", "StrEnum") for base in bases)
     is_record = "NamedTuple" in bases or any(isinstance(one, ast.Call) for one in decorators(node))
     takes_docstring = False
@@ -280,9 +308,11 @@ def code(node: ast.stmt, indent: str) -> Iterator[str]:
         yield f"{indent}{ast.unparse(node)}"
 
 
-def head(node: ast.ClassDef, name: str = "") -> str:
+def head(node: ast.ClassDef, home: str, name: str = "") -> str:
     """The line that begins a class."""
-    bases = ", ".join(ast.unparse(public(base) or base) for base in node.bases if ast.unparse(base) != "model.Profile")
+    hidden = {base.name for base, _where in hidden_bases(node, home)}
+    shown = [base for base in node.bases if ast.unparse(base).rpartition(".")[2] not in hidden]
+    bases = ", ".join(ast.unparse(public(base) or base) for base in shown)
     keywords = [f"{one.arg}={ast.unparse(one.value)}" for one in node.keywords]
     inside = ", ".join(filter(None, (bases, *keywords)))
     return f"class {name or node.name}{f'({inside})' if inside else ''}:"
@@ -294,7 +324,8 @@ def stub() -> str:
     lines: list[str] = []
     for name in (*HIDDEN, *(name for names in SECTIONS.values() for name in names)):
         hidden = name in HIDDEN
-        node = definition(name, "library.options" if hidden else known[name])
+        home = "library.options" if hidden else known[name]
+        node = definition(name, home)
         lines.append("")
         if isinstance(node, ast.FunctionDef):
             made = function(node)
@@ -302,9 +333,9 @@ def stub() -> str:
             lines += code(made, "")
             continue
         lines += (f"@{ast.unparse(one)}" for one in decorators(node))
-        lines.append(head(node, f"_{name}" if hidden else ""))
+        lines.append(head(node, home, f"_{name}" if hidden else ""))
         lines += docstring(ast.get_docstring(node) or "", "    ")
-        for member in members(name, node):
+        for member in members(name, node, home):
             lines += code(member, "    ")
     body = "\n".join(lines)
     imports = sorted(line for name, line in IMPORTS.items() if re.search(rf"(?<![\w.]){name}\b", body))
@@ -361,8 +392,9 @@ def signature(node: ast.FunctionDef, name: str) -> str:
     return text + returns
 
 
-def page_of(name: str, node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
+def page_of(name: str, home: str) -> Iterator[str]:
     """The part of the page about one name."""
+    node = definition(name, home)
     yield f"### {name}"
     yield ""
     if isinstance(node, ast.FunctionDef):
@@ -370,7 +402,7 @@ def page_of(name: str, node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
         yield from markdown(ast.get_docstring(node) or "")
         yield ""
         return
-    made = list(members(name, node))
+    made = list(members(name, node, home))
     methods = [one for one in made if isinstance(one, ast.FunctionDef)]
     constructor = next((one for one in methods if one.name == "__init__"), None)
     if constructor is not None:
@@ -451,7 +483,7 @@ def page() -> str:
     for title, names in SECTIONS.items():
         lines += [f"## {title}", "", " · ".join(f"[{name}](#{name.lower()})" for name in names), ""]
         for name in names:
-            lines += page_of(name, definition(name, known[name]))
+            lines += page_of(name, known[name])
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
