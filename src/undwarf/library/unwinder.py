@@ -211,13 +211,13 @@ class Unwinder:
 
     def _read(self, address: int, size: int, reader: ReadMemory | None = None) -> bytes:
         """Memory from an address on, as much as there is of ``size`` bytes."""
-        for count in (size, min(size, -address % PAGE), min(size, WORD)):
+        for count in (size, min(size, -address % PAGE), min(size, WORD)) if self._failure is None else ():
             try:
                 data = (reader or self._read_memory)(address, count) if count > 0 else None
             except OSError:
                 data = None
             except Exception as error:  # noqa: BLE001 - the walk cannot be left: raised after it
-                self._failure = self._failure or error
+                self._failure = error
                 return b""
             if data:
                 return bytes(data[:count])
