@@ -20,7 +20,7 @@ def html(summary: "Summary") -> str:
     total = max(1, summary.total)
     rows = [
         f"<tr><td>{row.self_weight / total:.1%}</td><td>{row.children_weight / total:.1%}</td>"
-        f"<td style='text-align:left'>{_text(row.key[1])}</td><td style='text-align:left'>{_text(row.key[0])}</td></tr>"
+        f"<td style='text-align:left'>{_text(row.key[0])}</td><td style='text-align:left'>{_text(row.key[1])}</td></tr>"
         for row in summary.rows
     ]
     head = "<tr><th>self</th><th>with callees</th><th>function</th><th>file</th></tr>"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from undwarf.profile.model import Profile
 from undwarf.views.call_tree import KEYS, TreeNode, call_tree
 from undwarf.views.flat_profile import Row, entity_tree, flat_profile
-from undwarf.views.sample_selection import sections
+from undwarf.views.sample_selection import samples_by_event, sections
 
 MIN_SHARE = 0.005
 """Smaller boxes are less than half a character wide."""
@@ -26,7 +26,7 @@ class Box(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """One event of a profile: boxes of the call tree, outermost functions first, and rows (file, function) by falling
+    """One event of a profile: boxes of the call tree, outermost functions first, and rows (function, file) by falling
     self weight; ``total`` is the weight of all samples, ``hidden_events`` is the number of the other events."""
 
     event: str
@@ -40,9 +40,11 @@ class Summary(NamedTuple):
 def summary(profile: Profile) -> Summary:
     """The summary of the event with the most samples."""
     parts = sections(profile, ())
-    flats = [(flat_profile(profile, ("dso", "sym"), event=event), event, name) for event, name in parts]
-    flat, event, name = max(flats, key=lambda part: part[0].samples)
-    tree = call_tree(profile, event=event, min_share=MIN_SHARE, tree=entity_tree(profile, KEYS))
+    counts = samples_by_event(profile)
+    event, name = max(parts, key=lambda part: counts[part[0]] if isinstance(part[0], int) else 0)
+    merged = entity_tree(profile, KEYS)
+    flat = flat_profile(profile, KEYS, event=event, tree=merged)
+    tree = call_tree(profile, event=event, min_share=MIN_SHARE, tree=merged)
     boxes: list[Box] = []
     level: list[tuple[TreeNode, float]] = _beside(tree.roots, 0.0, tree.total)
     for depth in range(MAX_DEPTH):
