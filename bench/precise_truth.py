@@ -33,8 +33,8 @@ from pathlib import Path
 
 from precise_recordings import FROM_EXEC, IN_KERNEL, KINDS, OTHER_STACK, START, STEP, Truth, make
 
-import undwarf
 from undwarf import StopReason
+from undwarf.api import open_recording
 from undwarf.elf import ElfFile
 from undwarf.unwind.stop_reason import WHOLE
 
@@ -136,7 +136,7 @@ def symbols(data: bytes) -> Iterator[tuple[int, int, int, str]]:
 
 def of_undwarf(path: Path) -> Iterator[tuple[int, Chain, StopReason]]:
     """(number, chain, why it ends) of each sample, by undwarf."""
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         profile = recording.profile(names=False, inline=False, runtime=True)
         frames, stacks = profile.frames, profile.stacks
         assert frames.runtime is not None

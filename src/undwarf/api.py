@@ -1,4 +1,7 @@
-"""The entry points: open a recording, compute its profile."""
+"""An opened recording with all that is computed of it, and its profile: what commands use.
+
+Programs use :mod:`undwarf.library`, which offers a part of it.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -29,21 +32,20 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
     from undwarf.images.mapped_file_check import Extents
-    from undwarf.imports.profile_file import ProfileFile
+    from undwarf.imports.profile_file import OpenedProfile
     from undwarf.perfdata.event_precision import EventStops
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
     from undwarf.profile.call_proof import CodeProof
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
-    from undwarf.types.access import Access
     from undwarf.types.resolvers_by_image import ImageResolvers
     from undwarf.unwind.chain_rewriter import Stitched
     from undwarf.unwind.unwind_tables import UnwindTables
     from undwarf.views.call_tree import CallTree
     from undwarf.views.data.addresses import DataAddresses
     from undwarf.views.data.types import DataTypes
-    from undwarf.views.sample_selection import Weight
+    from undwarf.views.sample_selection import EventName, Weight
     from undwarf.views.verified_calls import VerifiedCalls
 
 
@@ -64,26 +66,52 @@ class Profile(model.Profile):
     the columns.
     """
 
-    def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
-        """Functions below their callers, heaviest first: ``total`` and ``roots``, nodes with ``name``, ``dso``,
-        ``weight`` (with callees), ``self_weight`` and ``children``.
+    def call_tree(
+        self, *, weight: "Weight" = "period", event: "EventName | None" = None, min_share: float = 0.0
+    ) -> "CallTree":
+        """Functions below their callers, heaviest first.
 
-        Weights are sums of periods, or counts of ``"samples"``, of the event with this number (default: all). Nodes
-        below ``min_share`` (0 to 1) of the total are left out.
+        Weights are sums of periods, or counts of ``"samples"``, of the event with this name or number (default: all).
+        Nodes below ``min_share`` (0 to 1) of the total are left out. Raises UsageError for an unknown event.
+
+        >>> tree = profile.call_tree(event="task-clock", weight="samples", min_share=0.5)
+        >>> [(node.name, node.weight) for node in tree.roots]
+        [('_start', 1127)]
         """
         from undwarf.views.call_tree import call_tree
+        from undwarf.views.sample_selection import events_named
 
-        return call_tree(self, weight=weight, event=event, min_share=min_share)
+        return call_tree(self, weight=weight, event=events_named(self, event), min_share=min_share)
 
-    def callers(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
+    def callers(
+        self, *, weight: "Weight" = "period", event: "EventName | None" = None, min_share: float = 0.0
+    ) -> "CallTree":
         """The inverted tree: functions in which samples were taken, heaviest first, with their callers below them.
-        Arguments and nodes as in :meth:`call_tree`."""
+        Arguments, nodes and errors as in :meth:`call_tree`.
+
+        >>> tree = profile.callers(weight="samples")
+        >>> tree.roots[0].name, tree.roots[0].self_weight
+        ('compare', 297)
+        """
         from undwarf.views.call_tree import callers
+        from undwarf.views.sample_selection import events_named
 
-        return callers(self, weight=weight, event=event, min_share=min_share)
+        return callers(self, weight=weight, event=events_named(self, event), min_share=min_share)
+
+    def __repr__(self) -> str:
+        samples, events = len(self.samples), [event.name for event in self.events]
+        shown = f"{len(events)} events" if len(events) > 3 else ", ".join(events) or "no events"
+        return f"<undwarf.Profile: {samples:,} samples, {len(self.stacks):,} stack nodes, {shown}>"
+
+    def _repr_html_(self) -> str:
+        """A small flame graph and the heaviest functions, for notebooks."""
+        from undwarf.outputs.notebook import html
+        from undwarf.views.notebook import summary
+
+        return html(summary(self))
 
 
-class Recording:
+class OpenedRecording:
     """An opened perf.data; nothing is unwound until :meth:`profile`. Use as a context manager, or ``close``."""
 
     def __init__(
@@ -134,6 +162,11 @@ class Recording:
             self.data.defects.add(CUT_SHORT, path)
         return self.data.defects
 
+    @property
+    def has_records(self) -> bool:
+        """Whether the records are decoded already."""
+        return "records" in self.__dict__
+
     @cached_property
     def records(self) -> Records:
         """All records, decoded into columns, with the code added by :meth:`add_text`."""
@@ -153,7 +186,7 @@ class Recording:
         in that process. Must be called before anything is unwound. Raises UsageError afterwards, and for a range that
         overlaps another one.
         """
-        if "records" in self.__dict__:
+        if self.has_records:
             raise UsageError("the recording is read already", "", "add code before asking for the profile")
         from undwarf.tables.sframe.jit_ranges import TextRanges
 
@@ -348,7 +381,7 @@ class Recording:
         if not callers:
             max_stack = 1
         limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
-        if progress is not None and "records" not in self.__dict__:
+        if progress is not None and not self.has_records:
             show = progress
             records = self.data.records(lambda done, total: show("reading records", done, total))
             self.__dict__["records"] = self._with_added_text(records)
@@ -400,11 +433,11 @@ class Recording:
         *,
         skid: bool = False,
         weight: "Weight" = "period",
-        event: int | None = None,
+        event: "EventName | None" = None,
         filters: Filters | None = None,
         progress: Progress | None = None,
     ) -> "DataTypes":
-        """The types and members that the samples access, of the event with this number (default: all).
+        """The types and members that the samples access, of the event with this name or number (default: all).
 
         ``types`` are rows by falling weight: ``name``, ``size`` in bytes, ``counts`` (``weight``, ``samples``,
         ``loads``, ``stores``...) and ``fields``; ``typed`` is their weight in ``total``. ``unknown`` has the weights of
@@ -414,12 +447,14 @@ class Recording:
         """
         from undwarf.views.data.false_sharing import sharing
         from undwarf.views.data.types import data_types
+        from undwarf.views.sample_selection import events_named
 
         leaves = self.profile(filters=filters, callers=False, inline=False, progress=progress)
         touched = self.touch(leaves, skid=skid, progress=progress)
         profile = touched.profile
-        clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=event)
-        return data_types(profile, touched, weight, event=event, sharing=clashes.found)
+        events = events_named(profile, event)
+        clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=events)
+        return data_types(profile, touched, weight, event=events, sharing=clashes.found)
 
     def touch(
         self,
@@ -521,26 +556,13 @@ class Recording:
                 self._finder.debuginfod.close()
             self.data.close()
 
-    def __enter__(self) -> "Recording":
+    def __enter__(self) -> "OpenedRecording":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def accesses(binary: str | os.PathLike[str], addresses: Iterable[int], *, btf: str = "") -> list["Access"]:
-    """What instructions of a binary access, by their ELF virtual addresses: one entry for each memory operand.
-
-    ``type``, ``offset`` and ``field`` describe the accessed data, ``how`` is the evidence; if ``type`` is None,
-    ``reason`` is why. ``btf``: a BTF file to use instead of the binary's debugging information. Raises NothingUsable
-    without any type information.
-    """
-    from undwarf.types.open_resolver import open_path
-
-    resolver = open_path(os.fspath(binary), btf=btf)
-    return [access for address in addresses for access in resolver.at(address)]
 
 
 InputFormat = Literal["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]
@@ -560,7 +582,7 @@ def open_recording(
     unwind: "str | Sequence[str]" = "auto",
     cache: bool = True,
     limits: Limits = DEFAULT,
-) -> Recording: ...
+) -> OpenedRecording: ...
 @overload
 def open_recording(
     source: "str | os.PathLike[str] | BinaryIO",
@@ -574,7 +596,7 @@ def open_recording(
     unwind: "str | Sequence[str]" = "auto",
     cache: bool = True,
     limits: Limits = DEFAULT,
-) -> "Recording | ProfileFile[Profile]": ...
+) -> "OpenedRecording | OpenedProfile[Profile]": ...
 def open_recording(
     source: "str | os.PathLike[str] | BinaryIO",
     *,
@@ -587,7 +609,7 @@ def open_recording(
     unwind: "str | Sequence[str]" = "auto",
     cache: bool = True,
     limits: Limits = DEFAULT,
-) -> "Recording | ProfileFile[Profile]":
+) -> "OpenedRecording | OpenedProfile[Profile]":
     """Open a perf.data file, directory, stream, or ``"-"`` for standard input; or a profile of another tool.
 
     Those are folded stacks, pprof, text of ``perf script`` and speedscope's JSON, recognised by their contents, or as
@@ -627,4 +649,4 @@ def open_recording(
         limits=limits,
         defects=data.defects,
     )
-    return Recording(data, finder, ResolverOptions(), limits, unwind, cache)
+    return OpenedRecording(data, finder, ResolverOptions(), limits, unwind, cache)

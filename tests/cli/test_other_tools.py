@@ -144,3 +144,8 @@ def test_a_query_of_data_types_needs_a_recording(undwarf: Run, files: Path, tabl
         2,
         "error: a query of types or fields needs a recording (perf.data), and folded is folded stacks",
     )
+
+
+def test_the_table_of_events_has_the_units_that_a_file_states(undwarf: Run, files: Path) -> None:
+    done = undwarf("query", "pprof", "SELECT name, unit FROM events ORDER BY name", "--format", "csv")
+    assert done.stdout == "name,unit\ncpu,ns\nsamples,count\n"

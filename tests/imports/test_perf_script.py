@@ -13,7 +13,7 @@ from tests.support.profile_files import damage, opened, stacks
 from tests.support.recording import compiled
 
 import undwarf
-from undwarf.imports.profile_file import ProfileFile
+from undwarf.imports.profile_file import OpenedProfile
 from undwarf.profile.filters import Filters
 from undwarf.profile.model import Profile
 from undwarf.views.flat_profile import flat_profile
@@ -164,7 +164,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "perf.data"
 
 
-def script(recorded: Path, *options: str) -> ProfileFile[Profile]:
+def script(recorded: Path, *options: str) -> OpenedProfile[Profile]:
     """What perf script prints of a recording, opened."""
     done = subprocess.run(["perf", "script", *options, "-i", str(recorded)], capture_output=True, check=True)
     return opened(done.stdout)

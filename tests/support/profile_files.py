@@ -7,7 +7,7 @@ from collections import Counter
 from tests.support.pprof_builder import Pprof
 
 from undwarf.api import InputFormat, Profile, open_recording
-from undwarf.imports.profile_file import ProfileFile
+from undwarf.imports.profile_file import OpenedProfile
 from undwarf.imports.speedscope import SCHEMA
 from undwarf.limits import DEFAULT, Limits
 
@@ -24,11 +24,11 @@ SPEEDSCOPE = json.dumps({
 FILES = {"folded": FOLDED, "pprof": PPROF, "perf-script": SCRIPT, "speedscope": SPEEDSCOPE}
 
 
-def opened(data: "bytes | str", format: InputFormat = "auto", limits: Limits = DEFAULT) -> ProfileFile[Profile]:
+def opened(data: "bytes | str", format: InputFormat = "auto", limits: Limits = DEFAULT) -> OpenedProfile[Profile]:
     """A profile of another tool."""
     raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     found = open_recording(io.BytesIO(raw), format=format, limits=limits)
-    assert isinstance(found, ProfileFile)
+    assert isinstance(found, OpenedProfile)
     return found
 
 

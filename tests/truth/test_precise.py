@@ -14,8 +14,8 @@ import precise_truth
 import pytest
 from precise_recordings import EXACT_IP, KINDS
 
-import undwarf
 from undwarf import Provenance, StopReason
+from undwarf.api import open_recording
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="steps x86-64 programs")
 SAMPLES = 250
@@ -77,7 +77,7 @@ def test_late_registers_are_of_the_frame_its_callees_and_its_callers(tmp_path: P
         assert found["same frame"] < most * SAMPLES
     truths = precise_truth.truths(tmp_path)
     for kind in KINDS:
-        with undwarf.open(tmp_path / f"{kind}.data") as recording:
+        with open_recording(tmp_path / f"{kind}.data") as recording:
             samples = recording.records.samples
             assert list(samples.ip) == [one.chain[0] for one in truths]
             assert all(bool(misc & EXACT_IP) == (kind != "on-time") for misc in samples.misc)
@@ -92,7 +92,7 @@ def test_stacks_one_instruction_late_are_corrected(tmp_path: Path) -> None:
     functions = precise_truth.Functions(json.loads((tmp_path / "mappings.json").read_text()))
     truths = precise_truth.truths(tmp_path)
     past_return = marked = unproven = 0
-    with undwarf.open(tmp_path / "late.data") as recording:
+    with open_recording(tmp_path / "late.data") as recording:
         for sample, truth in zip(recording.profile(by_time=True, inline=False).samples, truths, strict=True):
             provenances = [frame.provenance for frame in sample.stack]
             if sample.stop == StopReason.UNPROVEN_STATE:

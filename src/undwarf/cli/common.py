@@ -16,10 +16,10 @@ from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
+    from undwarf.api import OpenedRecording
     from undwarf.api import Profile as ApiProfile
-    from undwarf.api import Recording
     from undwarf.images.debuginfod import Debuginfod
-    from undwarf.imports.profile_file import ProfileFile
+    from undwarf.imports.profile_file import OpenedProfile
     from undwarf.perfdata.records import Samples
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.filters import Filters
@@ -327,7 +327,7 @@ class Job:
         self._progress = Progress()
         self._at_end: Callable[[], None] = lambda: None
         self._debuginfod = debuginfod_client(self._progress) if options["debuginfod"] else None
-        self.source: Recording | ProfileFile[ApiProfile] = open_recording(
+        self.source: OpenedRecording | OpenedProfile[ApiProfile] = open_recording(
             options["file"],
             format=options["format"],
             symfs=options["symfs"],
@@ -344,15 +344,15 @@ class Job:
     @property
     def is_recording(self) -> bool:
         """Whether it is a recording, and no profile of another tool."""
-        from undwarf.api import Recording
+        from undwarf.api import OpenedRecording
 
-        return isinstance(self.source, Recording)
+        return isinstance(self.source, OpenedRecording)
 
     @property
-    def recording(self) -> "Recording":
+    def recording(self) -> "OpenedRecording":
         """The recording. Raises UsageError for a profile of another tool."""
         self.need_recording("this")
-        return cast("Recording", self.source)
+        return cast("OpenedRecording", self.source)
 
     def need_recording(self, what: str) -> None:
         """Raise UsageError for a profile of another tool: ``what`` needs a recording."""
@@ -360,7 +360,7 @@ class Job:
             raise self._no_recording(what)
 
     def _no_recording(self, what: str) -> UsageError:
-        origin = cast("ProfileFile[ApiProfile]", self.source).origin
+        origin = cast("OpenedProfile[ApiProfile]", self.source).origin
         return UsageError(
             f"{what} needs a recording (perf.data), and {printable(self.source.path)} is {origin.format}",
             "it has neither registers nor memory, nor which files were mapped",
@@ -432,7 +432,7 @@ class Job:
         return recording.records.samples, *comms_of(recording.records, recording.spaces.comm_of)
 
     def unwind(self, *, inline: bool = True, lines: bool = False, **options: bool) -> "Profile":
-        """The profile, which may have no samples; shows progress. ``options`` are those of Recording.profile."""
+        """The profile, which may have no samples; shows progress. ``options`` are those of OpenedRecording.profile."""
         if not self.is_recording:
             return self.source.profile(filters=self.filters)
         profile = self.recording.profile(
@@ -496,7 +496,7 @@ class Job:
     @property
     def fields(self) -> frozenset[str] | None:
         """What a profile of another tool has of time, pid, tid, cpu, comm, dso, line; None for a recording."""
-        return None if self.is_recording else cast("ProfileFile[ApiProfile]", self.source).origin.fields
+        return None if self.is_recording else cast("OpenedProfile[ApiProfile]", self.source).origin.fields
 
     def grouped(self, by: str, skid: bool) -> "Profile":
         """The profile with the groups of ``--by`` at the root of its stacks."""

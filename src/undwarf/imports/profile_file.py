@@ -27,7 +27,7 @@ _WORDS = {
 }
 
 
-class ProfileFile(Generic[Built]):
+class OpenedProfile(Generic[Built]):
     """A profile of another tool. Use as a context manager, or ``close``; all of it is read when it is opened."""
 
     def __init__(self, path: str, profile: Built, origin: Origin, defects: Defects) -> None:
@@ -76,7 +76,7 @@ class ProfileFile(Generic[Built]):
     def close(self) -> None:
         """Nothing is open any more; recordings are closed like this."""
 
-    def __enter__(self) -> "ProfileFile[Built]":
+    def __enter__(self) -> "OpenedProfile[Built]":
         return self
 
     def __exit__(
@@ -87,7 +87,7 @@ class ProfileFile(Generic[Built]):
 
 def open_profile(
     source: "str | os.PathLike[str] | BinaryIO", format: Format | None, limits: Limits, kind: type[Built]
-) -> "ProfileFile[Built]":
+) -> "OpenedProfile[Built]":
     """Read a profile of another tool; ``format`` None: recognised by its contents (:mod:`undwarf.imports.formats`).
 
     Raises UnreadableInput if it cannot be read, or is in no format that is known.
@@ -111,4 +111,4 @@ def open_profile(
     profile: Built = reader(data, builder, kind)
     if profile.origin is None:
         raise ValueError("a reader that does not say what it has read")
-    return ProfileFile(path, profile, profile.origin, defects)
+    return OpenedProfile(path, profile, profile.origin, defects)

@@ -114,6 +114,7 @@ def build_profile(
         function,
         columns["runtime"] if walking.runtime else None,
         zeros("B", len(columns["address"])),
+        is_return=columns["is_return"],
     )
     stacks = StackColumns(columns["parent"], columns["frame"])
     files: list[str] = []
@@ -134,7 +135,7 @@ def build_profile(
         stacks,
         frames,
         functions,
-        [_image_info(image, image.number in used) for image in store.images],
+        [image_info(image, image.number in used) for image in store.images],
         comms,
         [_event_info(event) for event in data.events],
         files=files,
@@ -219,6 +220,7 @@ def _expanded(
             made["depth"],
             made["file"],
             made["line"],
+            take(frames.is_return, source) if frames.is_return is not None else None,
         ),
         FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
         StackColumns(parent, frame),
@@ -226,7 +228,7 @@ def _expanded(
     )
 
 
-def _image_info(image: Image, used: bool) -> ImageInfo:
+def image_info(image: Image, used: bool) -> ImageInfo:
     """The description of an image. Its problem is only looked for (which opens the file) if a stack has frames in it,
     or for a jitdump, whose code else counts as anonymous memory."""
     problem = image.problem if used or image.kind is ImageKind.JITDUMP else ""

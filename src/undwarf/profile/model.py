@@ -14,6 +14,7 @@ from undwarf.errors import UsageError
 from undwarf.ordering import take
 from undwarf.perfdata.features import LINE
 from undwarf.profile.rows import Rows
+from undwarf.unwind.code_address import CodeAddress
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
 
@@ -25,7 +26,6 @@ NONE = 0xFFFFFFFF
 
 Column = memoryview
 
-# A damaged recording may have other values, which stay numbers.
 _STOPS: dict[int, StopReason] = {one.value: one for one in StopReason}
 _PROVENANCES: dict[int, Provenance] = {one.value: one for one in Provenance}
 
@@ -68,6 +68,9 @@ class SampleColumns:
     def __len__(self) -> int:
         return len(self.stack)
 
+    def __repr__(self) -> str:
+        return f"<undwarf.SampleColumns: {len(self):,} samples>"
+
     def rows(self, numbers: Column) -> "SampleColumns":
         """Some of the samples, by number (I)."""
         chosen: dict[str, Any] = {}
@@ -103,8 +106,11 @@ class StackColumns(AsTable):
         return len(self.frame)
 
     def as_table(self) -> "Table":
-        """As :mod:`undwarf.profile.table_descriptions` describes it; of a profile's columns only."""
+        """As docs/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "stacks")
+
+    def __repr__(self) -> str:
+        return f"<undwarf.StackColumns: {len(self):,} nodes>"
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -116,6 +122,7 @@ class FrameColumns(AsTable):
     if not requested.
     ``inline_depth``: the number of functions that this one is inlined into, 0 for a function with code of its own.
     ``file`` (I, index of ``Profile.files``) and ``line`` (I, 0: unknown): the source position, None if not requested.
+    ``is_return`` (B): 1 if ``address`` is a return address minus one; None if that is not known.
     """
 
     image: Column
@@ -126,14 +133,18 @@ class FrameColumns(AsTable):
     inline_depth: Column
     file: Column | None = None
     line: Column | None = None
+    is_return: Column | None = None
     profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.address)
 
     def as_table(self) -> "Table":
-        """As :mod:`undwarf.profile.table_descriptions` describes it; of a profile's columns only."""
+        """As docs/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "frames")
+
+    def __repr__(self) -> str:
+        return f"<undwarf.FrameColumns: {len(self):,} frames>"
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -151,8 +162,11 @@ class FunctionTable(AsTable):
         return len(self.name)
 
     def as_table(self) -> "Table":
-        """As :mod:`undwarf.profile.table_descriptions` describes it; of a profile's columns only."""
+        """As docs/tables.md describes it; of a profile's columns only."""
         return _table(self.profile, "functions")
+
+    def __repr__(self) -> str:
+        return f"<undwarf.FunctionTable: {len(self):,} functions>"
 
 
 class ImageInfo(NamedTuple):
@@ -193,15 +207,15 @@ class Frame(NamedTuple):
 
     ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` if its start is unknown too.
     ``dso`` is the mapped path, or a name in brackets. ``address`` is an address of the file (in the kernel the run-time
-    address); return addresses are minus one, so that it is in the call instruction. ``provenance`` is a
-    :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and
-    ``line`` 0 if unknown; ``runtime`` is the address in the process, if the profile has it.
+    address): of the sampled instruction, or a return address. ``provenance`` is how its caller was found.
+    ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and ``line`` 0 if unknown; ``runtime``
+    is the address in the process, as a debugger shows it, if the profile has it.
     """
 
     name: str
     dso: str
-    address: int
-    provenance: int
+    address: CodeAddress
+    provenance: Provenance
     runtime: int | None = None
     inline_depth: int = 0
     file: str = ""
@@ -211,8 +225,8 @@ class Frame(NamedTuple):
 class Sample(NamedTuple):
     """One sample with its whole stack, innermost frame first.
 
-    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
-    :class:`undwarf.StopReason` of its user part.
+    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is why its user part ends
+    where it does.
     """
 
     time: int
@@ -222,7 +236,7 @@ class Sample(NamedTuple):
     event: str
     period: int
     comm: str
-    stop: int
+    stop: StopReason
     stack: list[Frame]
 
     def __repr__(self) -> str:
@@ -230,10 +244,34 @@ class Sample(NamedTuple):
 
 
 class SampleView(AsTable):
-    """The samples as objects, created on access; columns are attributes by name, and in ``columns``.
+    """The samples as objects, created on access; columns are attributes by name, as in :class:`SampleColumns`.
 
     It has what sequences have, but is not registered as one: polars would take it row by row.
+
+    >>> profile.samples[0].comm, len(profile.samples.time), profile.samples.time.format
+    ('words', 1127, 'Q')
     """
+
+    columns: SampleColumns
+    """All columns."""
+    time: Column
+    pid: Column
+    tid: Column
+    cpu: Column
+    event: Column
+    period: Column
+    comm: Column
+    stack: Column
+    stop: Column
+    stop_image: Column
+    ip: Column
+    addr: Column | None
+    weight: Column | None
+    data_src: Column | None
+    phys_addr: Column | None
+    data_page_size: Column | None
+    code_page_size: Column | None
+    cgroup: Column | None
 
     def __init__(self, profile: "Profile", columns: SampleColumns) -> None:
         self._profile = profile
@@ -259,7 +297,7 @@ class SampleView(AsTable):
         return (self._profile.sample(i) for i in range(len(self)))
 
     def as_table(self) -> "Table":
-        """As :mod:`undwarf.profile.table_descriptions` describes it."""
+        """As docs/tables.md describes it."""
         return _table(self._profile, "samples")
 
     def __getattr__(self, name: str) -> Column:
@@ -268,9 +306,29 @@ class SampleView(AsTable):
         column: Column = getattr(self.columns, name)
         return column
 
+    def __repr__(self) -> str:
+        return f"<undwarf.SampleView: {len(self):,} samples>"
+
 
 class Profile:
     """All of a recording's samples, unwound and named."""
+
+    samples: SampleView
+    """The samples, as objects and as columns."""
+    stacks: StackColumns
+    """Stacks as a tree of nodes, of which each sample has one."""
+    frames: FrameColumns
+    """The distinct frames, of which each node has one."""
+    functions: FunctionTable
+    """The distinct functions, of which each frame has one."""
+    images: "Rows[ImageInfo]"
+    """The mapped files, the kernel, and code without a file."""
+    comms: list[str]
+    """Names of threads."""
+    events: "Rows[EventInfo]"
+    """The events; their numbers are places in this list."""
+    files: list[str]
+    """Source files, as debugging information names them."""
 
     def __init__(
         self,
@@ -299,7 +357,6 @@ class Profile:
         self.comms = comms
         self.events = Rows(events, lambda rows: _tables().events_table(rows))
         self.files = files if files is not None else []
-        """Source files, as debugging information names them."""
         self.deferred = deferred
         """Samples whose deferred user chain is missing."""
         self.later = later or {}
@@ -369,8 +426,10 @@ class Profile:
         return Frame(
             self.functions.name[frames.function[number]],
             self.images[image].name if image != NONE else "[unknown]",
-            frames.address[number],
-            _PROVENANCES.get(frames.provenance[number], frames.provenance[number]),
+            CodeAddress.of_lookup(
+                frames.address[number], frames.is_return is not None and frames.is_return[number] != 0
+            ),
+            _PROVENANCES[frames.provenance[number]],
             frames.runtime[number] if frames.runtime is not None else None,
             frames.inline_depth[number],
             self.files[file] if file != NONE else "",
@@ -397,6 +456,6 @@ class Profile:
             self.events[columns.event[number]].name,
             columns.period[number],
             self.comms[comm] if comm != NONE else f":{columns.tid[number]}",
-            _STOPS.get(columns.stop[number], columns.stop[number]),
+            _STOPS.get(columns.stop[number]) or StopReason(columns.stop[number]),
             self.stack(columns.stack[number]),
         )

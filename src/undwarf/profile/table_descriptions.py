@@ -128,6 +128,7 @@ EVENTS = TableDescription(
         Column("name", "name", "name of the event"),
         Column("packed", "bool", "whether `samples.weight` is three numbers: u32 latency, u16 of the instruction, u16"
                                  " to its retirement"),
+        Column("unit", "name", "unit of `period`, if a profile of another tool states it; null: as the name has it"),
         Column("chains", "bool", "whether its samples have call chains"),
     ),
 )  # fmt: skip  # a table

@@ -268,6 +268,7 @@ def events_table(events: "Sequence[EventInfo]") -> Table:
             "id": integers(ascending(len(events))),
             "name": texts_of([event.name for event in events]),
             "packed": truths([event.packed for event in events]),
+            "unit": texts_of([event.unit for event in events]),
             "chains": truths([event.chains for event in events]),
         },
     )
@@ -281,7 +282,7 @@ def processes_table(processes: "Sequence[Process]") -> Table:
             "pid": optional("i", [process.pid for process in processes]),
             "parent": optional("i", [process.parent for process in processes]),
             "comm": texts_of([process.comm for process in processes]),
-            "threads": optional("I", [process.threads for process in processes]),
+            "threads": optional("I", [len(process.threads) for process in processes]),
             "start": optional("q", [process.start for process in processes]),
             "end": optional("q", [process.end for process in processes]),
         },

@@ -126,6 +126,9 @@ class KernelChains:
             if self.rules.found_rule == RULE_UNMAPPED and i > 0 and not stored_stop:
                 self.stop = StopReason.UNMAPPED
                 break
+            if stored_stop and i > 0:
+                # The recorder wrote the address of the call.
+                self.rules.stacks.frame_is_return[self.rules.found_frame] = 1
             self.chain[count] = self.rules.found_frame
             count += 1
             if stored_stop and stored_stop != StopReason.ROOT and stored_stop != StopReason.INFERRED_ROOT:

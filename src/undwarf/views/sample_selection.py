@@ -9,13 +9,30 @@ from undwarf.ordering import take
 from undwarf.profile.grouping import Pairs, look_up, sums, widen
 from undwarf.profile.model import Profile
 from undwarf.views.data.access_labels import NEEDED, latency_of
-from undwarf.views.event_units import measures_of, rows_of_events
+from undwarf.views.event_units import kind_of_event, measures_of, rows_of_events
 from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.views.kernels.weights import at_least_one, ones, total
 
 Weight = Literal["period", "samples", "latency"]
 Events = int | Sequence[int] | None
 """The events whose samples count: one, several that can be added, or all."""
+EventName = int | str
+"""An event by its number, or by its name with or without modifiers (``cycles`` for ``cycles:u``)."""
+
+
+def events_named(profile: Profile, event: EventName | None) -> Events:
+    """The events with this name or number; None for all. Raises UsageError if there is none."""
+    if event is None:
+        return None
+    names = [one.name for one in profile.events]
+    if isinstance(event, int):
+        found = [event] if 0 <= event < len(names) else []
+    else:
+        found = [number for number, name in enumerate(names) if name == event]
+        found = found or [number for number, name in enumerate(names) if kind_of_event(name).base == event]
+    if not found:
+        raise UsageError(f"the recording has no event {event!r}", "", f"its events are {', '.join(names) or 'none'}")
+    return found[0] if len(found) == 1 else found
 
 
 class Selection:

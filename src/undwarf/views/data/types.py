@@ -137,7 +137,7 @@ class FieldRow:
     by_size: dict[int, Counts] = initially(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class TypeRow:
     """One type: its sums and its members, by offset. ``find`` gives its layout: the graph that holds the type, and its
     number there (VOID if it cannot be found again)."""
@@ -149,6 +149,9 @@ class TypeRow:
     fields: dict[tuple[int, str], FieldRow] = initially(default_factory=dict)
     shared: bool = False
     """Whether all accesses are to one object, a global variable."""
+
+    def __repr__(self) -> str:
+        return f"<undwarf.TypeRow {self.name!r}: weight {self.counts.weight:,}, {len(self.fields)} members>"
 
 
 def _types(rows: "Sequence[TypeRow]", event: str = "") -> "Rows[TypeRow]":
@@ -162,7 +165,7 @@ def _types(rows: "Sequence[TypeRow]", event: str = "") -> "Rows[TypeRow]":
     return Rows(rows, table)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class DataTypes:
     """The types that samples access, by falling weight, and the weights of untyped samples by reason: accesses whose
     type is ``unknown``, instructions ``outside`` of the program's data, and ``unread`` code."""
@@ -194,6 +197,9 @@ class DataTypes:
         from undwarf.views.data.type_tables import fields_table
 
         return fields_table([(self.event, self.types)])
+
+    def __repr__(self) -> str:
+        return f"<undwarf.DataTypes: {len(self.types)} types, weight {self.typed:,} of {self.total:,} typed>"
 
 
 @cython.locals(counts=Counts)
