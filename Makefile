@@ -1,5 +1,6 @@
 # make demo    records a real workload (or uses the recording in examples/) and shows where its time went
 # make test    all tests            make lint    style, types, layers
+# make api     the reference of public names, from the code
 # make ci-tools  installs, with apt-get, the compilers and programs that tests are skipped without
 # make bench   our time and memory beside perf's and samply's
 PYTHON ?= python3
@@ -11,7 +12,7 @@ SWEEP_FILES ?= 40
 DEMO_KERNELS := column,mapped_files,ordering,disasm,dwarf,elf,outputs,perfdata,profile,spaces,symbols,tables,unwind,views
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test ci-tools lint bench fuzz sweep build clean
+.PHONY: setup demo test api ci-tools lint bench fuzz sweep build clean
 
 setup: $(VENV)/.stamp build
 
@@ -34,6 +35,9 @@ demo: $(VENV)/.stamp
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(TEST_JOBS) --maxprocesses 4 --dist loadfile $(TEST_OPTIONS)
+
+api: setup
+	$(BIN)/python docs/make_api.py
 
 ci-tools:
 	.ci/install-tools

@@ -17,13 +17,14 @@ from collections import Counter
 from pathlib import Path
 
 import undwarf
+from undwarf.api import open_recording
 
 
 def cut(source: str, target: str, size: int) -> int:
     """Copy a recording with dumps of at most ``size`` bytes; returns how many were cut."""
     shutil.copyfile(source, target)
     done = 0
-    with undwarf.open(source) as recording, open(target, "r+b") as file:
+    with open_recording(source) as recording, open(target, "r+b") as file:
         samples = recording.records.samples
         # struct perf_file_header: where the records start; positions count from there.
         file.seek(40)
@@ -46,7 +47,7 @@ def cut(source: str, target: str, size: int) -> int:
 
 def stacks(path: str) -> tuple[list[tuple[int, ...]], list[int], list[bool]]:
     """By sample: its functions' places from the root inwards, why it ends, and whether part of it is inferred."""
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         made = recording.profile(inline=False)
     frames, nodes = made.frames, made.stacks
     number: dict[tuple[int, int], int] = {}

@@ -33,8 +33,8 @@ from pathlib import Path
 
 from precise_recordings import ALL_KINDS, FROM_EXEC, IN_KERNEL, OTHER_STACK, START, STEP, Truth, make
 
-import undwarf
 from undwarf import StopReason
+from undwarf.api import open_recording
 from undwarf.elf import ElfFile
 from undwarf.tables.function_starts import described_functions
 from undwarf.unwind.stop_reason import WHOLE
@@ -142,7 +142,7 @@ def symbols(data: bytes) -> Iterator[tuple[int, int, int, str]]:
 
 def of_undwarf(path: Path) -> Iterator[tuple[int, Chain, StopReason]]:
     """(number, chain, why it ends) of each sample, by undwarf."""
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         profile = recording.profile(names=False, inline=False, runtime=True)
         frames, stacks = profile.frames, profile.stacks
         assert frames.runtime is not None
@@ -277,7 +277,7 @@ def score_addresses(folder: Path) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for kind in kinds_of(folder):
         counts = found[kind] = Counter[str]()
-        with undwarf.open(folder / f"{kind}.data") as recording:
+        with open_recording(folder / f"{kind}.data") as recording:
             profile = recording.profile(callers=False, inline=False)
             touched = recording.touch(profile)
             stated = touched.profile

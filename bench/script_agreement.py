@@ -136,11 +136,11 @@ def compare(name: str, left: list[str], right: list[str], examples: int) -> bool
 
 def fields(recording: str) -> str:
     """What all events of a recording have; perf prints nothing when asked for more."""
-    import undwarf
+    from undwarf.perfdata import SampleField as bits
+    from undwarf.perfdata import open_perf_data
 
-    with undwarf.open(recording) as opened:
+    with open_perf_data(recording) as opened:
         kinds = [event.sample_type for event in opened.events]
-    bits = undwarf.perfdata.SampleField
     return ",".join(
         [*(name for name, bit in FIELDS.items() if not bit or all(kind & bits[bit] for kind in kinds)), FRAMES]
     )
@@ -148,13 +148,13 @@ def fields(recording: str) -> str:
 
 def compare_fields(name: str, perf: str, undwarf: list[str], recording: str) -> bool:
     """Compare each further field by itself, line by line; whether all are equal."""
-    import undwarf as library
+    from undwarf.perfdata import SampleField as bits
+    from undwarf.perfdata import open_perf_data
 
-    with library.open(recording) as opened:
+    with open_perf_data(recording) as opened:
         kinds = [(event.type, event.sample_type) for event in opened.events]
         histories = [event.branch_sample_type for event in opened.events]
-        clock = opened.header.clock_data
-    bits = library.perfdata.SampleField
+        clock = opened.features.clock_data
     fine = True
     for field, bit in MORE.items():
         tracepoints = any(kind == 2 for kind, _fields in kinds)

@@ -1,4 +1,4 @@
-"""Recordings from any bytes: opening, decoding, address spaces, the walk, the names; shrinking, and reading that."""
+"""Recordings from any bytes: opening, decoding, address spaces, the walk, names, tables; shrinking, reading that."""
 
 import io
 from pathlib import Path
@@ -8,6 +8,8 @@ from mutate import main
 from undwarf.api import open_recording
 from undwarf.errors import UndwarfError
 from undwarf.limits import Limits
+from undwarf.profile.table_descriptions import PROFILE_TABLES
+from undwarf.profile.tables import named
 
 LIMITS = Limits(stream_bytes=8 << 20, compression_ratio=100, max_frames=64)
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -20,6 +22,9 @@ def one_input(data: bytes) -> None:
             profile = recording.profile(by_time=True, runtime=True, jobs=1)
             for sample in profile.samples[:20]:
                 str(sample)
+            for description in PROFILE_TABLES:
+                for _row in named(profile, description.name).rows():
+                    pass
             small = io.BytesIO()
             recording.shrink(small)
     except UndwarfError:

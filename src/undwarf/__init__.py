@@ -1,104 +1,97 @@
 """undwarf turns raw Linux profiles into whole, named stacks.
 
->>> import undwarf
->>> with undwarf.open("perf.data") as recording:          # doctest: +SKIP
-...     profile = recording.profile()
-...     for sample in profile.samples[:3]:
-...         print(sample.comm, [frame.name for frame in sample.stack])
+`__init__.pyi` is the reference of all public names, docs/api.md the same for readers.
 """
 
 from importlib import import_module
-
-# The module of this name takes longer to import than all of ours: a program that is interrupted meanwhile shows where.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from undwarf.api import Profile, Recording, accesses
-    from undwarf.api import open_recording as open
-    from undwarf.defects import Defect, Defects
-    from undwarf.errors import ElfError, NothingUsable, UndwarfError, UnreadableInput, UsageError
-    from undwarf.limits import Limits
-    from undwarf.mapped_files import handle_truncation
-    from undwarf.profile.filters import Filters
-    from undwarf.profile.model import Frame, Sample
-    from undwarf.tables.model import Rule, UnwindTable
-    from undwarf.types.access import Access
-    from undwarf.unwind.provenance import Provenance
-    from undwarf.unwind.stop_reason import StopReason
-    from undwarf.views.call_tree import CallTree, TreeNode
-    from undwarf.views.data.types import DataTypes, FieldRow, TypeRow
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Access": "types.access",
     "CallTree": "views.call_tree",
+    "CodeAddress": "unwind.code_address",
+    "CommRecord": "library.records",
+    "Contradiction": "views.verified_calls",
+    "Counts": "views.data.types",
     "DataTypes": "views.data.types",
     "Defect": "defects",
     "Defects": "defects",
     "ElfError": "errors",
+    "Event": "library.records",
+    "EventInfo": "profile.model",
+    "ExitRecord": "library.records",
     "FieldRow": "views.data.types",
     "Filters": "profile.filters",
+    "ForkRecord": "library.records",
     "Frame": "profile.model",
+    "FrameColumns": "profile.model",
+    "FunctionTable": "profile.model",
+    "Header": "library.records",
+    "ImageInfo": "profile.model",
+    "InstructionRow": "views.data.types",
     "Limits": "limits",
+    "LostRecord": "library.records",
+    "Mapping": "library.mapping",
+    "MemoryCounts": "views.data.memory_counts",
+    "MmapRecord": "library.records",
     "NothingUsable": "errors",
+    "Options": "library.options",
+    "OtherRecord": "library.records",
+    "Party": "views.data.false_sharing",
+    "PerfDataWriter": "library.writer",
+    "Process": "profile.processes",
     "Profile": "api",
+    "ProfileFile": "library.profile_file",
+    "ProfileOptions": "library.options",
     "Provenance": "unwind.provenance",
-    "Recording": "api",
+    "Recording": "library.recording",
+    "Rows": "profile.rows",
     "Rule": "tables.model",
     "Sample": "profile.model",
+    "SampleColumns": "profile.model",
+    "SampleRecord": "library.records",
+    "SampleView": "profile.model",
+    "Sharing": "views.data.false_sharing",
+    "Shrunk": "library.recording",
+    "SourceFrame": "library.symbolizer",
+    "StackColumns": "profile.model",
     "StopReason": "unwind.stop_reason",
+    "Symbolized": "library.symbolizer",
+    "Symbolizer": "library.symbolizer",
+    "Table": "arrow.table",
+    "Tally": "views.verified_calls",
     "TreeNode": "views.call_tree",
+    "TypeEvidence": "types.access",
+    "TypeResolver": "library.type_resolver",
     "TypeRow": "views.data.types",
     "UndwarfError": "errors",
     "UnreadableInput": "errors",
-    "UnwindTable": "tables.model",
+    "UnwindTable": "library.unwind_table",
+    "Unwinder": "library.unwinder",
+    "UnwoundFrame": "library.unwinder",
+    "UnwoundStack": "library.unwinder",
     "UsageError": "errors",
-    "accesses": "api",
+    "VerifiedCalls": "views.verified_calls",
+    "accesses": "library.type_resolver",
+    "demangle": "symbols.demangle",
     "handle_truncation": "mapped_files",
-    "open": "api",
+    "open": "library.recording",
 }
+"""The module of each public name."""
 
-__all__ = [
-    "Access",
-    "CallTree",
-    "DataTypes",
-    "Defect",
-    "Defects",
-    "ElfError",
-    "FieldRow",
-    "Filters",
-    "Frame",
-    "Limits",
-    "NothingUsable",
-    "Profile",
-    "Provenance",
-    "Recording",
-    "Rule",
-    "Sample",
-    "StopReason",
-    "TreeNode",
-    "TypeRow",
-    "UndwarfError",
-    "UnreadableInput",
-    "UnwindTable",
-    "UsageError",
-    "accesses",
-    "handle_truncation",
-    "open",
-]
+__all__ = [*_HOMES]
 
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> object:
     """Import a public name at its first use, so that ``import undwarf`` costs next to nothing."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), "open_recording" if name == "open" else name)
+    value = getattr(import_module(f"{__name__}.{home}"), "open_for_programs" if name == "open" else name)
     globals()[name] = value
     return value

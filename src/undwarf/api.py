@@ -1,10 +1,13 @@
-"""The entry points: open a recording, compute its profile."""
+"""An opened recording with all that is computed of it, and its profile: what commands use.
+
+Programs use :mod:`undwarf.library`, which offers a part of it.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal, overload
 
 from undwarf.defects import CUT_SHORT, Defects
 from undwarf.errors import UsageError
@@ -15,6 +18,7 @@ from undwarf.images.mapped_file_check import Recorded, written_at
 from undwarf.limits import DEFAULT, Limits
 from undwarf.mapped_files import cut_files
 from undwarf.perfdata import EventAttr, Features, PerfData, Records, open_perf_data
+from undwarf.perfdata.header import is_recording
 from undwarf.profile import model
 from undwarf.profile.build import Built, Naming, Progress, build_profile, comms_of, name_frames, replay_spaces
 from undwarf.profile.filters import Filters, select
@@ -28,20 +32,20 @@ if TYPE_CHECKING:
     from undwarf.images.debuginfod import Debuginfod
     from undwarf.images.finder import Mapped
     from undwarf.images.mapped_file_check import Extents
+    from undwarf.imports.profile_file import OpenedProfile
     from undwarf.perfdata.event_precision import EventStops
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.addresses import Addresses
     from undwarf.profile.call_proof import CodeProof
     from undwarf.symbols.inlines import ImageLines
     from undwarf.tables.sframe.jit_ranges import TextRanges
-    from undwarf.types.access import Access
     from undwarf.types.resolvers_by_image import ImageResolvers
     from undwarf.unwind.chain_rewriter import Stitched
     from undwarf.unwind.unwind_tables import UnwindTables
     from undwarf.views.call_tree import CallTree
     from undwarf.views.data.addresses import DataAddresses
     from undwarf.views.data.types import DataTypes
-    from undwarf.views.sample_selection import Weight
+    from undwarf.views.sample_selection import EventName, Weight
     from undwarf.views.verified_calls import VerifiedCalls
 
 
@@ -53,30 +57,61 @@ class Profile(model.Profile):
     """All of a recording's samples, unwound and named.
 
     ``samples`` is a sequence of :class:`undwarf.Sample`, created on access; ``samples.time`` etc. are their columns,
-    which numpy and polars use without a copy. ``stacks``, ``frames`` and ``functions`` are columns as well; ``images``,
-    ``events`` and ``comms`` are lists, into which these have indices.
+    which numpy uses without a copy. ``stacks``, ``frames`` and ``functions`` are columns as well; ``images``,
+    ``events`` and ``comms`` are sequences, into which these have indices.
+
+    As tables, these (but ``comms``), ``processes``, ``stack_frames`` and ``stack_weights`` go to other libraries
+    without a copy of their columns: ``pyarrow.table(profile.samples)``, ``polars.DataFrame(profile.samples)``,
+    ``pandas.DataFrame.from_arrow(profile.samples)``, or by the name of a variable in DuckDB. docs/tables.md describes
+    the columns.
     """
 
-    def call_tree(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
-        """Functions below their callers, heaviest first: ``total`` and ``roots``, nodes with ``name``, ``dso``,
-        ``weight`` (with callees), ``self_weight`` and ``children``.
+    def call_tree(
+        self, *, weight: "Weight" = "period", event: "EventName | None" = None, min_share: float = 0.0
+    ) -> "CallTree":
+        """Functions below their callers, heaviest first.
 
-        Weights are sums of periods, or counts of ``"samples"``, of the event with this number (default: all). Nodes
-        below ``min_share`` (0 to 1) of the total are left out.
+        Weights are sums of periods, or counts of ``"samples"``, of the event with this name or number (default: all).
+        Nodes below ``min_share`` (0 to 1) of the total are left out. Raises UsageError for an unknown event.
+
+        >>> tree = profile.call_tree(event="task-clock", weight="samples", min_share=0.5)
+        >>> [(node.name, node.weight) for node in tree.roots]
+        [('_start', 1127)]
         """
         from undwarf.views.call_tree import call_tree
+        from undwarf.views.sample_selection import events_named
 
-        return call_tree(self, weight=weight, event=event, min_share=min_share)
+        return call_tree(self, weight=weight, event=events_named(self, event), min_share=min_share)
 
-    def callers(self, *, weight: "Weight" = "period", event: int | None = None, min_share: float = 0.0) -> "CallTree":
+    def callers(
+        self, *, weight: "Weight" = "period", event: "EventName | None" = None, min_share: float = 0.0
+    ) -> "CallTree":
         """The inverted tree: functions in which samples were taken, heaviest first, with their callers below them.
-        Arguments and nodes as in :meth:`call_tree`."""
+        Arguments, nodes and errors as in :meth:`call_tree`.
+
+        >>> tree = profile.callers(weight="samples")
+        >>> tree.roots[0].name, tree.roots[0].self_weight
+        ('compare', 297)
+        """
         from undwarf.views.call_tree import callers
+        from undwarf.views.sample_selection import events_named
 
-        return callers(self, weight=weight, event=event, min_share=min_share)
+        return callers(self, weight=weight, event=events_named(self, event), min_share=min_share)
+
+    def __repr__(self) -> str:
+        samples, events = len(self.samples), [event.name for event in self.events]
+        shown = f"{len(events)} events" if len(events) > 3 else ", ".join(events) or "no events"
+        return f"<undwarf.Profile: {samples:,} samples, {len(self.stacks):,} stack nodes, {shown}>"
+
+    def _repr_html_(self) -> str:
+        """A small flame graph and the heaviest functions, for notebooks."""
+        from undwarf.outputs.notebook import html
+        from undwarf.views.notebook import summary
+
+        return html(summary(self))
 
 
-class Recording:
+class OpenedRecording:
     """An opened perf.data; nothing is unwound until :meth:`profile`. Use as a context manager, or ``close``."""
 
     def __init__(
@@ -127,6 +162,11 @@ class Recording:
             self.data.defects.add(CUT_SHORT, path)
         return self.data.defects
 
+    @property
+    def has_records(self) -> bool:
+        """Whether the records are decoded already."""
+        return "records" in self.__dict__
+
     @cached_property
     def records(self) -> Records:
         """All records, decoded into columns, with the code added by :meth:`add_text`."""
@@ -146,7 +186,7 @@ class Recording:
         in that process. Must be called before anything is unwound. Raises UsageError afterwards, and for a range that
         overlaps another one.
         """
-        if "records" in self.__dict__:
+        if self.has_records:
             raise UsageError("the recording is read already", "", "add code before asking for the profile")
         from undwarf.tables.sframe.jit_ranges import TextRanges
 
@@ -342,7 +382,7 @@ class Recording:
         if not callers:
             max_stack = 1
         limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
-        if progress is not None and "records" not in self.__dict__:
+        if progress is not None and not self.has_records:
             show = progress
             records = self.data.records(lambda done, total: show("reading records", done, total))
             self.__dict__["records"] = self._with_added_text(records)
@@ -394,11 +434,11 @@ class Recording:
         *,
         skid: bool = False,
         weight: "Weight" = "period",
-        event: int | None = None,
+        event: "EventName | None" = None,
         filters: Filters | None = None,
         progress: Progress | None = None,
     ) -> "DataTypes":
-        """The types and members that the samples access, of the event with this number (default: all).
+        """The types and members that the samples access, of the event with this name or number (default: all).
 
         ``types`` are rows by falling weight: ``name``, ``size`` in bytes, ``counts`` (``weight``, ``samples``,
         ``loads``, ``stores``...) and ``fields``; ``typed`` is their weight in ``total``. ``unknown`` has the weights of
@@ -408,12 +448,14 @@ class Recording:
         """
         from undwarf.views.data.false_sharing import sharing
         from undwarf.views.data.types import data_types
+        from undwarf.views.sample_selection import events_named
 
         leaves = self.profile(filters=filters, callers=False, inline=False, progress=progress)
         touched = self.touch(leaves, skid=skid, progress=progress)
         profile = touched.profile
-        clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=event)
-        return data_types(profile, touched, weight, event=event, sharing=clashes.found)
+        events = events_named(profile, event)
+        clashes = sharing(profile, touched, lambda: self.data_addresses(profile, touched), weight, event=events)
+        return data_types(profile, touched, weight, event=events, sharing=clashes.found)
 
     def touch(
         self,
@@ -474,7 +516,7 @@ class Recording:
             raise UsageError("a smaller recording cannot be made by function or file", "", "filter what is made of it")
         limits = self._limits if max_stack is None else self._limits._replace(max_frames=max(1, max_stack))
         comms, comm_of = comms_of(self.records, self.spaces.comm_of)
-        selected, _order = select(filters, self.records, self.events, comms, comm_of, False)
+        selected, _order = select(filters, self.records.samples, None, self.events, comms, comm_of)
         from undwarf import __version__
         from undwarf.unwind.chain_rewriter import at_their_calls, names_of_the_late, write_stitched
 
@@ -518,7 +560,7 @@ class Recording:
                 self._finder.debuginfod.close()
             self.data.close()
 
-    def __enter__(self) -> "Recording":
+    def __enter__(self) -> "OpenedRecording":
         return self
 
     def __exit__(
@@ -527,22 +569,15 @@ class Recording:
         self.close()
 
 
-def accesses(binary: str | os.PathLike[str], addresses: Iterable[int], *, btf: str = "") -> list["Access"]:
-    """What instructions of a binary access, by their ELF virtual addresses: one entry for each memory operand.
-
-    ``type``, ``offset`` and ``field`` describe the accessed data, ``how`` is the evidence; if ``type`` is None,
-    ``reason`` is why. ``btf``: a BTF file to use instead of the binary's debugging information. Raises NothingUsable
-    without any type information.
-    """
-    from undwarf.types.open_resolver import open_path
-
-    resolver = open_path(os.fspath(binary), btf=btf)
-    return [access for address in addresses for access in resolver.at(address)]
+InputFormat = Literal["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]
+"""What a file is; ``auto``: recognised by its contents."""
 
 
+@overload
 def open_recording(
     source: "str | os.PathLike[str] | BinaryIO",
     *,
+    format: Literal["perf.data"],
     symfs: "str | os.PathLike[str] | None" = None,
     kallsyms: "str | os.PathLike[str] | None" = None,
     vmlinux: "str | os.PathLike[str] | None" = None,
@@ -551,8 +586,39 @@ def open_recording(
     unwind: "str | Sequence[str]" = "auto",
     cache: bool = True,
     limits: Limits = DEFAULT,
-) -> Recording:
-    """Open a perf.data file, directory, stream, or ``"-"`` for standard input.
+) -> OpenedRecording: ...
+@overload
+def open_recording(
+    source: "str | os.PathLike[str] | BinaryIO",
+    *,
+    format: InputFormat = "auto",
+    symfs: "str | os.PathLike[str] | None" = None,
+    kallsyms: "str | os.PathLike[str] | None" = None,
+    vmlinux: "str | os.PathLike[str] | None" = None,
+    debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
+    debuginfod: "bool | Debuginfod" = False,
+    unwind: "str | Sequence[str]" = "auto",
+    cache: bool = True,
+    limits: Limits = DEFAULT,
+) -> "OpenedRecording | OpenedProfile[Profile]": ...
+def open_recording(
+    source: "str | os.PathLike[str] | BinaryIO",
+    *,
+    format: InputFormat = "auto",
+    symfs: "str | os.PathLike[str] | None" = None,
+    kallsyms: "str | os.PathLike[str] | None" = None,
+    vmlinux: "str | os.PathLike[str] | None" = None,
+    debug_dirs: "Sequence[str | os.PathLike[str]]" = (),
+    debuginfod: "bool | Debuginfod" = False,
+    unwind: "str | Sequence[str]" = "auto",
+    cache: bool = True,
+    limits: Limits = DEFAULT,
+) -> "OpenedRecording | OpenedProfile[Profile]":
+    """Open a perf.data file, directory, stream, or ``"-"`` for standard input; or a profile of another tool.
+
+    Those are folded stacks, pprof, text of ``perf script`` and speedscope's JSON, recognised by their contents, or as
+    ``format`` says; they have ``profile()``, ``events``, ``defects``, ``path`` and ``close()`` as recordings have, and
+    the other options have no effect on them. With ``format="perf.data"``, nothing else is opened.
 
     ``symfs`` is a directory with the recorded machine's files, ``debug_dirs`` are further directories with separate
     debug files. ``debuginfod``: fetch missing files from the servers in ``$DEBUGINFOD_URLS``, or with the given client;
@@ -561,7 +627,17 @@ def open_recording(
     below ``$UNDWARF_CACHE_DIR`` (default: ``~/.cache/undwarf``), unless ``cache`` is False or that variable is ``off``.
     Raises UsageError for an unknown kind, UnreadableInput if the source cannot be read or is no recording.
     """
-    data = open_perf_data(source, limits=limits)
+    if format == "perf.data":
+        data = open_perf_data(source, limits=limits)
+    else:
+        from undwarf.imports.contents import begun
+
+        with begun(source) as (start, whole):
+            if start and (format != "auto" or not is_recording(start)):
+                from undwarf.imports.profile_file import open_profile
+
+                return open_profile(whole, None if format == "auto" else format, limits, Profile)
+            data = open_perf_data(whole, limits=limits)
     if debuginfod is True:
         from undwarf.images.debuginfod import Debuginfod, Settings
 
@@ -577,4 +653,4 @@ def open_recording(
         limits=limits,
         defects=data.defects,
     )
-    return Recording(data, finder, ResolverOptions(), limits, unwind, cache)
+    return OpenedRecording(data, finder, ResolverOptions(), limits, unwind, cache)

@@ -55,6 +55,9 @@ class Defects:
     def __len__(self) -> int:
         return len(self._found)
 
+    def __repr__(self) -> str:
+        return f"<undwarf.Defects: {len(self)} kinds, {self.total():,} in all>"
+
     def total(self) -> int:
         """The number of all defects."""
         return sum(defect.count for defect in self._found.values())

@@ -83,6 +83,18 @@ class Limits(NamedTuple):
     """Bytes that what is compressed in a file may unpack to beside that: small files may be packed better."""
     stream_bytes: int = 256 << 30
     """Bytes that all compressed records of one recording may unpack to."""
+    profile_bytes: int = 4 << 30
+    """Bytes of one profile of another tool, after decompression."""
+    profile_json_bytes: int = 512 << 20
+    """Bytes of one that is JSON, which takes eleven times as much memory."""
+    profile_ratio: int = 256
+    """Bytes that a compressed profile may unpack to, for each byte of it; text of stacks has 20 to 100."""
+    profile_unpacked_bytes: int = 64 << 20
+    """Bytes that it may unpack to beside that."""
+    profile_nodes: int = 1 << 26
+    """Distinct stacks in a profile of another tool, with all their callers; each costs about 40 bytes."""
+    profile_events: int = 1000
+    """Events, or sample types, of a profile of another tool."""
     records: int = 100_000_000
     """Samples, and side-band records, of one recording; each costs about 70 bytes."""
     elf_headers: int = 100_000

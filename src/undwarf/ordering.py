@@ -139,3 +139,15 @@ def take(source: Any, order: Any) -> Any:
             else:
                 memcpy(cython.address(target[width * i]), cython.address(data[at]), width)
     return taken
+
+
+@cython.locals(out="unsigned int[::1]")
+def ascending(count: int) -> Any:
+    """The numbers (I) from 0 to ``count`` - 1."""
+    n: cython.Py_ssize_t = count
+    result = zeros("I", n)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = cython.cast(cython.uint, index)
+    return result

@@ -14,6 +14,7 @@ from tests.support.gdb_stub import Stub
 from tests.support.perfdata.build import PLAIN, REGS_USER, STACK_USER, Attr, Build
 
 import undwarf
+from undwarf.api import open_recording
 from undwarf.elf import ElfFile
 from undwarf.unwind.aarch64.calls import ends_with_call
 
@@ -117,7 +118,7 @@ def test_stacks_are_what_calls_and_returns_made_them(tmp_path: Path, options: tu
     taken = steps(program)
     assert len(taken) > 300
     assert max(len(step.calls) for step in taken) >= 6
-    with undwarf.open(recording(program, taken, tmp_path / "perf.data")) as opened:
+    with open_recording(recording(program, taken, tmp_path / "perf.data")) as opened:
         samples = opened.profile(inline=False, runtime=True).samples
     assert len(samples) == len(taken)
     for step, sample in zip(taken, samples, strict=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.profile_files import opened
 
 from undwarf.outputs.flamegraph import FlamegraphOptions, write
 from undwarf.profile.model import (
@@ -351,3 +352,11 @@ def test_a_hundred_thousand_stacks_draw_only_what_is_seen(browser: Any, tmp_path
     )
     # How smooth that is depends on the machine; it is reported, not judged.
     record_property("median redraw in ms", sorted(milliseconds)[len(milliseconds) // 2])
+
+
+def test_a_profile_of_another_tool_has_weights_and_no_samples(browser: Any, tmp_path: Path) -> None:
+    show(browser, tmp_path, opened("main;parse 30\nmain;emit 10\n").profile())
+    assert browser.get_log("browser") == []
+    assert browser.find_element(By.ID, "whole").text == "folded stacks: nothing says if stacks are whole"
+    assert not browser.find_element(By.ID, "unit").is_displayed()
+    assert "40 weight, 100.00 % of all" in hover(browser, 200, 0)

@@ -11,7 +11,20 @@ from tests.support.commands import Run
 
 from undwarf.cli.main import COMMANDS
 
-HEAVY = ("numpy", "rich", "zstandard", "textual", "duckdb", "importlib.metadata", "asyncio", "undwarf.api")
+HEAVY = (
+    "numpy",
+    "rich",
+    "zstandard",
+    "textual",
+    "duckdb",
+    "polars",
+    "pyarrow",
+    "nanoarrow",
+    "pandas",
+    "importlib.metadata",
+    "asyncio",
+    "undwarf.api",
+)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["--version"]])
@@ -34,7 +47,7 @@ UNUSED = {
         "undwarf.unwind.unwind_tables",
     ),
     "types": ("json", "undwarf.unwind.aarch64", "undwarf.unwind.unwind_tables"),
-    "report": ("undwarf.types.resolver", "undwarf.unwind.aarch64"),
+    "report": ("undwarf.types.resolver", "undwarf.unwind.aarch64", "undwarf.profile.tables", "undwarf.arrow.stream"),
     "fold": ("undwarf.types", "undwarf.unwind.aarch64"),
 }  # fmt: skip  # a table
 

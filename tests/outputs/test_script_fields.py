@@ -216,7 +216,7 @@ def test_the_symbol_of_a_faulting_address(tmp_path: Path, program: tuple[Path, d
 
 
 def test_code_between_branches_is_limited(tmp_path: Path, program: tuple[Path, dict[str, int]]) -> None:
-    import undwarf
+    from undwarf.api import open_recording
 
     file, at = program
     stack = ((at["_start"] + 1, at["leaf"], 2), (at["leaf"] + 2, at["_start"], 2)) * 500
@@ -224,7 +224,7 @@ def test_code_between_branches_is_limited(tmp_path: Path, program: tuple[Path, d
     of_program(tmp_path, file, BRANCHES, sample, "brstackinsn")
     lengths = []
     for limit in (DEFAULT.branch_code_bytes, 100):
-        with undwarf.open(tmp_path / "perf.data") as recording:
+        with open_recording(tmp_path / "perf.data") as recording:
             profile = recording.profile(by_time=True, runtime=True)
             from dataclasses import replace
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.assembled import assemble, labels
 from tests.support.perfdata.build import CALLCHAIN, PLAIN, Attr, Build
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.cli.main import run
 
 USER = (1 << 64) - 512
@@ -182,7 +182,7 @@ def recorded(program: Path, arch: str, chain: list[int], start: int = 0x400000, 
 
 def verdict(path: Path) -> tuple[str, str]:
     """The verdict on the only pair of a recording, and its reason."""
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         found = recording.verify_calls(recording.profile(inline=False))
     (reason,) = found.reasons
     (name,) = (name for name, calls in found.calls._asdict().items() if calls)

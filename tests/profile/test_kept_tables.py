@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import undwarf
+from undwarf.api import open_recording
 
 FOLDER = Path(__file__).parent.parent.parent / "examples" / "recording"
 Stacks = list[tuple[int, tuple[str, ...]]]
@@ -12,7 +12,7 @@ Stacks = list[tuple[int, tuple[str, ...]]]
 
 def run(limit: int | None = None, cache: bool = True) -> tuple[Stacks, int]:
     """Stacks of the shipped recording, and how many sections of unwind information were read."""
-    with undwarf.open(FOLDER / "words.data", symfs=FOLDER, cache=cache) as recording:
+    with open_recording(FOLDER / "words.data", symfs=FOLDER, cache=cache) as recording:
         profile = recording.profile(max_stack=limit)
         stacks = [(sample.stop, tuple(frame.name for frame in sample.stack)) for sample in profile.samples]
         assert sum(len(names) > 1 or limit == 1 for _stop, names in stacks) > 100

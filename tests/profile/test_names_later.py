@@ -6,13 +6,14 @@ import pytest
 from tests.support.perfdata.build import PLAIN, Attr, Build
 
 import undwarf
+from undwarf.api import OpenedRecording, open_recording
 
 BASE = 0xFFFFFFFF81000000
 KALLSYMS = "".join(f"{BASE + 0x100 * k:x} T {name}\n" for k, name in enumerate(("_text", "read", "write", "_etext")))
 
 
 @pytest.fixture
-def recording(tmp_path: Path) -> undwarf.Recording:
+def recording(tmp_path: Path) -> OpenedRecording:
     """Two samples in the kernel, in functions of their own."""
     build = Build()
     attr = Attr(sample_type=PLAIN, ids=[1])
@@ -24,7 +25,7 @@ def recording(tmp_path: Path) -> undwarf.Recording:
     ]
     (tmp_path / "perf.data").write_bytes(build.file([attr], records))
     (tmp_path / "kallsyms").write_text(KALLSYMS)
-    return undwarf.open(tmp_path / "perf.data", kallsyms=tmp_path / "kallsyms")
+    return open_recording(tmp_path / "perf.data", kallsyms=tmp_path / "kallsyms")
 
 
 def names(profile: undwarf.Profile) -> list[str]:
@@ -32,7 +33,7 @@ def names(profile: undwarf.Profile) -> list[str]:
     return [sample.stack[0].name for sample in profile.samples]
 
 
-def test_without_names_no_symbols_are_read(recording: undwarf.Recording, tmp_path: Path) -> None:
+def test_without_names_no_symbols_are_read(recording: OpenedRecording, tmp_path: Path) -> None:
     (tmp_path / "kallsyms").unlink()
     with recording:
         profile = recording.profile(names=False, inline=False)
@@ -40,7 +41,7 @@ def test_without_names_no_symbols_are_read(recording: undwarf.Recording, tmp_pat
         assert [image.problem for image in profile.images if image.kind == "kernel"] == [""]
 
 
-def test_only_what_is_wanted_is_named(recording: undwarf.Recording) -> None:
+def test_only_what_is_wanted_is_named(recording: OpenedRecording) -> None:
     with recording:
         profile = recording.profile(names=False, inline=False)
         frame = profile.stacks.frame[profile.samples.stack[1]]

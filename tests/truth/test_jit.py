@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import undwarf
 from undwarf import StopReason
+from undwarf.api import open_recording
 
 from .conftest import Stack, stacks_of
 
@@ -66,7 +66,7 @@ def test_without_unwind_information_the_stack_ends_in_the_code(build: Build, rec
 @pytest.mark.usefixtures("inside")
 def test_lines_of_the_code(build: Build, record: Record, tmp_path: Path) -> None:
     program = build("gcc", "jitdump.c", "-O2")
-    with undwarf.open(record([program, "100"], "-k", "mono")) as recording:
+    with open_recording(record([program, "100"], "-k", "mono")) as recording:
         profile = recording.profile()
         dumps = [(image.number, image.jitdump) for image in recording.images.images if image.jitdump is not None]
         assert len(dumps) == 1

@@ -15,8 +15,8 @@ import precise_truth
 import pytest
 from precise_recordings import EXACT_IP, KINDS
 
-import undwarf
 from undwarf import Provenance, StopReason
+from undwarf.api import open_recording
 from undwarf.perfdata import PerfData
 from undwarf.unwind import lateness
 from undwarf.unwind.exact_positions import REACH
@@ -91,7 +91,7 @@ def test_late_registers_are_of_the_frame_its_callees_and_its_callers(tmp_path: P
         assert found["same frame"] < most * SAMPLES
     truths = precise_truth.truths(tmp_path)
     for kind in KINDS:
-        with undwarf.open(tmp_path / f"{kind}.data") as recording:
+        with open_recording(tmp_path / f"{kind}.data") as recording:
             samples = recording.records.samples
             assert list(samples.ip) == [one.chain[0] for one in truths]
             assert all(bool(misc & EXACT_IP) == (kind != "on-time") for misc in samples.misc)
@@ -106,7 +106,7 @@ def test_stacks_one_instruction_late_are_corrected(tmp_path: Path) -> None:
     functions = precise_truth.Functions(json.loads((tmp_path / "mappings.json").read_text()))
     truths = precise_truth.truths(tmp_path)
     past_return = marked = 0
-    with undwarf.open(tmp_path / "late.data") as recording:
+    with open_recording(tmp_path / "late.data") as recording:
         for sample, truth in zip(recording.profile(by_time=True, inline=False).samples, truths, strict=True):
             provenances = [frame.provenance for frame in sample.stack]
             if sample.stop == StopReason.UNPROVEN_STATE:
@@ -142,7 +142,7 @@ def test_how_late_states_are_is_measured(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(lateness, "reach_of", reach_of)
     for kind in ("late", "skid"):
-        with undwarf.open(tmp_path / f"{kind}.data") as recording:
+        with open_recording(tmp_path / f"{kind}.data") as recording:
             recording.profile(names=False)
     assert found == {"late": 1, "skid": REACH}
 
@@ -164,7 +164,7 @@ def test_types_and_members_do_not_depend_on_how_late_registers_are(tmp_path: Pat
     stepped(tmp_path, "objects.cpp", "gcc-O2")
     answers = []
     for kind in KINDS:
-        with undwarf.open(tmp_path / f"{kind}.data") as recording:
+        with open_recording(tmp_path / f"{kind}.data") as recording:
             data = recording.data_types()
             members = {(row.name, *key): part.counts.weight for row in data.types for key, part in row.fields.items()}
             answers.append((data.typed, data.total, members))

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.perfdata.build import BRANCH_STACK, CALLCHAIN, PLAIN, Attr, Build
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.limits import DEFAULT
 from undwarf.views.branch_profiles import branch_pairs, name_branch_ends
 
@@ -19,7 +19,7 @@ IP = 0x400100
 def profile_of(path: Path, attr: Attr, sample: bytes, **options: Any) -> Any:
     file = path / "perf.data"
     file.write_bytes(BUILD.file([attr], [BUILD.mmap2(attr, b"/bin/x", time=1), sample]))
-    with undwarf.open(file) as recording:
+    with open_recording(file) as recording:
         return recording.profile(runtime=True, **options)
 
 

@@ -9,6 +9,7 @@ from tests.support.deferred_world import World
 from tests.support.perfdata import writing
 
 import undwarf
+from undwarf.api import open_recording
 from undwarf.perfdata import EventAttr, SampleField
 from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
 from undwarf.perfdata.writer import PerfWriter
@@ -46,7 +47,7 @@ def unwound(path: Path, *records: bytes, **more: EventAttr):
     """(user frames of each sample in time order as (dso, address), the profile)."""
     path = path / "perf.data"
     path.write_bytes(recording(*records, **more))
-    with undwarf.open(path) as opened:
+    with open_recording(path) as opened:
         profile = opened.profile(by_time=True, runtime=True)
     stacks = [
         [(frame.dso, frame.runtime) for frame in one.stack if frame.runtime is not None and frame.runtime < 1 << 48]
@@ -200,7 +201,7 @@ def test_info_tells_what_became_of_deferred_chains(tmp_path):
         recording(*start(), sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=120), sample(130, 9))
     )
     sink = io.StringIO()
-    with undwarf.open(path) as opened:
+    with open_recording(path) as opened:
         write(overview(opened, opened.profile()), sink, InfoOptions())
     assert "1  got their deferred user chain" in sink.getvalue()
     assert "1  of deferred chains were missing at the end of the recording" in sink.getvalue()
@@ -214,7 +215,7 @@ def test_every_sample_of_a_machine_shows_what_it_saw(tmp_path, order, form, zstd
     for seed in range(6):
         world = World(seed, order, maps_change=maps_change)
         path.write_bytes(world.recording(form, zstd))
-        with undwarf.open(path) as opened:
+        with open_recording(path) as opened:
             profile = opened.profile(by_time=True, runtime=True)
         shown = [
             (one.time, one.tid, [("" if frame.dso == "[unknown]" else frame.dso, frame.runtime) for frame in one.stack])
@@ -304,7 +305,7 @@ def test_samples_of_all_events_get_the_chain(tmp_path):
         for one in records:
             writer.write(one)
     path.write_bytes(sink.getvalue())
-    with undwarf.open(path) as opened:
+    with open_recording(path) as opened:
         profile = opened.profile(runtime=True)
     assert [one.event for one in profile.samples] == [EVENT.name, TWO.name]
     assert [[frame.runtime for frame in one.stack[1:]] for one in profile.samples] == [[0x400100, 0x400200]] * 2
@@ -313,6 +314,6 @@ def test_samples_of_all_events_get_the_chain(tmp_path):
 def test_a_chain_that_comes_behind_the_time_that_is_asked_for(tmp_path):
     path = tmp_path / "perf.data"
     path.write_bytes(recording(*start(), sample(100, 7), RECORDS.deferred(7, [0x400100], 10, 10, time=2000)))
-    with undwarf.open(path) as opened:
+    with open_recording(path) as opened:
         (one,) = opened.profile(runtime=True, filters=undwarf.Filters(start=0, end=1000)).samples
     assert one.stack[-1].runtime == 0x400100

@@ -8,8 +8,8 @@ import pytest
 from tests.support.perfdata import build
 from tests.support.tables.orc_builder import HEADER_4, linked
 
-import undwarf
 from undwarf import StopReason
+from undwarf.api import open_recording
 from undwarf.tables.orc.entries import LAYOUT_4, Base, Entry, Kind, encode
 
 TEXT = 0x401000
@@ -74,7 +74,7 @@ class Machine:
             BUILD.sample(attr, ip=self.registers["ip"], tid=10, regs=values, stack=memory, time=2000),
         ]
         (path / "perf.data").write_bytes(BUILD.file([attr], records))
-        with undwarf.open(path / "perf.data", unwind=unwind) as recording:
+        with open_recording(path / "perf.data", unwind=unwind) as recording:
             (sample,) = recording.profile(by_time=True, runtime=True).samples
         return [(frame.runtime - TEXT) // 16 for frame in sample.stack], sample.stop
 

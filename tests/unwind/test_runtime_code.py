@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from tests.support.perfdata import build, writing
 
-import undwarf
 from undwarf import StopReason
+from undwarf.api import open_recording
 from undwarf.elf import ElfFile
 from undwarf.images.finder import Finder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
 from undwarf.perfdata.record_writer import RecordEncoder, record
 from undwarf.profile.model import Profile
 from undwarf.unwind.jit_entries import BLOCK, PIECES, find_entries
+from undwarf.unwind.provenance import Provenance
 from undwarf.views.missing_files import missing_files
 from undwarf.views.unwind_quality import unwind_quality
 
@@ -154,7 +155,7 @@ def profile_of(
         records.append(BUILD.sample(attr, ip=ip, tid=10, regs=regs, stack=memory, time=2000 + n, misc=2))
     path = program.parent / "perf.data"
     path.write_bytes(BUILD.file([attr], records))
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         profile = recording.profile(by_time=True)
         return profile, [one.what for one in missing_files(recording, profile) if one.name.endswith(core)]
 
@@ -162,9 +163,8 @@ def profile_of(
 def stack_of(profile: Profile) -> tuple[list[str], StopReason]:
     """(names or offsets from the innermost outwards, why the stack ended)."""
     found = profile.samples[0]
-    return [hex(frame.address) if frame.name.startswith("[") else frame.name for frame in found.stack], StopReason(
-        found.stop
-    )
+    names = [hex(frame.address.lookup) if frame.name.startswith("[") else frame.name for frame in found.stack]
+    return names, found.stop
 
 
 def test_frame_pointers_lead_through_an_image_that_is_no_elf_file(program: Path, at: dict[str, int]) -> None:
@@ -232,7 +232,7 @@ def test_code_made_at_run_time_runs_in_the_frame_of_what_jumps_there(program: Pa
     words = [0, 0, 0, 0, 0x77, at["in_run"], 0, at["in_start"]]
     profile, _missing = profile_of(program, words, 0x99, MADE)
     assert stack_of(profile) == ([hex(IMAGE + 0x80), "run", "_start"], StopReason.ROOT)
-    assert profile.samples[0].stack[0].provenance == undwarf.Provenance.ENTRY
+    assert profile.samples[0].stack[0].provenance == Provenance.ENTRY
 
 
 @pytest.mark.parametrize(("own", "names"), [(2, ["run", "_start"]), (1, [])])

@@ -9,6 +9,7 @@ import pytest
 from tests.support.perfdata import build, writing
 
 import undwarf
+from undwarf.api import open_recording
 from undwarf.column import zeros
 from undwarf.perfdata import SampleField
 from undwarf.perfdata.record_writer import RecordEncoder, finished_round, record
@@ -68,9 +69,9 @@ def shrunk(tmp_path: Path):
     def run(data: bytes, **options):
         path, target = tmp_path / "perf.data", tmp_path / "small.data"
         path.write_bytes(data)
-        with undwarf.open(path) as recording, target.open("wb") as sink:
+        with open_recording(path) as recording, target.open("wb") as sink:
             opened.append(recording.shrink(sink, **options))
-        opened.append(undwarf.open(target))
+        opened.append(open_recording(target))
         return opened[-1], opened[-2]
 
     yield run
@@ -99,7 +100,7 @@ def test_registers_and_stack_go_and_all_else_stays(shrunk, options):
 
 def test_stacks_and_the_reasons_they_end_are_the_same(shrunk, tmp_path):
     recording, _done = shrunk(source(sample(100), sample(110, 0x400200, chain=(KERNEL, 2**64 - 2**20))))
-    with undwarf.open(tmp_path / "perf.data") as before:
+    with open_recording(tmp_path / "perf.data") as before:
         first, second = before.profile(runtime=True), recording.profile(runtime=True)
     assert [one.stop for one in first.samples] == [one.stop for one in second.samples] != [0, 0]
     for one, other in zip(first.samples, second.samples, strict=True):

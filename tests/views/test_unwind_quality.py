@@ -4,6 +4,8 @@ import pytest
 from tests.support.profiles import IMAGES, S, make_profile
 
 from undwarf.profile.model import ImageInfo
+from undwarf.profile.rows import Rows
+from undwarf.profile.tables import events_table
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
 from undwarf.views.unwind_quality import LARGEST_DUMP, advice, larger_dump, missing, unwind_quality
@@ -31,7 +33,7 @@ def test_samples_with_a_frame_in_copied_code_are_counted() -> None:
 
 def test_samples_of_events_without_chains_have_none_by_frame_pointers() -> None:
     profile = make_profile([S("f@app", stop=R.NO_DUMP), S("f@app", stop=R.NO_DUMP), S("f@kernel", stop=R.NONE)])
-    profile.events[0] = profile.events[0]._replace(chains=False)
+    profile.events = Rows([profile.events[0]._replace(chains=False)], events_table)
     whole = unwind_quality(profile)
     assert (whole.without_chain, whole.as_recorded, whole.without_user, whole.unwound) == (2, 0, 1, 0)
 

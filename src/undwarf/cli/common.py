@@ -16,11 +16,14 @@ from undwarf.errors import NothingUsable, UsageError
 from undwarf.outputs.terminal.escape import printable
 
 if TYPE_CHECKING:
-    from undwarf.api import Recording
+    from undwarf.api import OpenedRecording
+    from undwarf.api import Profile as ApiProfile
     from undwarf.images.debuginfod import Debuginfod
+    from undwarf.imports.profile_file import OpenedProfile
+    from undwarf.perfdata.records import Samples
     from undwarf.profile.access_resolution import ResolvedAccesses
     from undwarf.profile.filters import Filters
-    from undwarf.profile.model import Profile
+    from undwarf.profile.model import Profile, SampleColumns
     from undwarf.profile.time_spans import Part, Span
     from undwarf.views.data.access_labels import SampleLabels
 
@@ -149,6 +152,16 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+FORMAT = click.option(
+    "--format",
+    "format",
+    type=click.Choice(["auto", "perf.data", "folded", "pprof", "perf-script", "speedscope"]),
+    default="auto",
+    show_default=True,
+    help="What FILE is: a recording, or a profile of another tool.",
+)
+"""The option of commands that also show profiles of other tools."""
+
 FRAME_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "-S",
@@ -213,29 +226,30 @@ def take_shared(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of :class:`Job` out of a command's options."""
     shared = {key: options.pop(key) for key in SHARED}
     shared.update({key: options.pop(key, ()) for key in FRAME_FILTERS})
+    shared["format"] = options.pop("format", "auto")
     shared["file"] = shared["also_file"] or shared["file"]
     return shared
 
 
 def recording_command(
-    name: str, *, by_frame: bool = False, **settings: Any
+    name: str, *, by_frame: bool = False, profiles: bool = False, **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command that reads a recording: its function gets ``job``, a :class:`Job`, and its own options. ``by_frame``:
-    with filters by function and file."""
+    with filters by function and file. ``profiles``: it also shows profiles of other tools."""
 
     def wrap(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def run(**options: Any) -> Any:
-            with Job(take_shared(options)) as job:
+            with Job(take_shared(options), profiles=profiles) as job:
                 return function(job, **options)
 
         decorated: Any = run
-        for option in reversed((*OPTIONS, *(FRAME_OPTIONS if by_frame else ()))):
+        for option in reversed((*OPTIONS, *(FRAME_OPTIONS if by_frame else ()), *((FORMAT,) if profiles else ()))):
             decorated = option(decorated)
         as_command: Any = click.command(name, **settings)
         command: click.Command = as_command(decorated)
         # The command's own options come first in its help.
-        command.params.sort(key=lambda parameter: parameter.name in SHARED + FRAME_FILTERS)
+        command.params.sort(key=lambda parameter: parameter.name in (*SHARED, *FRAME_FILTERS, "format"))
         return command
 
     return wrap
@@ -286,10 +300,23 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size((120, 40)).columns
 
 
-class Job:
-    """One run of a command on a recording."""
+_OF_RECORDINGS = {
+    "symfs": "--symfs",
+    "debug_dirs": "--debug-dir",
+    "kallsyms": "--kallsyms",
+    "vmlinux": "--vmlinux",
+    "max_stack": "--max-stack",
+    "no_other_dumps": "--no-other-dumps",
+    "no_inline": "--no-inline",
+    "stats": "--stats",
+}
+"""Options that have no effect on profiles of other tools, whose stacks are unwound and named."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+
+class Job:
+    """One run of a command on a recording, or with ``profiles`` on a profile of another tool."""
+
+    def __init__(self, options: dict[str, Any], *, profiles: bool = False) -> None:
         from undwarf.api import open_recording
 
         self._options = options
@@ -300,8 +327,9 @@ class Job:
         self._progress = Progress()
         self._at_end: Callable[[], None] = lambda: None
         self._debuginfod = debuginfod_client(self._progress) if options["debuginfod"] else None
-        self.recording: Recording = open_recording(
+        self.source: OpenedRecording | OpenedProfile[ApiProfile] = open_recording(
             options["file"],
+            format=options["format"],
             symfs=options["symfs"],
             kallsyms=options["kallsyms"],
             vmlinux=options["vmlinux"],
@@ -310,15 +338,54 @@ class Job:
             unwind=options["unwind_order"],
             cache=not options["no_cache"],
         )
+        if not self.is_recording:
+            self._check_profile(profiles)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether it is a recording, and no profile of another tool."""
+        from undwarf.api import OpenedRecording
+
+        return isinstance(self.source, OpenedRecording)
+
+    @property
+    def recording(self) -> "OpenedRecording":
+        """The recording. Raises UsageError for a profile of another tool."""
+        self.need_recording("this")
+        return cast("OpenedRecording", self.source)
+
+    def need_recording(self, what: str) -> None:
+        """Raise UsageError for a profile of another tool: ``what`` needs a recording."""
+        if not self.is_recording:
+            raise self._no_recording(what)
+
+    def _no_recording(self, what: str) -> UsageError:
+        origin = cast("OpenedProfile[ApiProfile]", self.source).origin
+        return UsageError(
+            f"{what} needs a recording (perf.data), and {printable(self.source.path)} is {origin.format}",
+            "it has neither registers nor memory, nor which files were mapped",
+            "undwarf report, flamegraph, fold and query show it",
+        )
+
+    def _check_profile(self, profiles: bool) -> None:
+        """Reject commands and options that need a recording."""
+        if not profiles:
+            self.need_recording(click.get_current_context().command_path)
+        options = self._options
+        given = [option for name, option in _OF_RECORDINGS.items() if options[name]]
+        if options["unwind_order"] != "auto":
+            given.append("--unwind")
+        if given:
+            self.need_recording(given[0])
 
     def __enter__(self) -> "Job":
         return self
 
     def __exit__(self, *_details: object) -> None:
         self._progress.close()
-        self.recording.close()
+        self.source.close()
         self._at_end()
-        if self._options["stats"] and "sources" in self.recording.__dict__:
+        if self._options["stats"] and "sources" in self.source.__dict__:
             counts = self.recording.sources.counts()
             notify("note", "unwind tables: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
@@ -345,7 +412,8 @@ class Job:
         from undwarf.profile.time_spans import resolve
         from undwarf.views.unmatched_filters import seconds, span_of
 
-        first, last = span_of(self.recording.records)
+        samples = self.recording.records.samples if self.is_recording else self.source.profile().samples.columns
+        first, last = span_of(samples.time)
         spans = resolve(self._options["spans"], first, last)
         for start, end in spans:
             if start > end:
@@ -353,8 +421,20 @@ class Job:
                 raise UsageError("--time ends before it starts", why, "give START,END in seconds")
         return tuple(spans)
 
+    def _samples(self) -> "tuple[Samples | SampleColumns, list[str], memoryview]":
+        """(columns of all samples, names of threads, the number of each sample's name)."""
+        if not self.is_recording:
+            profile = self.source.profile()
+            return profile.samples.columns, profile.comms, profile.samples.columns.comm
+        from undwarf.profile.build import comms_of
+
+        recording = self.recording
+        return recording.records.samples, *comms_of(recording.records, recording.spaces.comm_of)
+
     def unwind(self, *, inline: bool = True, lines: bool = False, **options: bool) -> "Profile":
-        """The profile, which may have no samples; shows progress. ``options`` are those of Recording.profile."""
+        """The profile, which may have no samples; shows progress. ``options`` are those of OpenedRecording.profile."""
+        if not self.is_recording:
+            return self.source.profile(filters=self.filters)
         profile = self.recording.profile(
             filters=self.filters,
             jobs=self._options["jobs"],
@@ -377,16 +457,13 @@ class Job:
         self._progress.close()
         self.warn()
         if not len(profile.samples):
-            name = printable(self.recording.path)
+            name = printable(self.source.path)
             if filters := self.filters:
-                from undwarf.profile.build import comms_of
                 from undwarf.views.unmatched_filters import nothing_passes
 
-                recording = self.recording
-                comms, comm_of = comms_of(recording.records, recording.spaces.comm_of)
-                why, hint = nothing_passes(filters, recording.records, comms, comm_of)
+                why, hint = nothing_passes(filters, *self._samples())
                 raise NothingUsable(f"no sample of {name} passes the filters", why, hint)
-            if self.recording.defects:
+            if self.source.defects:
                 raise NothingUsable(
                     f"{name} contains no samples", "it is damaged", "get a complete copy, or record again"
                 )
@@ -423,8 +500,15 @@ class Job:
             many = f"{count:,} stacks larger than their dump have" if count > 1 else "1 stack larger than its dump has"
             notify("note", f"{many} callers inferred from other dumps of the thread (--no-other-dumps: without)")
 
+    @property
+    def fields(self) -> frozenset[str] | None:
+        """What a profile of another tool has of time, pid, tid, cpu, comm, dso, line; None for a recording."""
+        return None if self.is_recording else cast("OpenedProfile[ApiProfile]", self.source).origin.fields
+
     def grouped(self, by: str, skid: bool) -> "Profile":
         """The profile with the groups of ``--by`` at the root of its stacks."""
+        if by == "type":
+            self.need_recording("--by type")
         profile = self.profile()
         if by == "type":
             from undwarf.views.data.type_labels import by_type
@@ -474,7 +558,7 @@ class Job:
     @property
     def stack_dump(self) -> int:
         """The largest stack dump that was requested for the recording, in bytes; 0 if none."""
-        return self.recording.stack_dump
+        return self.recording.stack_dump if self.is_recording else 0
 
     @property
     def fetches(self) -> bool:
@@ -495,7 +579,7 @@ class Job:
     def warn(self, known: int = 0) -> None:
         """Print what was fetched, and the defects but for the first ``known`` ones."""
         self.note_downloads()
-        defects = list(self.recording.defects)[known:]
+        defects = list(self.source.defects)[known:]
         for defect in defects[:SHOWN_DEFECTS]:
             notify("warning", str(defect))
         if len(defects) > SHOWN_DEFECTS:

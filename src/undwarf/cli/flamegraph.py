@@ -14,6 +14,7 @@ from undwarf.outputs.terminal.escape import printable
 @recording_command(
     "flamegraph",
     by_frame=True,
+    profiles=True,
     epilog="""\b
 Examples:
   undwarf flamegraph perf.data -o flames.html
@@ -41,13 +42,17 @@ Examples:
 def command(
     job: Job, output: str, title: str | None, weight: Literal["period", "samples"], by: str, skid: bool
 ) -> None:
-    """Write a flame graph as one self-contained HTML page."""
+    """Write a flame graph as one self-contained HTML page.
+
+    FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
+    speedscope's JSON.
+    """
     from undwarf.outputs.atomic_file import whole_file
     from undwarf.outputs.flamegraph import FlamegraphOptions, write
     from undwarf.views.flame_graph import flame_graph
 
     graph = flame_graph(job.grouped(by, skid), job.stack_dump)
-    options = FlamegraphOptions(title=title or Path(job.recording.path).name, weight=weight)
+    options = FlamegraphOptions(title=title or Path(job.source.path).name, weight=weight)
     if output == "-":
         write(graph, sys.stdout.buffer, options)
         return

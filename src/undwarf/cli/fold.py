@@ -6,11 +6,13 @@ from typing import Literal
 import click
 
 from undwarf.cli.common import BY, SKID, Job, notify, recording_command
+from undwarf.errors import UsageError
 
 
 @recording_command(
     "fold",
     by_frame=True,
+    profiles=True,
     epilog="""\b
 Examples:
   undwarf fold perf.data > stacks.txt
@@ -27,9 +29,8 @@ Examples:
 @click.option(
     "--root",
     type=click.Choice(["comm", "pid", "tid", "none"]),
-    default="comm",
-    show_default=True,
-    help="What each line starts with: comm, comm-pid, comm-pid/tid, or nothing.",
+    default=None,
+    help="What each line starts with: comm, comm-pid, comm-pid/tid, or nothing. Default: comm, if it is known.",
 )
 @BY
 @SKID
@@ -37,12 +38,16 @@ Examples:
 def command(
     job: Job,
     weight: Literal["samples", "period"] | None,
-    root: Literal["comm", "pid", "tid", "none"],
+    root: Literal["comm", "pid", "tid", "none"] | None,
     by: str,
     skid: bool,
     mark_kernel: bool,
 ) -> None:
-    """Print folded stacks, root first, for flame-graph tools."""
+    """Print folded stacks, root first, for flame-graph tools.
+
+    FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
+    speedscope's JSON.
+    """
     from undwarf.outputs.folded import write
     from undwarf.views.event_units import measures_of, samples_differ
     from undwarf.views.folded_stacks import fold
@@ -54,6 +59,11 @@ def command(
     if len(measures) > 1:
         others = ", ".join(measure.name for measure in measures[1:])
         notify("note", f"only {measures[0].name}: its unit differs from that of {others} (choose with --event)")
+    if job.fields is not None and root in ("pid", "tid") and root not in job.fields:
+        kind = "process" if root == "pid" else "thread"
+        raise UsageError(f"{job.source.path} has no {kind} ids", "", "--root none")
+    if root is None:
+        root = "comm" if job.fields is None or "comm" in job.fields else "none"
     if weight is None:
         weight = "period" if samples_differ(profile, measures[0].events) else "samples"
     events = measures[0].events if len(measures) > 1 else None

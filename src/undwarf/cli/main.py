@@ -21,9 +21,11 @@ COMMANDS = {
     "addr2line": "Print the function, file and line of addresses in a binary.",
     "completion": "Print the completion script for a shell.",
     "doctor": "Check what this machine offers: perf events, debug files, caches.",
+    "export": "Write the samples for other viewers: pprof, Firefox Profiler, Perfetto and others.",
     "flamegraph": "Write a flame graph as one self-contained HTML page.",
     "fold": "Print folded stacks, root first, for flame-graph tools.",
     "info": "Show what a recording contains, and how many of its stacks are whole.",
+    "query": "Run an SQL query over recordings, with DuckDB.",
     "record": "Sample programs and unwind them live; write a small recording with whole call chains.",
     "report": "Show hot functions and the call tree in the terminal.",
     "script": "Print every sample as text, in the format of perf script.",
@@ -35,7 +37,7 @@ COMMANDS = {
 }
 GROUPS = {
     "Sample running programs": ("record", "top", "stack"),
-    "Analyse a recording": ("report", "flamegraph", "fold", "script", "types", "info", "shrink"),
+    "Analyse a recording": ("report", "flamegraph", "fold", "export", "script", "types", "query", "info", "shrink"),
     "Inspect binaries": ("addr2line", "tables"),
     "This machine": ("doctor", "completion"),
 }

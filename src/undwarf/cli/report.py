@@ -9,7 +9,6 @@ from undwarf.cli.common import SKID, Job, Number, notify, recording_command, ter
 from undwarf.errors import UsageError
 
 if TYPE_CHECKING:
-    from undwarf.api import Recording
     from undwarf.profile.model import Profile
     from undwarf.views.data.access_labels import SampleLabels
     from undwarf.views.report import Graph
@@ -51,6 +50,7 @@ def _columns(fields: str) -> tuple[str, bool, bool]:
 @recording_command(
     "report",
     by_frame=True,
+    profiles=True,
     epilog="""\b
 Examples:
   undwarf report perf.data
@@ -60,6 +60,8 @@ Examples:
   undwarf report -g callee --comm cc1plus perf.data
   undwarf report -g caller,1 --percent-limit 2 perf.data
   undwarf report --branch-history perf.data
+  undwarf report cpu.pb.gz
+  perf script | undwarf report -
   undwarf report --source parse_line perf.data
   undwarf report --source 'std::vector<int>::push_back' --asm perf.data
   undwarf report --json perf.data | jq '.events[0].rows[:5]'
@@ -160,12 +162,17 @@ def command(
     history: bool,
     as_json: bool,
 ) -> None:
-    """Show hot functions and the call tree in the terminal."""
+    """Show hot functions and the call tree in the terminal.
+
+    FILE is a recording (perf.data), or a profile of another tool: folded stacks, pprof, the text of perf script, or
+    speedscope's JSON.
+    """
     from undwarf.outputs.report import ReportOptions
     from undwarf.outputs.terminal.style import wants_colour
     from undwarf.views.data.access_labels import MEMORY_KEYS
     from undwarf.views.flat_profile import LABEL_KEYS, SOURCE_KEYS, parse_keys
     from undwarf.views.report import compute_report
+    from undwarf.views.sample_selection import refuse_sums
 
     if asm and function is None:
         raise UsageError("--asm needs --source FUNCTION", "", "name the function to disassemble")
@@ -176,7 +183,14 @@ def command(
         sort, children, counted = _columns(perf_fields)
         show_nr_samples = show_nr_samples or counted
     keys = parse_keys(sort)
+    if job.fields is not None:
+        keys = _present(job, keys, chosen=perf_fields is not None or _is_given("sort"))
+        for option, given in (("--branch-stack", pairs), ("--branch-history", history), ("--skid", skid)):
+            if given:
+                job.need_recording(option)
     profile = job.profile(lines=bool(SOURCE_KEYS.intersection(keys)), branch_history=pairs or history)
+    if show_nr_samples:
+        refuse_sums(profile)
     if pairs or history:
         profile = _with_branches(job, profile, pairs)
     labels: SampleLabels = {}
@@ -190,7 +204,6 @@ def command(
         raise UsageError("--skid needs data types", "", f"sort by one of {', '.join(LABEL_KEYS)}")
     if set(MEMORY_KEYS).intersection(keys):
         labels = {**labels, **job.access_labels(profile, keys)}
-    recording = job.recording
     kind, tree_limit = graph
     options = ReportOptions(
         keys=keys,
@@ -203,8 +216,8 @@ def command(
         show_samples=show_nr_samples,
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
-        lost=recording.records.lost,
-        path=recording.path,
+        lost=job.recording.records.lost if job.is_recording else None,
+        path=job.source.path,
     )
     report = compute_report(
         profile,
@@ -215,7 +228,7 @@ def command(
         children=children or as_json,
         graph=kind,
         min_share=options.tree_limit / 100,
-        groups=_groups(recording, grouped),
+        groups=_groups(job, grouped),
         dump=job.stack_dump,
     )
     if as_json:
@@ -225,13 +238,38 @@ def command(
     write(report, sys.stdout, options)
 
 
-def _groups(recording: "Recording", grouped: bool | None) -> tuple[tuple[int, ...], ...]:
+_FIELD_OF = {"srcline": "line", "srcfile": "line"}
+"""The field that a sort key needs, if it has another name."""
+
+
+def _is_given(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is not click.core.ParameterSource.DEFAULT
+
+
+def _present(job: Job, keys: tuple[str, ...], *, chosen: bool) -> tuple[str, ...]:
+    """Those of the sort keys that a profile of another tool has. Raises UsageError if one is missing that was
+    ``chosen``."""
+    from undwarf.views.flat_profile import FRAME_KEYS, SAMPLE_KEYS
+
+    fields = {"event", "sym", *(job.fields or ())}
+    for key in keys:
+        if key not in SAMPLE_KEYS + FRAME_KEYS:
+            job.need_recording(f"--sort {key}")
+    missing = [key for key in keys if _FIELD_OF.get(key, key) not in fields]
+    if missing and chosen:
+        raise UsageError(f"{job.source.path} cannot be sorted by {missing[0]}", "it does not say that", "--sort sym")
+    return tuple(key for key in keys if key not in missing)
+
+
+def _groups(job: Job, grouped: bool | None) -> tuple[tuple[int, ...], ...]:
     """Groups of events whose columns are side by side: all events, none, or by default as they were recorded."""
-    events = range(len(recording.events))
+    events = range(len(job.source.events))
+    if grouped is None and not job.is_recording:
+        return ()
     if grouped is None:
         return tuple(
             tuple(events[leader : leader + members])
-            for _name, leader, members in recording.header.groups
+            for _name, leader, members in job.recording.header.groups
             if members > 1
         )
     return (tuple(events),) if grouped else ()
@@ -259,12 +297,17 @@ def _show_source(job: Job, function: str, weight: "Weight", asm: bool, as_json: 
     from undwarf.views.sample_selection import sections
     from undwarf.views.source import listings
 
+    code = None
+    if asm:
+        job.need_recording("--asm")
+        recording = job.recording
+        code = Disassembly(recording.images.images.__getitem__, recording.lines)
+    if job.fields is not None and "line" not in job.fields:
+        raise UsageError(f"{job.source.path} has no source lines", "", "undwarf report without --source shows it")
     profile = job.profile(lines=True)
-    recording = job.recording
-    code = Disassembly(recording.images.images.__getitem__, recording.lines) if asm else None
     options = SourceOptions(
         weight=weight,
-        path=recording.path,
+        path=job.source.path,
         colour=wants_colour(sys.stdout),
         width=terminal_width(),
     )

@@ -96,7 +96,7 @@ def _cached_types(path: str, *, skid: bool) -> list[str]:
 
     if Path(path).stat().st_size > _MOST_BYTES:
         return []
-    with open_recording(path) as recording:
+    with open_recording(path, format="perf.data") as recording:
         profile = recording.profile(callers=False, names=False, inline=False)
         touched = resolve_accesses(
             profile,

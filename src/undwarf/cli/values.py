@@ -9,11 +9,11 @@ import click
 from undwarf.errors import UndwarfError
 
 if TYPE_CHECKING:
-    from undwarf.api import Recording
+    from undwarf.api import OpenedRecording
 
 
 def _of_recording(
-    context: click.Context, values: "Callable[[Recording], Iterable[str]]", *, records: bool
+    context: click.Context, values: "Callable[[OpenedRecording], Iterable[str]]", *, records: bool
 ) -> list[str]:
     """Values of the recording on the command line; none if it cannot be read, or is too large and its ``records`` are
     needed."""
@@ -28,7 +28,7 @@ def _of_recording(
     try:
         if path == "-" or (records and Path(path).stat().st_size > DEFAULT.completion_bytes):
             return []
-        with open_recording(path, cache=False) as recording:
+        with open_recording(path, format="perf.data", cache=False) as recording:
             return list(dict.fromkeys(values(recording)))
     except (UndwarfError, OSError):
         return []
@@ -45,7 +45,7 @@ def _events(context: click.Context) -> list[str]:
 
 
 def _comms(context: click.Context) -> list[str]:
-    def names(recording: "Recording") -> list[str]:
+    def names(recording: "OpenedRecording") -> list[str]:
         from undwarf.profile.build import comms_of
         from undwarf.profile.model import NONE
 
@@ -64,7 +64,7 @@ def _numbers(column: str) -> Callable[[click.Context], list[str]]:
 
 
 def _dsos(context: click.Context) -> list[str]:
-    def files(recording: "Recording") -> Iterable[str]:
+    def files(recording: "OpenedRecording") -> Iterable[str]:
         from undwarf.images.image_kind import without_reference
         from undwarf.perfdata.sideband_kinds import SidebandKind
 

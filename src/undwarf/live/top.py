@@ -132,7 +132,13 @@ class Top:
             samples,
             StackColumns(columns["parent"], columns["frame"]),
             FrameColumns(
-                images, columns["address"], columns["provenance"], named.number, None, zeros("B", len(images))
+                images,
+                columns["address"],
+                columns["provenance"],
+                named.number,
+                None,
+                zeros("B", len(images)),
+                is_return=columns["is_return"],
             ),
             FunctionTable(named.name, named.image, named.address, named.unnamed),
             [

@@ -28,7 +28,8 @@ def page_data(graph: "FlameGraph", options: FlamegraphOptions) -> dict[str, Any]
 
     ``parent`` and ``entity`` are the tree (u32, parents first), ``name``, ``dso`` and ``kind`` describe entities.
     ``count`` samples of group ``count_group`` (thread name and event) end in node ``count_node``; ``weight`` (f64) is
-    the sum of their periods. ``graphs`` are the events that are drawn together, each with its unit.
+    the sum of their periods. ``graphs`` are the events that are drawn together, each with its unit. ``sums``: there are
+    no single samples, and none are counted. ``whole`` says in ``other`` what a profile of another tool is.
     """
     quality = graph.quality
     return {
@@ -43,6 +44,7 @@ def page_data(graph: "FlameGraph", options: FlamegraphOptions) -> dict[str, Any]
             for measure in graph.graphs
         ],
         "by": options.weight,
+        "sums": graph.origin is not None and graph.origin.sums,
         "parent": _packed(graph.parent),
         "entity": _packed(graph.entity),
         "count_group": _packed(graph.count_group),
@@ -53,6 +55,7 @@ def page_data(graph: "FlameGraph", options: FlamegraphOptions) -> dict[str, Any]
             "share": quality.share,
             "unwound": quality.unwound,
             "inferred": quality.inferred,
+            "other": printable(graph.origin.format) if graph.origin is not None else "",
             "gaps": [
                 [gap.samples, printable(gap.description), printable(gap.image), printable(gap.advice)]
                 for gap in quality.gaps[:5]

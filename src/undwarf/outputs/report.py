@@ -9,10 +9,10 @@ from undwarf.outputs.terminal.short_names import Distinct, shorten, shorten_type
 from undwarf.outputs.terminal.style import Paint, cells, fit, hidden_text, pad
 
 if TYPE_CHECKING:
+    from undwarf.profile.model import Origin
     from undwarf.views.call_tree import CallTree, TreeNode
     from undwarf.views.report import EventGroup, EventReport, Graph, GroupRow, Report
     from undwarf.views.sample_selection import Weight
-    from undwarf.views.unwind_quality import UnwindQuality
 
 TITLES = {
     "comm": "Command",
@@ -45,6 +45,16 @@ TITLES = {
     "data_page_size": "Data Page Size",
     "code_page_size": "Code Page Size",
 }
+_FIELDS = {
+    "time": "times",
+    "pid": "process ids",
+    "tid": "thread ids",
+    "cpu": "CPUs",
+    "comm": "thread names",
+    "dso": "files",
+    "line": "source lines",
+}
+"""What a sample or frame may have, in words."""
 TREE_DEPTH = 200
 _TYPES = ("typecln", "type", "typeoff")
 """Keys of data types, in the order in which their columns are cut."""
@@ -71,21 +81,21 @@ class ReportOptions(NamedTuple):
     show_samples: bool = False
     colour: bool = False
     width: int | None = None
-    lost: int = 0
+    lost: int | None = 0
     path: str = ""
 
 
 def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
     """Write the report."""
     paint = Paint(options.colour)
-    _write_head(report.quality, sink, options, paint)
+    _write_head(report, sink, options, paint)
     for group in report.groups:
         numbered = len(group.events) > 1
         sink.write("\n")
         if numbered:
             sink.write(paint.bold(f"Group of {len(group.events)} events") + "\n")
         for number, event in enumerate(group.events, 1):
-            sink.write((f"{number}: " if numbered else "") + _event_line(event, paint) + "\n")
+            sink.write((f"{number}: " if numbered else "") + _event_line(event, paint, report.origin) + "\n")
         _write_table(group, sink, options, paint)
         for number, event in enumerate(group.events, 1):
             if event.tree is not None:
@@ -93,7 +103,12 @@ def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
                 _write_graph(event.tree, sink, options, paint, title)
 
 
-def _write_head(quality: "UnwindQuality", sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+def _write_head(report: "Report", sink: TextIO, options: ReportOptions, paint: Paint) -> None:
+    if report.origin is not None:
+        text = f"{printable(options.path)}: {_entries(report.quality.samples, report.origin)}"
+        sink.write(paint.bold(text) + "\n" + paint.dim(_lacking(report.origin)) + "\n")
+        return
+    quality = report.quality
     lost = f", {options.lost:,} lost" if options.lost else ""
     text = f"{printable(options.path)}: {samples_text(quality.samples)}"
     sink.write(paint.bold(text) + paint.warn(lost) + "\n")
@@ -133,10 +148,24 @@ def samples_text(count: int) -> str:
     return f"{count:,} sample" + ("" if count == 1 else "s")
 
 
-def _event_line(event: "EventReport", paint: Paint) -> str:
+def _entries(count: int, origin: "Origin | None") -> str:
+    """A number of samples in words, or of what a profile without single samples has."""
+    if origin is None or not origin.sums:
+        return samples_text(count)
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+
+
+def _lacking(origin: "Origin") -> str:
+    """What a profile of another tool does not say."""
+    missing = [words for field, words in _FIELDS.items() if field not in origin.fields]
+    return f"{origin.format}: without {', '.join([*missing, 'the reason why stacks end'])}"
+
+
+def _event_line(event: "EventReport", paint: Paint, origin: "Origin | None") -> str:
     flat = event.flat
-    weights = f", {flat.total:,} in all" if flat.total != flat.samples else ""
-    return paint.bold(printable(event.name)) + paint.dim(f"  {samples_text(flat.samples)}{weights}")
+    unit = f" {printable(event.unit)}" if origin is not None and event.unit not in ("", "count") else ""
+    weights = f", {flat.total:,}{unit} in all" if flat.total != flat.samples else ""
+    return paint.bold(printable(event.name)) + paint.dim(f"  {_entries(flat.samples, origin)}{weights}")
 
 
 def _write_table(group: "EventGroup", sink: TextIO, options: ReportOptions, paint: Paint) -> None:

@@ -15,22 +15,26 @@ def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
     """Write one JSON object: ``events`` holds a table of ``rows`` and a ``tree`` for each event that has samples.
 
     A tree is a list of nodes: ``parent`` is the ``id`` of another, which stands before it, or null at a root.
+    Numbers of samples are null for a profile of another tool that has no single samples.
     """
     quality = report.quality
+    counted = report.origin is None or not report.origin.sums
     events = []
     for event in report.events:
         numbers: dict[str, Any] = {
             "event": event.name,
-            "samples": event.flat.samples,
+            "unit": event.unit or None,
+            "samples": event.flat.samples if counted else None,
             "total": event.flat.total,
-            "rows": _rows(event.flat, options),
+            "rows": _rows(event.flat, options, counted),
         }
         if event.tree is not None:
             numbers["tree"] = _tree(event.tree.roots)
         events.append(numbers)
     shown = {
         "file": options.path,
-        "samples": quality.samples,
+        "format": report.origin.format if report.origin is not None else "perf.data",
+        "samples": quality.samples if counted else None,
         "lost": options.lost,
         "sort": list(options.keys),
         "weight": options.weight,
@@ -42,7 +46,7 @@ def write(report: "Report", sink: TextIO, options: ReportOptions) -> None:
     dump(shown, sink)
 
 
-def _rows(flat: "FlatProfile", options: ReportOptions) -> list[dict[str, Any]]:
+def _rows(flat: "FlatProfile", options: ReportOptions, counted: bool) -> list[dict[str, Any]]:
     least = options.percent_limit * flat.total / 100
     rows = [row for row in flat.rows if (row.children_weight if options.children else row.self_weight) >= least]
     if not options.children:
@@ -52,7 +56,7 @@ def _rows(flat: "FlatProfile", options: ReportOptions) -> list[dict[str, Any]]:
             **dict(zip(flat.keys, row.key, strict=True)),
             "self": row.self_weight,
             "children": row.children_weight,
-            "samples": row.samples,
+            "samples": row.samples if counted else None,
         }
         for row in rows
     ]

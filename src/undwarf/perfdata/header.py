@@ -62,7 +62,7 @@ def byte_order_of(head: bytes, name: str) -> ByteOrder:
     if magic in (OLD_MAGIC, OLD_MAGIC[::-1]):
         why = "it is a perf.data of version 1 (PERFFILE), which perf wrote before Linux 3.6"
         raise UnreadableInput(what, why, "convert it with a perf of that time, or record again")
-    raise UnreadableInput(what, f"it is not a perf.data file{_guess(head)}", HINT)
+    raise UnreadableInput(what, f"it is not a perf.data file{known_kind(head)}", HINT)
 
 
 def parse_header(head: bytes, name: str, defects: Defects) -> FileHeader:
@@ -112,7 +112,13 @@ def _join(words: tuple[int, ...], width: int) -> int:
     return sum(word << width * number for number, word in enumerate(words))
 
 
-def _guess(head: bytes) -> str:
+def is_recording(head: bytes) -> bool:
+    """Whether a file with these first bytes is a perf.data, of any version."""
+    return head[:8] in (MAGIC, MAGIC[::-1], OLD_MAGIC, OLD_MAGIC[::-1])
+
+
+def known_kind(head: bytes) -> str:
+    """What else a file is, as the end of a sentence: `` but an ELF file``; empty if that is not known."""
     known = {
         b"\x7fELF": "an ELF file",
         b"\x1f\x8b": "gzip-compressed",

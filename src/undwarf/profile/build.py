@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -30,6 +30,7 @@ from undwarf.unwind.stacks import remap
 from undwarf.unwind.unwinder import Walked, Walking, walk_samples
 
 if TYPE_CHECKING:
+    from undwarf.profile.processes import Process
     from undwarf.symbols.inlines import Inlines, Lines
 
 _AHEAD = ((".debug_info", ".debug_abbrev"),)
@@ -77,7 +78,9 @@ def build_profile(
     """Unwind and name the samples that pass the filters, as a profile of this ``kind`` of class; ``by_time`` puts them
     in time order, else as recorded."""
     comms, comm_of = comms_of(records, spaces.comm_of)
-    chosen, order = select(filters, records, data.events, comms, comm_of, by_time)
+    chosen, order = select(
+        filters, records.samples, records.sample_order if by_time else None, data.events, comms, comm_of
+    )
     step = (lambda done, total: progress("walking stacks", done, total)) if progress is not None else None
     walked = walk_samples(data, records, spaces, sources, chosen, walking, step)
     if walked.damaged:
@@ -111,6 +114,7 @@ def build_profile(
         function,
         columns["runtime"] if walking.runtime else None,
         zeros("B", len(columns["address"])),
+        is_return=columns["is_return"],
     )
     stacks = StackColumns(columns["parent"], columns["frame"])
     files: list[str] = []
@@ -131,7 +135,7 @@ def build_profile(
         stacks,
         frames,
         functions,
-        [_image_info(image, image.number in used) for image in store.images],
+        [image_info(image, image.number in used) for image in store.images],
         comms,
         [_event_info(event) for event in data.events],
         files=files,
@@ -139,6 +143,7 @@ def build_profile(
         later=walked.later,
         precise=walked.precise,
         line_size=data.features.line_size,
+        processes=partial(_processes, records),
     )
 
 
@@ -215,6 +220,7 @@ def _expanded(
             made["depth"],
             made["file"],
             made["line"],
+            take(frames.is_return, source) if frames.is_return is not None else None,
         ),
         FunctionTable(names, images, starts, memoryview(bytes(functions.unnamed) + bytes(more))),
         StackColumns(parent, frame),
@@ -222,11 +228,17 @@ def _expanded(
     )
 
 
-def _image_info(image: Image, used: bool) -> ImageInfo:
+def image_info(image: Image, used: bool) -> ImageInfo:
     """The description of an image. Its problem is only looked for (which opens the file) if a stack has frames in it,
     or for a jitdump, whose code else counts as anonymous memory."""
     problem = image.problem if used or image.kind is ImageKind.JITDUMP else ""
     return ImageInfo(_text(image.name), image.path, image.build_id.hex(), image.kind.name.lower(), problem)
+
+
+def _processes(records: Records) -> "list[Process]":
+    from undwarf.profile.processes import processes_of
+
+    return processes_of(records)
 
 
 def _event_info(event: EventAttr) -> EventInfo:

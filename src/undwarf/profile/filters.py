@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from undwarf.column import zeros
 from undwarf.errors import UsageError
-from undwarf.perfdata import EventAttr, Records
-from undwarf.profile.model import NONE
+from undwarf.profile.model import NONE, EventInfo, SampleColumns
+
+if TYPE_CHECKING:
+    from undwarf.perfdata import EventAttr
+    from undwarf.perfdata.records import Samples
 
 
 class Filters(NamedTuple):
@@ -74,17 +77,17 @@ def near(wanted: Collection[str], names: Sequence[str]) -> list[str]:
 
 def select(
     filters: Filters | None,
-    records: Records,
-    events: Sequence[EventAttr],
+    samples: "Samples | SampleColumns",
+    by_time: memoryview | None,
+    events: "Sequence[EventAttr] | Sequence[EventInfo]",
     comms: Sequence[str],
     comm_of: memoryview,
-    by_time: bool,
 ) -> tuple[memoryview, memoryview | None]:
-    """(1 (B) for each sample to walk, the samples of the profile in order or None: all as recorded)."""
-    samples = records.samples
-    count = len(samples.position)
+    """(1 (B) for each sample to walk, the samples of the profile in order or None: all as recorded). ``by_time``: the
+    order of all samples, None as recorded; ``comm_of`` has the number of each sample's name in ``comms``."""
+    count = len(samples.time)
     if not filters:
-        return memoryview(b"\1" * count), records.sample_order if by_time else None
+        return memoryview(b"\1" * count), by_time
     chosen = memoryview(bytearray(b"\1" * count))
 
     def keep(column: memoryview, wanted: Collection[int]) -> None:
@@ -124,7 +127,7 @@ def select(
         for i, time in enumerate(samples.time):
             if not any(start <= time <= end for start, end in filters.spans):
                 chosen[i] = 0
-    numbers = records.sample_order if by_time else range(count)
+    numbers = by_time if by_time is not None else range(count)
     passed = [i for i in numbers if chosen[i]]
     order = zeros("I", len(passed))
     for at, i in enumerate(passed):

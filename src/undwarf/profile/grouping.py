@@ -311,3 +311,16 @@ def halves(column: Any, shift: int = 0) -> tuple[memoryview, memoryview]:
         first[index] = cython.cast("unsigned int", (column[index] >> low) >> 32)
         second[index] = cython.cast("unsigned int", (column[index] >> low) & NOTHING)
     return high, rest
+
+
+@cython.locals(column="const unsigned int[::1]", out="unsigned int[::1]", offset="unsigned int")
+def shifted(column: Any, by: int) -> Any:
+    """The column with ``by`` added to each entry; NOTHING stays NOTHING. Sums must be below NOTHING."""
+    n: cython.Py_ssize_t = column.shape[0]
+    result = zeros("I", n)
+    out = result
+    offset = by
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = NOTHING if column[index] == NOTHING else column[index] + offset
+    return result

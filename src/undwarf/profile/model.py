@@ -4,20 +4,28 @@ A column is a memoryview of native numbers, one entry per sample, node or frame.
 for "none".
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, overload
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
+from undwarf.arrow.as_table import AsTable
+from undwarf.errors import UsageError
 from undwarf.ordering import take
 from undwarf.perfdata.features import LINE
+from undwarf.profile.rows import Rows
+from undwarf.unwind.code_address import CodeAddress
 from undwarf.unwind.provenance import Provenance
 from undwarf.unwind.stop_reason import StopReason
+
+if TYPE_CHECKING:
+    from undwarf.arrow.table import Table
+    from undwarf.profile.processes import Process
 
 NONE = 0xFFFFFFFF
 
 Column = memoryview
 
-# A damaged recording may have other values, which stay numbers.
 _STOPS: dict[int, StopReason] = {one.value: one for one in StopReason}
 _PROVENANCES: dict[int, Provenance] = {one.value: one for one in Provenance}
 
@@ -60,6 +68,9 @@ class SampleColumns:
     def __len__(self) -> int:
         return len(self.stack)
 
+    def __repr__(self) -> str:
+        return f"<undwarf.SampleColumns: {len(self):,} samples>"
+
     def rows(self, numbers: Column) -> "SampleColumns":
         """Some of the samples, by number (I)."""
         chosen: dict[str, Any] = {}
@@ -69,25 +80,49 @@ class SampleColumns:
         return SampleColumns(**chosen)
 
 
+def _tables() -> Any:
+    """The module of tables, which few commands need."""
+    from undwarf.profile import tables
+
+    return tables
+
+
+def _table(profile: "Profile | None", name: str) -> "Table":
+    if profile is None:
+        raise UsageError(f"these {name} are of no profile", "their names are in its other tables")
+    found: Table = _tables().table(profile, name)
+    return found
+
+
 @dataclass(slots=True, repr=False, eq=False)
-class StackColumns:
+class StackColumns(AsTable):
     """One entry per node: its caller's node (``parent``, a smaller number; none for a root) and its ``frame``."""
 
     parent: Column
     frame: Column
+    profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.frame)
 
+    def as_table(self) -> "Table":
+        """As docs/tables.md describes it; of a profile's columns only."""
+        return _table(self.profile, "stacks")
+
+    def __repr__(self) -> str:
+        return f"<undwarf.StackColumns: {len(self):,} nodes>"
+
 
 @dataclass(slots=True, repr=False, eq=False)
-class FrameColumns:
+class FrameColumns(AsTable):
     """One entry per frame: a distinct code address, or a function inlined there.
 
     ``address`` is the lookup address (a return address minus one): as in the ELF file, or for the kernel and code
-    without a file the run-time address. ``runtime`` is the address in the process, None if not requested.
+    without a file the run-time address; 0 in profiles of other tools. ``runtime`` is the address in the process, None
+    if not requested.
     ``inline_depth``: the number of functions that this one is inlined into, 0 for a function with code of its own.
     ``file`` (I, index of ``Profile.files``) and ``line`` (I, 0: unknown): the source position, None if not requested.
+    ``is_return`` (B): 1 if ``address`` is a return address minus one; None if that is not known.
     """
 
     image: Column
@@ -98,13 +133,22 @@ class FrameColumns:
     inline_depth: Column
     file: Column | None = None
     line: Column | None = None
+    is_return: Column | None = None
+    profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.address)
 
+    def as_table(self) -> "Table":
+        """As docs/tables.md describes it; of a profile's columns only."""
+        return _table(self.profile, "frames")
+
+    def __repr__(self) -> str:
+        return f"<undwarf.FrameColumns: {len(self):,} frames>"
+
 
 @dataclass(slots=True, repr=False, eq=False)
-class FunctionTable:
+class FunctionTable(AsTable):
     """Functions by number: demangled ``name``, ``image``, start ``address``; ``unnamed`` (B): 1 without a symbol, the
     name is then a file and offset (``gzip+0x4330``) or ``[unknown]``."""
 
@@ -112,9 +156,17 @@ class FunctionTable:
     image: Column
     address: Column
     unnamed: Column
+    profile: "Profile | None" = field(default=None, init=False)
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def as_table(self) -> "Table":
+        """As docs/tables.md describes it; of a profile's columns only."""
+        return _table(self.profile, "functions")
+
+    def __repr__(self) -> str:
+        return f"<undwarf.FunctionTable: {len(self):,} functions>"
 
 
 class ImageInfo(NamedTuple):
@@ -129,11 +181,25 @@ class ImageInfo(NamedTuple):
 
 class EventInfo(NamedTuple):
     """An event of the recording, by number. ``packed``: its weights are three numbers in one word, u32 latency, u16 of
-    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains."""
+    the instruction, u16 to its retirement (``PERF_SAMPLE_WEIGHT_STRUCT``). ``chains``: its samples have call chains.
+    ``unit``: that of its periods, where a profile of another tool states it; empty: as the event's name has it."""
 
     name: str
     packed: bool = False
     chains: bool = True
+    unit: str = ""
+
+
+class Origin(NamedTuple):
+    """A profile of another tool: its ``format`` in words, and its ``fields``, what it has of time, pid, tid, cpu, comm,
+    dso, line and address.
+
+    ``sums``: its entries are no single samples, but sums of their weights, as in folded stacks.
+    """
+
+    format: str
+    fields: frozenset[str] = frozenset()
+    sums: bool = False
 
 
 class Frame(NamedTuple):
@@ -141,15 +207,15 @@ class Frame(NamedTuple):
 
     ``name`` is demangled; ``file+0xstart`` for a function without a symbol, ``[unknown]`` if its start is unknown too.
     ``dso`` is the mapped path, or a name in brackets. ``address`` is an address of the file (in the kernel the run-time
-    address); return addresses are minus one, so that it is in the call instruction. ``provenance`` is a
-    :class:`undwarf.Provenance`. ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and
-    ``line`` 0 if unknown; ``runtime`` is the address in the process, if the profile has it.
+    address): of the sampled instruction, or a return address. ``provenance`` is how its caller was found.
+    ``inline_depth`` is 0 for a function with code of its own. ``file`` is empty and ``line`` 0 if unknown; ``runtime``
+    is the address in the process, as a debugger shows it, if the profile has it.
     """
 
     name: str
     dso: str
-    address: int
-    provenance: int
+    address: CodeAddress
+    provenance: Provenance
     runtime: int | None = None
     inline_depth: int = 0
     file: str = ""
@@ -159,8 +225,8 @@ class Frame(NamedTuple):
 class Sample(NamedTuple):
     """One sample with its whole stack, innermost frame first.
 
-    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is the
-    :class:`undwarf.StopReason` of its user part.
+    ``time`` is in ns of the recording's clock, ``period`` in the event's own unit; ``stop`` is why its user part ends
+    where it does.
     """
 
     time: int
@@ -170,15 +236,42 @@ class Sample(NamedTuple):
     event: str
     period: int
     comm: str
-    stop: int
+    stop: StopReason
     stack: list[Frame]
 
     def __repr__(self) -> str:
         return f"Sample({', '.join(f'{name}={value!r}' for name, value in zip(self._fields[:-1], self, strict=False))})"
 
 
-class SampleView(Sequence[Sample]):
-    """The samples as objects, created on access; columns are attributes by name, and in ``columns``."""
+class SampleView(AsTable):
+    """The samples as objects, created on access; columns are attributes by name, as in :class:`SampleColumns`.
+
+    It has what sequences have, but is not registered as one: polars would take it row by row.
+
+    >>> profile.samples[0].comm, len(profile.samples.time), profile.samples.time.format
+    ('words', 1127, 'Q')
+    """
+
+    columns: SampleColumns
+    """All columns."""
+    time: Column
+    pid: Column
+    tid: Column
+    cpu: Column
+    event: Column
+    period: Column
+    comm: Column
+    stack: Column
+    stop: Column
+    stop_image: Column
+    ip: Column
+    addr: Column | None
+    weight: Column | None
+    data_src: Column | None
+    phys_addr: Column | None
+    data_page_size: Column | None
+    code_page_size: Column | None
+    cgroup: Column | None
 
     def __init__(self, profile: "Profile", columns: SampleColumns) -> None:
         self._profile = profile
@@ -203,15 +296,39 @@ class SampleView(Sequence[Sample]):
     def __iter__(self) -> Iterator[Sample]:
         return (self._profile.sample(i) for i in range(len(self)))
 
+    def as_table(self) -> "Table":
+        """As docs/tables.md describes it."""
+        return _table(self._profile, "samples")
+
     def __getattr__(self, name: str) -> Column:
         if name.startswith("_") or name == "columns":
             raise AttributeError(name)
         column: Column = getattr(self.columns, name)
         return column
 
+    def __repr__(self) -> str:
+        return f"<undwarf.SampleView: {len(self):,} samples>"
+
 
 class Profile:
     """All of a recording's samples, unwound and named."""
+
+    samples: SampleView
+    """The samples, as objects and as columns."""
+    stacks: StackColumns
+    """Stacks as a tree of nodes, of which each sample has one."""
+    frames: FrameColumns
+    """The distinct frames, of which each node has one."""
+    functions: FunctionTable
+    """The distinct functions, of which each frame has one."""
+    images: "Rows[ImageInfo]"
+    """The mapped files, the kernel, and code without a file."""
+    comms: list[str]
+    """Names of threads."""
+    events: "Rows[EventInfo]"
+    """The events; their numbers are places in this list."""
+    files: list[str]
+    """Source files, as debugging information names them."""
 
     def __init__(
         self,
@@ -219,9 +336,9 @@ class Profile:
         stacks: StackColumns,
         frames: FrameColumns,
         functions: FunctionTable,
-        images: list[ImageInfo],
+        images: Sequence[ImageInfo],
         comms: list[str],
-        events: list[EventInfo],
+        events: Sequence[EventInfo],
         *,
         files: list[str] | None = None,
         deferred: int = 0,
@@ -231,16 +348,15 @@ class Profile:
         unwind_order: tuple[str, ...] = (),
         stitched: bool = False,
         recorder: str = "perf",
+        origin: Origin | None = None,
+        processes: "Callable[[], list[Process]]" = list,
     ) -> None:
         self.samples = SampleView(self, samples)
-        self.stacks = stacks
-        self.frames = frames
-        self.functions = functions
-        self.images = images
+        self._link(stacks, frames, functions)
+        self.images = Rows(images, lambda rows: _tables().images_table(rows))
         self.comms = comms
-        self.events = events
+        self.events = Rows(events, lambda rows: _tables().events_table(rows))
         self.files = files if files is not None else []
-        """Source files, as debugging information names them."""
         self.deferred = deferred
         """Samples whose deferred user chain is missing."""
         self.later = later or {}
@@ -259,6 +375,29 @@ class Profile:
         """Whether the recorded call chains are whole stacks, unwound by the recorder."""
         self.recorder = recorder
         """The program that advice is about: "perf" or "undwarf"."""
+        self.origin = origin
+        """Of a profile of another tool what it has; None for a recording."""
+        self._find_processes = processes
+
+    def _link(self, stacks: StackColumns, frames: FrameColumns, functions: FunctionTable) -> None:
+        """Take columns; as tables they have names of this profile."""
+        self.stacks, self.frames, self.functions = replace(stacks), replace(frames), replace(functions)
+        self.stacks.profile = self.frames.profile = self.functions.profile = self
+
+    @cached_property
+    def processes(self) -> "Rows[Process]":
+        """The processes that are sampled or described by records."""
+        return Rows(self._find_processes(), lambda rows: _tables().processes_table(rows))
+
+    @property
+    def stack_frames(self) -> "Table":
+        """The frames of each distinct stack of the samples, as a table for Arrow consumers: it is in memory nowhere."""
+        return _table(self, "stack_frames")
+
+    @property
+    def stack_weights(self) -> "Table":
+        """The weight of each node of ``stacks`` by event, as a table for Arrow consumers; computed for each of them."""
+        return _table(self, "stack_weights")
 
     def derived(
         self,
@@ -272,9 +411,11 @@ class Profile:
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.samples = SampleView(copy, samples if samples is not None else self.samples.columns)
-        copy.stacks = stacks if stacks is not None else self.stacks
-        copy.frames = frames if frames is not None else self.frames
-        copy.functions = functions if functions is not None else self.functions
+        copy._link(
+            stacks if stacks is not None else self.stacks,
+            frames if frames is not None else self.frames,
+            functions if functions is not None else self.functions,
+        )
         return copy
 
     def frame(self, number: int) -> Frame:
@@ -285,8 +426,10 @@ class Profile:
         return Frame(
             self.functions.name[frames.function[number]],
             self.images[image].name if image != NONE else "[unknown]",
-            frames.address[number],
-            _PROVENANCES.get(frames.provenance[number], frames.provenance[number]),
+            CodeAddress.of_lookup(
+                frames.address[number], frames.is_return is not None and frames.is_return[number] != 0
+            ),
+            _PROVENANCES[frames.provenance[number]],
             frames.runtime[number] if frames.runtime is not None else None,
             frames.inline_depth[number],
             self.files[file] if file != NONE else "",
@@ -313,6 +456,6 @@ class Profile:
             self.events[columns.event[number]].name,
             columns.period[number],
             self.comms[comm] if comm != NONE else f":{columns.tid[number]}",
-            _STOPS.get(columns.stop[number], columns.stop[number]),
+            _STOPS.get(columns.stop[number]) or StopReason(columns.stop[number]),
             self.stack(columns.stack[number]),
         )

@@ -2,7 +2,7 @@
 (timers), or after it (data breakpoints). The access of a frame depends on that, so frames are split by kind.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import IntEnum
 from typing import Any
 
@@ -73,7 +73,7 @@ def split_by_kind(profile: Profile, after: frozenset[int], at: frozenset[int]) -
 def _with_copies(frames: FrameColumns, copied: list[int]) -> FrameColumns:
     """The frames, followed by copies of some."""
 
-    columns: dict[str, Any] = {name: getattr(frames, name) for name in FrameColumns.__slots__}
+    columns: dict[str, Any] = {one.name: getattr(frames, one.name) for one in fields(frames) if one.init}
     for name, column in columns.items():
         if column is not None:
             columns[name] = _joined(column, [column[frame] for frame in copied])

@@ -2,12 +2,40 @@
 
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from enum import StrEnum
 from typing import Any
 
 from undwarf.disasm import Instruction, Memory
 from undwarf.types.layouts.type_graph import VOID
 
-__all__ = ["Access", "access", "nothing", "packed", "unpacked", "without_type"]
+__all__ = ["Access", "TypeEvidence", "access", "nothing", "packed", "unpacked", "without_type"]
+
+
+class TypeEvidence(StrEnum):
+    """What an access is known by, or why it needs no type.
+
+    Of accesses with a type: ``VARIABLE`` is a declared variable at its location, ``TRACKING`` the data flow from one,
+    ``GLOBAL``, ``THREAD`` and ``PERCPU`` a variable at its address, ``CONTAINER`` the only aggregate that has the
+    member, ``FRAME`` an undeclared object on the stack. Without a type: ``STACK`` (push, call, return), ``SPILL`` (a
+    compiler's own slot), ``CANARY``, ``CONSTANT`` and ``TABLE`` (of addresses) are not the program's data, ``NONE`` is
+    no memory access, ``UNREAD`` code that is not available, ``UNKNOWN`` an access whose type was not found.
+    """
+
+    VARIABLE = "variable"
+    TRACKING = "tracking"
+    GLOBAL = "global"
+    THREAD = "thread"
+    PERCPU = "percpu"
+    CONTAINER = "container"
+    FRAME = "frame"
+    STACK = "stack"
+    SPILL = "spill"
+    CANARY = "canary"
+    CONSTANT = "constant"
+    TABLE = "table"
+    NONE = "none"
+    UNREAD = "unread"
+    UNKNOWN = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +72,11 @@ class Access:
     def typed(self) -> bool:
         """Whether a type was found."""
         return self.type is not None
+
+    @property
+    def evidence(self) -> TypeEvidence:
+        """What the access is known by."""
+        return TypeEvidence(self.how)
 
     @property
     def countable(self) -> bool:

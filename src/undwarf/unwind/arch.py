@@ -113,6 +113,11 @@ _OTHERS = ("i386", "i486", "i586", "i686")
 """32-bit machines: each sample states the ABI of its registers."""
 
 
+def machine_named(architecture: str) -> Machine | None:
+    """The machine with this name whose stacks are walked; None if there is none."""
+    return next((machine for machine in (X86_64, AARCH64) if architecture in machine.names), None)
+
+
 def machine_of(architecture: str | None) -> Machine:
     """The machine that a recording's header names, x86-64 by default."""
     if architecture in AARCH64.names:

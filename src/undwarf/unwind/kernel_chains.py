@@ -137,6 +137,9 @@ class KernelChains:
                     # From Linux 6.11 on the kernel puts in the address that a return probe has replaced.
                     self.stop = StopReason.PROBED_RETURN
                 break
+            if stored_stop and i > 0:
+                # The recorder wrote the address of the call.
+                self.rules.stacks.frame_is_return[self.rules.found_frame] = 1
             self.chain[count] = self.rules.found_frame
             count += 1
             if stored_stop == StopReason.PROBED_RETURN and self.rules.found_image != NOTHING:

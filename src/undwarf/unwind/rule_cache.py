@@ -301,6 +301,7 @@ class RuleCache:
         rule: cython.uint = RULE_NO
         source: cython.int = provenance
         shown: cython.ulonglong = lookup if provenance == 0 and not self.returns else raw
+        is_return: cython.bint = lookup != raw
         site: cython.Py_ssize_t = -1
         key: cython.ulonglong = 0
         looked_up: cython.ulonglong
@@ -310,6 +311,7 @@ class RuleCache:
             self.found_frame = self.stacks.frame(
                 NOTHING, lookup, shown if self.runtime else 0, provenance if provenance else Provenance.NOTHING
             )
+            self.stacks.frame_is_return[self.found_frame] = is_return
             return 0
         image = self.spaces.images[entry]
         if self.image_state[image] == ImageState.NOT_LOADED:
@@ -341,6 +343,7 @@ class RuleCache:
                     # finds it; the frame itself is the trampoline's first byte.
                     address += 1
                     shown = raw
+                    is_return = False
             else:
                 source = Provenance.FRAME_POINTER
         self.found_rule = rule
@@ -348,6 +351,7 @@ class RuleCache:
         self.found_frame = self.stacks.frame(
             cython.cast(cython.uint, image), address, shown if self.runtime else 0, source
         )
+        self.stacks.frame_is_return[self.found_frame] = is_return
         if site >= 0:
             self.by_image[site] = looked_up
             self.by_image[site + 1] = key
@@ -385,6 +389,7 @@ class RuleCache:
             raw if self.runtime else 0,
             Provenance.KERNEL_CHAIN,
         )
+        self.stacks.frame_is_return[frame] = lookup != raw
         self.by_space[at] = lookup
         self.by_space[at + 1] = key
         self.by_space[at + 2] = frame

@@ -7,6 +7,8 @@ cdef class Stacks:
     # What its code shows (Evidence), two bits each from the lowest on: a call ends at the return address; the instruction
     # returns; it is the root of a fiber; it calls Haskell code.
     cdef unsigned char[::1] frame_evidence
+    # 1: the address was looked up as that of the call before a return address, one less; 0: it is an instruction's.
+    cdef unsigned char[::1] frame_is_return
     # Hash tables of the frames and nodes: numbers, plus one; 0 is free.
     cdef unsigned int[::1] frame_slots
     cdef Py_ssize_t frames

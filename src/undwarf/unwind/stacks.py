@@ -32,6 +32,7 @@ class Stacks:
         self.frame_runtime = zeros("Q", 4096)
         self.frame_provenance = zeros("B", 4096)
         self.frame_evidence = zeros("B", 4096)
+        self.frame_is_return = zeros("B", 4096)
         self.frame_slots = zeros("I", 8192)
         self.node_key = zeros("Q", 4096)
         self.node_slots = zeros("I", 8192)
@@ -45,6 +46,7 @@ class Stacks:
         self.frame_runtime = doubled(self.frame_runtime, size)
         self.frame_provenance = doubled(self.frame_provenance, size)
         self.frame_evidence = doubled(self.frame_evidence, size)
+        self.frame_is_return = doubled(self.frame_is_return, size)
         slots = zeros("I", 4 * size)
         mask = 4 * size - 1
         for i in range(self.frames):
@@ -122,7 +124,11 @@ class Stacks:
 
     def with_provenance(self, frame: cython.uint, provenance: cython.uint) -> cython.uint:
         """The number of the frame that differs from this one in nothing but its provenance."""
-        return self.frame(self.frame_image[frame], self.frame_address[frame], self.frame_runtime[frame], provenance)
+        found: cython.uint = self.frame(
+            self.frame_image[frame], self.frame_address[frame], self.frame_runtime[frame], provenance
+        )
+        self.frame_is_return[found] = self.frame_is_return[frame]
+        return found
 
     def location(self, frame: int) -> tuple[int, int]:
         """A frame's image, 0xffffffff for none, and its address there."""
@@ -136,7 +142,9 @@ class Stacks:
         runtime: cython.ulonglong = self.frame_runtime[number]
         if runtime:
             runtime += moved - self.frame_address[number]
-        return self.frame(self.frame_image[number], moved, runtime, Provenance.OTHER_DUMP)
+        found: cython.uint = self.frame(self.frame_image[number], moved, runtime, Provenance.OTHER_DUMP)
+        self.frame_is_return[found] = self.frame_is_return[number]
+        return found
 
     def node(self, parent: cython.uint, frame: cython.uint) -> cython.uint:
         """The number of the node with this parent (0xffffffff for a root) and frame."""
@@ -175,6 +183,7 @@ class Stacks:
                     other.frame_runtime[i],
                     other.frame_provenance[i],
                 )
+                self.frame_is_return[frame_map[i]] = other.frame_is_return[i]
             for i in range(other.nodes):
                 parent = cython.cast(cython.uint, other.node_key[i] >> 32)
                 if parent != NOTHING:
@@ -188,7 +197,8 @@ class Stacks:
 
     @cython.locals(parents="unsigned int[::1]", frames="unsigned int[::1]", i=cython.Py_ssize_t)
     def columns(self) -> dict[str, memoryview]:
-        """``parent`` and ``frame`` by node; ``image``, ``address``, ``runtime`` and ``provenance`` by frame."""
+        """``parent`` and ``frame`` by node; ``image``, ``address``, ``runtime``, ``provenance`` and ``is_return`` (B, 1
+        if ``address`` is one less than a return address) by frame."""
         parent = zeros("I", self.nodes)
         frame = zeros("I", self.nodes)
         parents = parent
@@ -205,6 +215,7 @@ class Stacks:
             "address": memoryview(self.frame_address)[:count],
             "runtime": memoryview(self.frame_runtime)[:count],
             "provenance": memoryview(self.frame_provenance)[:count],
+            "is_return": memoryview(self.frame_is_return)[:count],
         }
 
 

@@ -5,41 +5,87 @@ from enum import IntEnum
 
 
 class StopReason(IntEnum):
-    """The end of a sample's user part. Only those in WHOLE are whole stacks; NONE has no user part at all.
+    """Why a sample's user stack ends where it ends. ``is_whole``: nothing of it is missing.
 
-    INFERRED_ROOT: whole with callers from another dump (:mod:`undwarf.unwind.other_dumps`), or from memory of the
-    process at another time (:mod:`undwarf.live.sampling.stack_continuation`). ABSENT_PAGE: as TRUNCATED, where the
-    kernel stopped at a page boundary before the size that was asked for: it copies the stack without waiting and ends
-    at the first page that is not in memory (perf_output_sample_ustack), as in a large frame that was not all used.
-    UNPROVEN_STATE: the registers of a precise sample are later than its instruction, and nothing proves where they are
-    of (:mod:`undwarf.unwind.exact_state`). PROBED_RETURN: the kernel keeps the return address of a function with a
-    return probe (uretprobe) to itself, and no caller could be inferred (:mod:`undwarf.unwind.caller_search`)."""
+    >>> undwarf.StopReason.TRUNCATED.description, undwarf.StopReason.ROOT.is_whole
+    ('the stack dump ended', True)
+    """
 
     NONE = 0
+    """The sample has no user part."""
     ROOT = 1
+    """The root was reached: the stack is whole."""
     TRUNCATED = 2
+    """The stack dump ended."""
     NO_RULE = 3
+    """No unwind rule for the address."""
     UNMAPPED = 4
+    """The return address is in no executable mapping."""
     BAD_CFA = 5
+    """The call frame address does not move up."""
     LOOP = 6
+    """The walk returned to a frame that it had visited."""
     DEPTH = 7
+    """The limit of frames was reached."""
     NO_DUMP = 8
+    """No stack dump was recorded."""
     NO_FILE = 9
+    """The mapped file is missing or another build."""
     UNREADABLE_MEMORY = 10
+    """A rule reads memory that was not recorded."""
     UNSUPPORTED = 11
+    """The process's architecture is not supported yet."""
     BAD_RULE = 12
+    """The unwind rule cannot be used."""
     UNKNOWN_REGISTER = 13
+    """A register the rule needs was not recorded."""
     DEFERRED = 14
+    """The deferred user chain never arrived."""
     OTHER_STACK = 15
+    """The callers are on another stack, which was not recorded."""
     FIBER_ROOT = 16
+    """Root of a fiber reached."""
     SIGNAL_STACK = 17
+    """Root of an alternate signal stack; the interrupted stack, elsewhere, was not recorded."""
     REPLACED = 18
+    """The process was being replaced by another program (execve)."""
     ENTERED_STACK = 19
+    """Root of a stack of its own; what entered it, on another stack, was not recorded."""
     INFERRED_ROOT = 20
+    """The root was reached with callers that are inferred: from another dump of the thread, or from memory of the
+    process at another time."""
     ABSENT_PAGE = 21
+    """The stack dump ended early, at a page of the stack that was not in memory: the kernel copies the stack without
+    waiting and stops at such a page (perf_output_sample_ustack), as in a large frame that was not all used."""
     HASKELL_STACK = 22
+    """The C callers of the Haskell code were not recorded."""
     UNPROVEN_STATE = 23
-    PROBED_RETURN = 24
+    """The registers of a precise sample are later than its instruction, and no caller proves itself."""
+    PROBED_RETURN = 25
+    """The kernel keeps the return address of a function with a return probe (uretprobe) to itself, and no caller proves
+    itself."""
+    UNSTATED = 24
+    """The stack is from a profile of another tool, which does not say how it ends."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "StopReason | None":
+        """The reason of a number that has no name, which a damaged recording or one of a later version may have."""
+        if not isinstance(value, int) or not 0 <= value <= 255:
+            return None
+        unnamed = int.__new__(cls, value)
+        unnamed._name_ = f"REASON_{value}"
+        unnamed._value_ = value
+        return unnamed
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the stack was followed to its own root."""
+        return self in WHOLE
+
+    @property
+    def description(self) -> str:
+        """The reason in words."""
+        return DESCRIPTIONS.get(self, f"reason {self.value}")
 
 
 DESCRIPTIONS = {
@@ -66,6 +112,7 @@ DESCRIPTIONS = {
     StopReason.ENTERED_STACK: "root of a stack of its own; what entered it, on another stack, was not recorded",
     StopReason.HASKELL_STACK: "the C callers of the Haskell code were not recorded",
     StopReason.REPLACED: "the process was being replaced by another program (execve)",
+    StopReason.UNSTATED: "the profile is of another tool, which does not say if its stacks are whole",
     StopReason.UNPROVEN_STATE: "precise sample: its registers are later than its address, and no caller proves itself",
     StopReason.PROBED_RETURN: "a return probe has replaced the return address, and no caller proves itself",
 }

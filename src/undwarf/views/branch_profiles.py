@@ -1,7 +1,7 @@
 """Profiles of branch stacks: each branch as a sample, or the ends of branches as functions within stacks.
 
-Both start from a profile with the branch history (``branch_history`` of undwarf.api.Recording.profile): the branches
-before a sample are frames of provenance BRANCH_STACK, target and source alternating, the newest first.
+Both start from a profile with the branch history (``branch_history`` of undwarf.api.OpenedRecording.profile): the
+branches before a sample are frames of provenance BRANCH_STACK, target and source alternating, the newest first.
 """
 
 from array import array

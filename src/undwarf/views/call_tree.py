@@ -11,7 +11,8 @@ from undwarf.views.sample_selection import Events, Selection, Weight
 
 
 class TreeNode(NamedTuple):
-    """A function on a path; ``weight`` with its callees (in trees of callers: its callers), ``self_weight`` without."""
+    """A function on a path; ``weight`` with its callees (in trees of callers: its callers), ``self_weight`` without.
+    ``kernel``: whether it is kernel code."""
 
     name: str
     dso: str
@@ -20,12 +21,18 @@ class TreeNode(NamedTuple):
     self_weight: int
     children: "list[TreeNode]"
 
+    def __repr__(self) -> str:
+        return f"<undwarf.TreeNode {self.name!r}: weight {self.weight:,}, {len(self.children)} children>"
+
 
 class CallTree(NamedTuple):
     """Trees by falling weight; ``total`` is the weight of all samples."""
 
     total: int
     roots: list[TreeNode]
+
+    def __repr__(self) -> str:
+        return f"<undwarf.CallTree: total {self.total:,}, {len(self.roots)} roots>"
 
 
 KEYS = ("sym", "dso")

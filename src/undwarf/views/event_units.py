@@ -85,23 +85,21 @@ class Measure(NamedTuple):
     events: tuple[int, ...]
 
 
-def measures(names: Sequence[str], used: Sequence[int]) -> list[Measure]:
-    """The events ``used`` (indices of ``names``), in their order, with those together that can be added."""
+def measures(names: Sequence[str], used: Sequence[int], units: Sequence[str] = ()) -> list[Measure]:
+    """The events ``used`` (indices of ``names``), in their order, with those together that can be added. ``units``:
+    those that are stated, empty texts for events whose name says it."""
+    stated = dict(enumerate(units))
+    unit = {event: stated.get(event) or unit_of_event(names[event]) for event in used}
     groups: list[list[int]] = []
     for event in used:
         kind = kind_of_event(names[event])
         for events in groups:
-            if unit_of_event(names[events[0]]) == unit_of_event(names[event]) and all(
-                _apart(kind, kind_of_event(names[other])) for other in events
-            ):
+            if unit[events[0]] == unit[event] and all(_apart(kind, kind_of_event(names[other])) for other in events):
                 events.append(event)
                 break
         else:
             groups.append([event])
-    return [
-        Measure(" + ".join(names[event] for event in events), unit_of_event(names[events[0]]), tuple(events))
-        for events in groups
-    ]
+    return [Measure(" + ".join(names[event] for event in events), unit[events[0]], tuple(events)) for events in groups]
 
 
 def measures_of(profile: Profile) -> list[Measure]:
@@ -112,15 +110,18 @@ def measures_of(profile: Profile) -> list[Measure]:
     counts = sums(event_of, None, len(names))
     weights = sums(event_of, columns.period, len(names))
     used = [event for event in range(len(names)) if counts[event]]
-    weighed = measures(names, [event for event in used if weights[event]])
+    units = [event.unit for event in profile.events]
+    weighed = measures(names, [event for event in used if weights[event]], units)
     return weighed + [Measure(names[event], SAMPLES, (event,)) for event in used if not weights[event]]
 
 
 def samples_differ(profile: Profile, events: Sequence[int]) -> bool:
-    """Whether the number of samples measures nothing: they are of several events, or their periods differ, as those of
-    waits and page faults do and those of clocks, cycles and instructions do not."""
+    """Whether the number of samples measures nothing: they are of several events, they are sums, or their periods
+    differ, as those of waits and page faults do and those of clocks, cycles and instructions do not."""
     if len(events) != 1:
         return len(events) > 1
+    if profile.origin is not None and profile.origin.sums:
+        return True
     if kind_of_event(profile.events[events[0]].name).base in _STEADY:
         return False
     weights = profile.samples.columns.period

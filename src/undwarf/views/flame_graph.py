@@ -6,7 +6,7 @@ from typing import NamedTuple
 from undwarf.column import zeros
 from undwarf.profile.grouping import Pairs, look_up, sums
 from undwarf.profile.labels import UNKNOWN, function_label, is_kernel, kind_of, short_dso
-from undwarf.profile.model import NONE, Column, ImageInfo, Profile
+from undwarf.profile.model import NONE, Column, ImageInfo, Origin, Profile
 from undwarf.views.event_units import Measure, measures_of
 from undwarf.views.kernels.stack_tree import collapse
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
@@ -36,6 +36,8 @@ class FlameGraph(NamedTuple):
     quality: UnwindQuality
     kinds: tuple[str, ...] = _KINDS
     """Kinds of frames, each drawn with a colour and pattern of its own."""
+    origin: Origin | None = None
+    """What a profile of another tool was read from."""
 
 
 def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:
@@ -46,8 +48,8 @@ def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:
     for i, name in enumerate(functions.name):
         number = functions.image[i]
         image = profile.images[number] if number != NONE else None
-        kind = _kind(name, image, bool(functions.unnamed[i]))
-        file = short_dso(image) if image is not None else "" if kind == _DATA_TYPE else UNKNOWN
+        kind = _kind(name, image, bool(functions.unnamed[i]), profile.origin is not None)
+        file = short_dso(image) if image is not None else "" if name != UNKNOWN else UNKNOWN
         key = (name if kind == _DATA_TYPE else function_label(name, image), file, kind)
         of_function[i] = numbers.setdefault(key, len(numbers))
     node_of, parent, entity = collapse(
@@ -71,13 +73,14 @@ def flame_graph(profile: Profile, dump: int = 8192) -> FlameGraph:
         memoryview(array("d", sums(place, samples.period, len(pairs)))),
         _graphs(profile),
         unwind_quality(profile, dump),
+        origin=profile.origin,
     )
 
 
-def _kind(name: str, image: ImageInfo | None, unnamed: bool) -> int:
+def _kind(name: str, image: ImageInfo | None, unnamed: bool, of_other_tool: bool) -> int:
     if image is None:
-        # With --by type, data types are frames without a file.
-        return 4 if name == UNKNOWN else _DATA_TYPE
+        # With --by type, data types are frames without a file. Profiles of other tools may not say the file.
+        return 4 if name == UNKNOWN else 0 if of_other_tool else _DATA_TYPE
     if is_kernel(image):
         return 2
     if kind_of(image) in ("ANON", "JIT"):

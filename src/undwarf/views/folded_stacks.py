@@ -9,7 +9,7 @@ from undwarf.profile import grouping, labels
 from undwarf.profile.model import Column, Profile
 from undwarf.views.event_units import rows_of_events
 from undwarf.views.kernels import stack_tree
-from undwarf.views.sample_selection import signed
+from undwarf.views.sample_selection import refuse_sums, signed
 
 Root = Literal["comm", "pid", "tid", "none"]
 """The text before a stack: comm, comm-pid, comm-pid/tid, or nothing."""
@@ -46,6 +46,8 @@ def fold(
     in ``_[k]``. ``events``: indices of the events whose samples count; None: all. A ``;`` in a name becomes ``:``, as
     in other tools. A function without a name is ``[file]``.
     """
+    if weight == "samples":
+        refuse_sums(profile)
     samples = profile.samples
     count = len(samples.stack)
     rows = rows_of_events(profile, events) if events is not None and len(profile.events) > 1 else None

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from undwarf.profile.model import Profile
+from undwarf.profile.model import Origin, Profile
 from undwarf.views.call_tree import KEYS, CallTree, call_tree, callers
 from undwarf.views.data.access_labels import SampleLabels
+from undwarf.views.event_units import unit_of_event
 from undwarf.views.flat_profile import FRAME_KEYS, FlatProfile, Row, entity_tree, flat_profile
 from undwarf.views.sample_selection import Events, Weight, sections
 from undwarf.views.unwind_quality import UnwindQuality, unwind_quality
@@ -15,12 +16,14 @@ Graph = Literal["none", "caller", "callee"]
 
 
 class EventReport(NamedTuple):
-    """The report of one event, or of several whose weights can be added; ``tree`` is None without a graph."""
+    """The report of one event, or of several whose weights can be added; ``tree`` is None without a graph, ``unit`` is
+    that of weights, empty if it is not known."""
 
     name: str
     event: Events
     flat: FlatProfile
     tree: CallTree | None
+    unit: str = ""
 
 
 class GroupRow(NamedTuple):
@@ -48,6 +51,8 @@ class Report(NamedTuple):
     events: list[EventReport]
     groups: list[EventGroup]
     group_names: list[list[str]]
+    origin: Origin | None = None
+    """What a profile of another tool was read from."""
 
 
 def compute_report(
@@ -78,9 +83,17 @@ def compute_report(
         if graph != "none":
             build = call_tree if graph == "caller" else callers
             tree = build(profile, weight=weight, event=event, min_share=min_share, tree=merged_tree)
-        events.append(EventReport(name, event, flat, tree))
+        events.append(EventReport(name, event, flat, tree, _unit(profile, event)))
     names = [[profile.events[event].name for event in group] for group in groups]
-    return Report(unwind_quality(profile, dump), events, _in_groups(events, groups, children), names)
+    return Report(unwind_quality(profile, dump), events, _in_groups(events, groups, children), names, profile.origin)
+
+
+def _unit(profile: Profile, event: Events) -> str:
+    numbers = [event] if isinstance(event, int) else list(event or ())
+    if not numbers:
+        return ""
+    stated = profile.events[numbers[0]].unit
+    return stated or ("" if profile.origin is not None else unit_of_event(profile.events[numbers[0]].name))
 
 
 def _in_groups(events: Sequence[EventReport], groups: Sequence[Sequence[int]], children: bool) -> list[EventGroup]:

@@ -9,13 +9,30 @@ from undwarf.ordering import take
 from undwarf.profile.grouping import Pairs, look_up, sums, widen
 from undwarf.profile.model import Profile
 from undwarf.views.data.access_labels import NEEDED, latency_of
-from undwarf.views.event_units import measures_of, rows_of_events
+from undwarf.views.event_units import kind_of_event, measures_of, rows_of_events
 from undwarf.views.kernels.stack_tree import collapse, inclusive
 from undwarf.views.kernels.weights import at_least_one, ones, total
 
 Weight = Literal["period", "samples", "latency"]
 Events = int | Sequence[int] | None
 """The events whose samples count: one, several that can be added, or all."""
+EventName = int | str
+"""An event by its number, or by its name with or without modifiers (``cycles`` for ``cycles:u``)."""
+
+
+def events_named(profile: Profile, event: EventName | None) -> Events:
+    """The events with this name or number; None for all. Raises UsageError if there is none."""
+    if event is None:
+        return None
+    names = [one.name for one in profile.events]
+    if isinstance(event, int):
+        found = [event] if 0 <= event < len(names) else []
+    else:
+        found = [number for number, name in enumerate(names) if name == event]
+        found = found or [number for number, name in enumerate(names) if kind_of_event(name).base == event]
+    if not found:
+        raise UsageError(f"the recording has no event {event!r}", "", f"its events are {', '.join(names) or 'none'}")
+    return found[0] if len(found) == 1 else found
 
 
 class Selection:
@@ -28,6 +45,8 @@ class Selection:
     def __init__(self, profile: Profile, event: Events = None, weight: Weight = "period") -> None:
         self._profile = profile
         samples = profile.samples.columns
+        if weight != "period":
+            refuse_sums(profile)
         self._rows: memoryview | None = None
         if event is not None and len(profile.events) > 1:
             self._rows = rows_of_events(profile, [event] if isinstance(event, int) else event)
@@ -59,6 +78,13 @@ class Selection:
     def chosen(self, column: memoryview) -> memoryview:
         """The entries of the selected samples, of a column of all samples."""
         return take(column, self._rows) if self._rows is not None else column
+
+
+def refuse_sums(profile: Profile) -> None:
+    """Raise UsageError if a profile has no single samples, which could be counted."""
+    if profile.origin is not None and profile.origin.sums:
+        why = f"{profile.origin.format} has sums of weights, and no single samples"
+        raise UsageError("samples cannot be counted", why, "leave out the option, which counts them")
 
 
 def samples_by_event(profile: Profile) -> list[int]:

@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from undwarf.perfdata import Records
 from undwarf.profile.filters import Filters, near
-from undwarf.profile.model import NONE
+from undwarf.profile.model import NONE, SampleColumns
+
+if TYPE_CHECKING:
+    from undwarf.perfdata.records import Samples
 
 OFFERED = 8
 """The most alternatives that are listed."""
@@ -30,18 +33,18 @@ def seconds(time: int) -> str:
     return f"{time // 10**9}.{time % 10**9:09}"
 
 
-def span_of(records: Records) -> tuple[int, int]:
+def span_of(times: memoryview) -> tuple[int, int]:
     """The times of the first and the last sample with a time, in ns; zeros if none has one."""
-    times = records.samples.time
     last = max(times, default=0)
     first = min(times, default=0)
     return first or min((time for time in times if time), default=0), last
 
 
-def nothing_passes(filters: Filters, records: Records, comms: Sequence[str], comm_of: memoryview) -> tuple[str, str]:
+def nothing_passes(
+    filters: Filters, samples: "Samples | SampleColumns", comms: Sequence[str], comm_of: memoryview
+) -> tuple[str, str]:
     """(why, what to try) for filters that no sample passes. ``comms`` are thread names, ``comm_of`` the index of each
     sample's."""
-    samples = records.samples
     names: dict[int, str] = {}
     for pid, comm in zip(samples.pid, comm_of, strict=True):
         if comm != NONE:
@@ -64,7 +67,7 @@ def nothing_passes(filters: Filters, records: Records, comms: Sequence[str], com
         if not any(comm == name or fnmatchcase(comm, name) for comm in known for name in filters.comms):
             return _alternatives(f"no thread named {_list(list(filters.comms))}", "--comm", near(filters.comms, known))
     spans = list(filters.spans) or [(filters.start or 0, filters.end if filters.end is not None else 1 << 64)]
-    first, last = span_of(records)
+    first, last = span_of(samples.time)
     if all(end < first or start > last for start, end in spans):
         why = f"the samples are from {seconds(first)} to {seconds(last)} s"
         return why, f"--time also takes 10%-20%, or seconds from the start: 0,{(last - first) / 2e9:.3f}"

@@ -1,6 +1,6 @@
 """How many stacks are whole, why the others are not, and what would help."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from undwarf.elf.headers import NOT_ELF
@@ -20,6 +20,8 @@ _GENERATED = ("anon", "jit", "jitdump")
 """Kinds of images whose code was generated at run time."""
 
 
+_NO_GAPS = (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP, StopReason.UNSTATED)
+"""Reasons that say nothing of missing callers."""
 PROBED_ADVICE = (
     "the kernel alone knows the address: record while no return probe (uretprobe) is enabled there; where code keeps "
     "frame pointers, --call-graph fp has it from Linux 6.11 on"
@@ -58,6 +60,8 @@ class UnwindQuality(NamedTuple):
     """Stacks that reach the root with callers from another dump of their thread; ``unwound``, but not ``whole``."""
     copied_code: int = 0
     """Samples with frames in code that a program copied to anonymous memory, found by the file that it is from."""
+    unstated: int = 0
+    """Stacks of a profile of another tool, which does not say if they are whole."""
 
     @property
     def share(self) -> float:
@@ -65,8 +69,9 @@ class UnwindQuality(NamedTuple):
         return self.whole / self.unwound if self.unwound else 1.0
 
     def as_dict(self) -> dict[str, object]:
-        """As JSON has it: all fields, and the share."""
-        return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": self.share}
+        """As JSON has it: all fields, and the share; None if it is not known."""
+        share = self.share if self.unwound or not self.unstated else None
+        return {**self._asdict(), "gaps": [gap._asdict() for gap in self.gaps], "share": share}
 
 
 HASKELL_RESERVED = 16440
@@ -87,7 +92,7 @@ def advice(
     order: tuple[str, ...] = (),
     *,
     stitched: bool = False,
-    images: Sequence[ImageInfo] = (),
+    images: Iterable[ImageInfo] = (),
     recorder: str = "perf",
     followed: bool = False,
 ) -> str:
@@ -175,7 +180,7 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
     for stop, number, count in zip(pairs.high(), pairs.low(), counts, strict=True):
         reason = StopReason(stop)
         reasons[reason] = reasons.get(reason, 0) + count
-        if reason in WHOLE or reason in (StopReason.INFERRED_ROOT, StopReason.NONE, StopReason.NO_DUMP):
+        if reason in WHOLE or reason in _NO_GAPS:
             continue
         image = profile.images[number] if number != NONE else None
         if image is not None and image.kind in _GENERATED and followed is None:
@@ -203,9 +208,10 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
     without = reasons.get(StopReason.NONE, 0)
     recorded = reasons.get(StopReason.NO_DUMP, 0)
     alone = _without_chain(profile) if recorded else 0
+    unstated = reasons.get(StopReason.UNSTATED, 0)
     return UnwindQuality(
         len(samples),
-        len(samples) - without - recorded,
+        len(samples) - without - recorded - unstated,
         sum(reasons.get(reason, 0) for reason in WHOLE),
         without,
         recorded - alone,
@@ -214,6 +220,7 @@ def unwind_quality(profile: Profile, dump: int = DEFAULT_DUMP) -> UnwindQuality:
         gaps,
         reasons.get(StopReason.INFERRED_ROOT, 0),
         _in_copied_code(profile),
+        unstated,
     )
 
 

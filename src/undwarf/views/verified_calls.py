@@ -10,7 +10,8 @@ from undwarf.unwind.provenance import Provenance
 
 
 class Tally(NamedTuple):
-    """Calls in sampled stacks by verdict: each stack counts each of its callers."""
+    """Calls in sampled stacks by verdict: each stack counts each of its callers. ``consistent`` are possible,
+    ``unchecked`` those whose code was not read."""
 
     proven: int = 0
     consistent: int = 0
@@ -44,7 +45,7 @@ class Contradiction(NamedTuple):
 
 
 class VerifiedCalls(NamedTuple):
-    """What :func:`verified_calls` gives: distinct ``pairs`` and ``calls`` by verdict; calls by image of the caller and
+    """Callers checked against the code: distinct ``pairs`` and ``calls`` by verdict; calls by image of the caller and
     by how the caller was found; ``contradictions``, those of most calls first; what the others rest on by
     ``reasons``."""
 
@@ -103,10 +104,10 @@ def _contradiction(profile: Profile, pair: CallPair) -> Contradiction:
         pair.calls,
         caller.name,
         caller.dso,
-        caller.address,
+        caller.address.lookup,
         callee.name,
         callee.dso,
-        callee.address,
+        callee.address.lookup,
         Provenance(caller.provenance).name.lower(),
         pair.reason,
     )

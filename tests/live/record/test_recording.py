@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support.recording import names, record
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.cli.main import run
 from undwarf.live.record import run as recorder_module
 from undwarf.live.sampling.sampler import Sampler
@@ -32,7 +32,7 @@ def recorded(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_chains_go_from_the_sampled_function_to_the_entry_point(recorded: Path):
-    with undwarf.open(recorded) as recording:
+    with open_recording(recorded) as recording:
         profile = recording.profile(inline=False)
         inside = [sample for sample in profile.samples if "leaf" in names(sample)]
         assert inside
@@ -48,7 +48,7 @@ def test_only_the_recording_is_left(recorded: Path):
 
 
 def test_the_recording_is_far_smaller_than_one_with_dumps(recorded: Path):
-    with undwarf.open(recorded) as recording:
+    with open_recording(recorded) as recording:
         samples = len(recording.records.samples)
     # What would have been 8 KiB a sample; the mappings and the machine's description do not grow with them.
     assert recorded.stat().st_size < 8192 + samples * 8192 / 50
@@ -58,7 +58,7 @@ def test_the_recording_is_far_smaller_than_one_with_dumps(recorded: Path):
 def test_other_unwind_modes_record_too(program: str, tmp_path: Path, mode: str):
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", "cpu-clock", "--unwind", mode, "-o", str(path), "--", program, "3"]) == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert any("leaf" in names(sample) for sample in recording.profile().samples)
 
 
@@ -95,7 +95,7 @@ def test_no_larger_dump_is_advised_where_the_process_was_read(recorded: Path, ca
 def test_waits_are_samples_of_another_event(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", "cpu-clock", "--off-cpu", "-o", str(path), "--", program, "sleep"]) == 3
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert [event.name for event in recording.events] == ["cpu-clock", "offcpu-time"]
         waits = [sample for sample in recording.profile().samples if sample.event == "offcpu-time"]
         slept = [sample for sample in waits if "usleep" in names(sample) and "main" in names(sample)]
@@ -111,7 +111,7 @@ def test_a_recording_to_a_pipe_is_complete(program: str):
     assert b"defect" not in done.stderr
     # Not among the records.
     assert b"output" in done.stderr
-    with undwarf.open(io.BytesIO(done.stdout)) as recording:
+    with open_recording(io.BytesIO(done.stdout)) as recording:
         assert any("leaf" in names(sample) for sample in recording.profile().samples)
 
 
@@ -144,7 +144,7 @@ def test_a_killed_recorder_leaves_a_readable_recording(program: str, tmp_path: P
             for child in children:
                 os.kill(int(child), signal.SIGKILL)
     assert [one.name for one in tmp_path.iterdir()] == ["perf.data"]
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert any("leaf" in names(sample) for sample in recording.profile().samples)
 
 
@@ -182,7 +182,7 @@ def test_after_a_loss_running_processes_are_described_again(program: str, tmp_pa
         sampler.close()
     assert described
     assert all(sampler.workload.pid in known for known in described)
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert all("main" in names(sample) for sample in recording.profile().samples if "leaf" in names(sample))
 
 

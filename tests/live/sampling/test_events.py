@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.recording import names, record
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.cli.main import run
 from undwarf.live import perf_event as pe
 from undwarf.perfdata import SampleField
@@ -27,7 +27,7 @@ def test_without_hardware_counters_cpu_clock_replaces_cycles(program: str, tmp_p
     monkeypatch.setattr(pe, "open_event", without)
     path = str(tmp_path / "perf.data")
     assert run(["record", "-e", "cpu-cycles:u,page-faults", "-o", path, "--", program, "20"]) == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert [event.name for event in recording.events if "dummy" not in event.name] == ["cpu-clock:u", "page-faults"]
     assert "the event is cpu-clock" in capsys.readouterr().err
     assert run(["record", "-e", "instructions", "-o", path, "--", program, "20"]) == 1
@@ -48,7 +48,7 @@ def test_deferred_chains_are_requested_and_may_be_refused(program: str, tmp_path
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", "cpu-clock", "--unwind", "fp", "-o", str(path), "--", program, "3"]) == 0
     assert asked[0] & pe.DEFER_CALLCHAIN
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert not any(event.defer_callchain for event in recording.events)
         assert len(recording.records.samples)
 
@@ -57,7 +57,7 @@ def test_deferred_chains_are_requested_and_may_be_refused(program: str, tmp_path
 def test_all_events_of_a_group_have_whole_stacks(program: str, tmp_path: Path, group: str):
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", group, "-o", str(path), "--", program, "20"]) == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         samples = list(recording.profile(inline=False).samples)
         inside = {event.name: 0 for event in recording.events if not event.name.startswith("dummy")}
         for sample in samples:
@@ -72,7 +72,7 @@ def test_all_events_of_a_group_have_whole_stacks(program: str, tmp_path: Path, g
 def test_of_a_group_with_s_only_the_first_event_is_sampled(program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     assert run(["record", "-q", "-e", "{cpu-clock,page-faults}:S", "-o", str(path), "--", program, "3"]) == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         clock, faults = recording.events[:2]
         assert (clock.freq, clock.read_format & 0xF) == (True, pe.FORMAT_GROUP | pe.FORMAT_ID)
         assert (faults.freq, faults.sample_period, faults.sample_type) == (False, 0, clock.sample_type)
@@ -109,7 +109,7 @@ def test_samples_may_have_addresses_costs_and_page_sizes(program: str, tmp_path:
     path = tmp_path / "perf.data"
     fields = ["-d", "-W", "--phys-data", "--data-page-size", "--code-page-size"]
     assert run(["record", "-q", "-e", "page-faults", *fields, "--off-cpu", "-o", str(path), "--", program, "3"]) == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         wanted = SampleField.ADDR | SampleField.DATA_SRC | SampleField.WEIGHT | SampleField.PHYS_ADDR
         wanted |= SampleField.DATA_PAGE_SIZE | SampleField.CODE_PAGE_SIZE
         assert recording.events[0].sample_type & wanted == wanted
@@ -127,5 +127,5 @@ def test_with_strict_freq_a_rate_above_the_limit_is_an_error(tmp_path: Path, cap
 def test_only_user_mode_or_only_the_kernel_is_recorded(option: str, left_out: int, program: str, tmp_path: Path):
     path = tmp_path / "perf.data"
     assert record(path, "-q", option, "--", program, "3") == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert recording.events[0].flags & (pe.EXCLUDE_KERNEL | pe.EXCLUDE_USER) == left_out

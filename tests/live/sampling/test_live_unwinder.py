@@ -8,7 +8,7 @@ import pytest
 from tests.support.perfdata import writing
 from tests.support.recording import record as record_clock
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.images.finder import Finder
 from undwarf.live.sampling import live_unwinder
 from undwarf.live.sampling.live_unwinder import LiveUnwinder
@@ -137,7 +137,7 @@ def test_live_stacks_equal_those_of_the_recording_with_dumps(program: str, tmp_p
     path = tmp_path / "perf.data"
     options = ["-q", "--unwind", "dump", "--stack-size", "16384", "--no-zstd"]
     assert record_clock(path, *options, "--", program, "5") == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         profile = recording.profile(runtime=True, inline=False)
         later = [[frame.runtime for frame in sample.stack] for sample in profile.samples]
         stops = list(profile.samples.stop)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.recording import names, record, record_samples
 
-import undwarf
+from undwarf.api import open_recording
 from undwarf.cli.main import run
 from undwarf.live.record.run import Recorder
 from undwarf.live.sampling.dump_size import DumpSize
@@ -24,7 +24,7 @@ def test_there_are_no_samples_before_the_delay_is_over(program: str, tmp_path: P
     monkeypatch.setattr("undwarf.live.sampling.sampler.DumpSize", lambda small: DumpSize(small, _wait=0.0))
     path = tmp_path / "perf.data"
     assert record(path, "-q", "-D", "60000", *options, "--", program, "3") == 0
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert len(recording.records.samples) == 0
         assert len(recording.records.sideband) > 0
 
@@ -38,7 +38,7 @@ def test_a_command_that_still_runs_when_sampling_ends_is_terminated(program: str
     path = tmp_path / "perf.data"
     command = ["record", "-q", "-e", "cpu-clock", "--duration", "0.3", "-o", str(path), "--", program, "forever"]
     assert run(command) == 128 + signal.SIGTERM
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         assert b"prog" in recording.records.names
 
 
@@ -51,7 +51,7 @@ def test_a_running_process_is_sampled_with_the_mappings_it_had(program: str, tmp
             record_samples(path, Settings(pids=[process.pid], events=["cpu-clock"]), 20)
         finally:
             process.kill()
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         found = recording.profile().samples
         assert {sample.comm for sample in found} <= {"prog"}
         assert any(names(sample)[-1] == "_start" and "leaf" in names(sample) for sample in found)
@@ -69,7 +69,7 @@ def test_a_command_beside_a_process_determines_the_duration(program: str, tmp_pa
             assert record(path, "-q", "-p", str(process.pid), "--", "sh", "-c", wait) == 5
         finally:
             process.kill()
-    with undwarf.open(path) as recording:
+    with open_recording(path) as recording:
         found = recording.profile().samples
         assert {(sample.pid, sample.comm) for sample in found} == {(process.pid, "prog")}
 

@@ -12,7 +12,7 @@ from tests.support.perfdata.build import ADDR, IDENTIFIER, PHYS_ADDR, PLAIN, REG
 from tests.support.types.programs import build
 from tests.support.types.recordings import memory_recording, place
 
-from undwarf.api import Recording, open_recording
+from undwarf.api import OpenedRecording, open_recording
 from undwarf.cli.main import undwarf
 
 PAIR = """
@@ -149,13 +149,13 @@ def test_one_after_the_other_is_no_clash(share: Share) -> None:
 
 def test_threads_one_after_the_other_need_no_addresses(share: Share, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    known = Recording.data_addresses
+    known = OpenedRecording.data_addresses
 
-    def noted(recording: Recording, *given: Any) -> Any:
+    def noted(recording: OpenedRecording, *given: Any) -> Any:
         asked.append(given)
         return known(recording, *given)
 
-    monkeypatch.setattr(Recording, "data_addresses", noted)
+    monkeypatch.setattr(OpenedRecording, "data_addresses", noted)
     assert share(*CLASH, ("tail", 13, 0, OBJECT), apart=True) == []
     assert not asked
     share(*CLASH)

@@ -210,7 +210,11 @@ class LiveUnwinder:
         """Columns of all stacks so far (:class:`undwarf.unwind.stacks.Stacks`)."""
         if self._walker is None:
             nothing = {name: zeros("I", 0) for name in ("parent", "frame", "image")}
-            return {**nothing, "address": zeros("Q", 0), "runtime": zeros("Q", 0), "provenance": zeros("B", 0)}
+            return {
+                **nothing,
+                **{name: zeros("Q", 0) for name in ("address", "runtime")},
+                **{name: zeros("B", 0) for name in ("provenance", "is_return")},
+            }
         columns: dict[str, memoryview] = self._walker.rules.stacks.columns()
         return columns
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from undwarf.api import Recording, open_recording
+from undwarf.api import OpenedRecording, open_recording
 from undwarf.defects import Defects
 from undwarf.errors import UsageError
 from undwarf.images.finder import Mapped
@@ -167,10 +167,15 @@ class Snapshot:
         debug_dirs: Sequence[str] = (),
         debuginfod: bool = False,
         cache: bool = True,
-    ) -> Iterator[Recording]:
+    ) -> Iterator[OpenedRecording]:
         """The snapshot as a recording: one sample per thread, in the order of ``threads``, at times 1, 2, ..."""
         with open_recording(
-            io.BytesIO(self.encode()), symfs=symfs, debug_dirs=debug_dirs, debuginfod=debuginfod, cache=cache
+            io.BytesIO(self.encode()),
+            format="perf.data",
+            symfs=symfs,
+            debug_dirs=debug_dirs,
+            debuginfod=debuginfod,
+            cache=cache,
         ) as recording:
             recording.memory = self.read
             recording.know_files(self.files)

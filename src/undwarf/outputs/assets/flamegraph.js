@@ -103,7 +103,7 @@
     const units = $("unit"), of = graph() ? graph().unit : "samples";
     if (units.dataset.of !== of) {
       units.textContent = "";
-      for (const one of new Set([of, "samples"])) units.append(new Option(one === "ns" ? "time" : one, one));
+      for (const one of new Set(data.sums ? [of] : [of, "samples"])) units.append(new Option(one === "ns" ? "time" : one, one));
       units.dataset.of = of;
       units.parentElement.hidden = units.length < 2;
       if (data.by === "samples") units.value = "samples";
@@ -326,6 +326,7 @@
   const many = (number) => number.toLocaleString("en") + (number === 1 ? " sample" : " samples");
 
   function measured(weight, ended) {
+    if (data.sums) return amount(weight, unit);
     return (unit === "samples" ? "" : amount(weight, unit) + ", ") + many(ended);
   }
   const measuredOfAll = (weight, ended) => `${measured(weight, ended)}, ${share(weight, total[0])} of all`;
@@ -485,7 +486,8 @@
     let said = `${(100 * whole.share).toFixed(1)} % of ${whole.unwound.toLocaleString("en")} user stacks are whole`;
     if (whole.inferred) said += `; ${share(whole.inferred, whole.unwound)}: with callers inferred from other dumps of the thread`;
     if (whole.share < 0.999 && whole.gaps.length) said += `; ${share(whole.gaps[0][0], whole.unwound)}: ${whole.gaps[0][1]} (${whole.gaps[0][2]})` + (whole.gaps[0][3] ? `. ${whole.gaps[0][3]}` : "");
-    $("whole").textContent = whole.unwound ? said : "no sample has a user stack";
+    if (whole.other) said = `${whole.other}: nothing says if stacks are whole`;
+    $("whole").textContent = whole.unwound || whole.other ? said : "no sample has a user stack";
     $("whole").classList.toggle("partial", whole.share < 0.95);
     legend();
     build();

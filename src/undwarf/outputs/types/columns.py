@@ -1,5 +1,6 @@
 """The columns of shares and counts before types, members and instructions in the terminal."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from undwarf.outputs.terminal.escape import printable
@@ -34,7 +35,7 @@ class TypesOptions(NamedTuple):
         """The lowest weight that is shown."""
         return self.percent_limit * total / 100
 
-    def shown(self, rows: list[Row], total: int) -> list[Row]:
+    def shown(self, rows: Iterable[Row], total: int) -> list[Row]:
         """The rows that are shown."""
         least = self.least(total)
         return [row for row in rows if row.counts.weight >= least][: self.rows or None]

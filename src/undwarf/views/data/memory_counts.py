@@ -11,6 +11,13 @@ class MemoryCounts:
 
     __slots__ = ("known", "levels", "missed", "others", "pages", "tlb_missed")
 
+    known: int
+    missed: int
+    tlb_missed: int
+    others: int
+    levels: dict[str, int]
+    pages: dict[str, int]
+
     def __init__(self) -> None:
         self.known = self.missed = self.tlb_missed = self.others = 0
         self.levels: dict[str, int] = {}

@@ -141,4 +141,5 @@ def _with_roots(frames: FrameColumns, count: int, function: int) -> FrameColumns
         _extended(frames.inline_depth, 0, count),
         _extended(frames.file, NONE, count) if frames.file is not None else None,
         _extended(frames.line, 0, count) if frames.line is not None else None,
+        _extended(frames.is_return, 0, count) if frames.is_return is not None else None,
     )

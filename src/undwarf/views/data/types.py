@@ -18,6 +18,7 @@ from undwarf.perfdata.features import LINE
 from undwarf.profile.access_resolution import ResolvedAccesses
 from undwarf.profile.grouping import Pairs, halves, look_up, sums, widen
 from undwarf.profile.model import NONE, Profile
+from undwarf.profile.rows import Rows
 from undwarf.types.access import Access
 from undwarf.types.layouts.type_graph import VOID, TypeGraph
 from undwarf.views.data.access_labels import latency_of
@@ -26,6 +27,7 @@ from undwarf.views.kernels.weights import ones_where
 from undwarf.views.sample_selection import Events, Selection, Weight
 
 if TYPE_CHECKING:
+    from undwarf.arrow.table import Table
     from undwarf.types.resolver import Resolver
     from undwarf.views.data.false_sharing import Sharing
 
@@ -135,7 +137,7 @@ class FieldRow:
     by_size: dict[int, Counts] = initially(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class TypeRow:
     """One type: its sums and its members, by offset. ``find`` gives its layout: the graph that holds the type, and its
     number there (VOID if it cannot be found again)."""
@@ -148,8 +150,22 @@ class TypeRow:
     shared: bool = False
     """Whether all accesses are to one object, a global variable."""
 
+    def __repr__(self) -> str:
+        return f"<undwarf.TypeRow {self.name!r}: weight {self.counts.weight:,}, {len(self.fields)} members>"
 
-@dataclass(slots=True)
+
+def _types(rows: "Sequence[TypeRow]", event: str = "") -> "Rows[TypeRow]":
+    """Types as a sequence that is a table too."""
+
+    def table(rows: "Sequence[TypeRow]") -> "Table":
+        from undwarf.views.data.type_tables import types_table
+
+        return types_table([(event, rows)])
+
+    return Rows(rows, table)
+
+
+@dataclass(slots=True, repr=False)
 class DataTypes:
     """The types that samples access, by falling weight, and the weights of untyped samples by reason: accesses whose
     type is ``unknown``, instructions ``outside`` of the program's data, and ``unread`` code."""
@@ -159,7 +175,7 @@ class DataTypes:
     typed: int = 0
     inferred: int = 0
     consumed: int = 0
-    types: list[TypeRow] = initially(default_factory=list)
+    types: "Rows[TypeRow]" = initially(default_factory=lambda: _types(()))
     unknown: dict[str, int] = initially(default_factory=dict)
     unread: dict[str, int] = initially(default_factory=dict)
     untyped_files: dict[str, dict[str, int]] = initially(default_factory=dict)
@@ -172,6 +188,18 @@ class DataTypes:
     """Members whose cache lines move between CPUs (undwarf.views.data.false_sharing): they should rather be apart."""
     line_size: int = LINE
     """Bytes of a cache line."""
+    event: str = ""
+    """The event that is counted; empty: all."""
+
+    @property
+    def fields(self) -> "Table":
+        """The members of all types, as a table for Arrow consumers; ``types`` is one too."""
+        from undwarf.views.data.type_tables import fields_table
+
+        return fields_table([(self.event, self.types)])
+
+    def __repr__(self) -> str:
+        return f"<undwarf.DataTypes: {len(self.types)} types, weight {self.typed:,} of {self.total:,} typed>"
 
 
 @cython.locals(counts=Counts)
@@ -192,6 +220,8 @@ def data_types(
     size = len(frames)
     counted = _counted(profile, selection, leaves, touched)
     found = DataTypes(selection.total, len(selection), line_size=profile.line_size, sharing=list(sharing))
+    if isinstance(event, int):
+        found.event = profile.events[event].name
     cpus = _cpus(selection, leaves, size)
     types: dict[tuple[str, int, int], TypeRow] = {}
     rows: dict[tuple[int, int], InstructionRow] = {}
@@ -254,7 +284,7 @@ def data_types(
                 member.readers |= met
             if "w" in access.access:
                 member.writers |= met
-    found.types = sorted(types.values(), key=lambda one: (-one.counts.weight, one.name))
+    found.types = _types(sorted(types.values(), key=lambda one: (-one.counts.weight, one.name)), found.event)
     found.instructions = sorted(rows.values(), key=lambda one: (-one.counts.weight, one.access.address))
     return found
 

@@ -57,6 +57,23 @@ def at_least_one(column: Any) -> Any:
 @cython.locals(
     weights="const unsigned long long[::1]",
     events="const unsigned short[::1]",
+    unweighed="const unsigned char[::1]",
+    out="unsigned long long[::1]",
+)
+def ones_of_events(weights: Any, events: Any, unweighed: Any) -> Any:
+    """The weights (Q), with 1 for the samples of events that are flagged (B by event)."""
+    n: cython.Py_ssize_t = weights.shape[0]
+    result = zeros("Q", n)
+    out = result
+    index: cython.Py_ssize_t
+    for index in range(n):
+        out[index] = 1 if unweighed[events[index]] else weights[index]
+    return result
+
+
+@cython.locals(
+    weights="const unsigned long long[::1]",
+    events="const unsigned short[::1]",
     packed="const unsigned char[::1]",
     out="unsigned long long[::1]",
 )

@@ -1,0 +1,1 @@
+"""Tables as Arrow data, for pandas, polars, pyarrow, DuckDB and others, without a copy of their columns."""

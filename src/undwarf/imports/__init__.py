@@ -1,0 +1,1 @@
+"""Reads profiles of other tools: folded stacks, pprof, text of perf script, speedscope."""

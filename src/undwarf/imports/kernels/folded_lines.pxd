@@ -1,0 +1,2 @@
+from undwarf.perfdata.interner cimport Interner
+from undwarf.profile.grouping cimport Pairs

@@ -1,0 +1,44 @@
+"""Tables as CSV (RFC 4180): a line with the names of the columns, then one for each row; null is an empty field."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from undwarf.arrow.table import Table
+from undwarf.outputs.terminal.escape import printable
+from undwarf.profile.table_descriptions import SAMPLES
+from undwarf.profile.tables import named
+
+if TYPE_CHECKING:
+    from undwarf.outputs.export.origin import Origin
+    from undwarf.views.export_tables import ExportTables
+
+
+def write(tables: "ExportTables", sink: BinaryIO, _origin: "Origin", *, table: str = SAMPLES.name) -> list[str]:
+    """Write a table of the samples' profile."""
+    write_table(named(tables.profile, table), sink)
+    return ["types of columns, and unknown values apart from empty texts"]
+
+
+def write_table(table: Table, sink: BinaryIO) -> None:
+    """Write a table to an open file."""
+    write_rows(table.names, table.rows(), sink)
+
+
+def write_rows(names: Sequence[str], rows: Iterable[Sequence[Any]], sink: BinaryIO) -> None:
+    """Write rows; control characters in texts are escaped, truth values are ``true`` and ``false``."""
+    text = io.TextIOWrapper(sink, "utf-8", "backslashreplace", newline="")
+    try:
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(list(map(printable, names)))
+        lines.writerows(map(_cells, rows))
+    finally:
+        text.detach()
+
+
+def _cells(row: Sequence[Any]) -> list[Any]:
+    return [
+        printable(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else value
+        for value in row
+    ]

@@ -1,0 +1,1 @@
+"""undwarf/arrow"""
