@@ -24,7 +24,7 @@ def cut(source: str, target: str, size: int) -> int:
     """Copy a recording with dumps of at most ``size`` bytes; returns how many were cut."""
     shutil.copyfile(source, target)
     done = 0
-    with open_recording(source) as recording, open(target, "r+b") as file:
+    with open_recording(source, format="perf.data") as recording, open(target, "r+b") as file:
         samples = recording.records.samples
         # struct perf_file_header: where the records start; positions count from there.
         file.seek(40)
@@ -47,7 +47,7 @@ def cut(source: str, target: str, size: int) -> int:
 
 def stacks(path: str) -> tuple[list[tuple[int, ...]], list[int], list[bool]]:
     """By sample: its functions' places from the root inwards, why it ends, and whether part of it is inferred."""
-    with open_recording(path) as recording:
+    with open_recording(path, format="perf.data") as recording:
         made = recording.profile(inline=False)
     frames, nodes = made.frames, made.stacks
     number: dict[tuple[int, int], int] = {}

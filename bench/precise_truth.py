@@ -142,7 +142,7 @@ def symbols(data: bytes) -> Iterator[tuple[int, int, int, str]]:
 
 def of_undwarf(path: Path) -> Iterator[tuple[int, Chain, StopReason]]:
     """(number, chain, why it ends) of each sample, by undwarf."""
-    with open_recording(path) as recording:
+    with open_recording(path, format="perf.data") as recording:
         profile = recording.profile(names=False, inline=False, runtime=True)
         frames, stacks = profile.frames, profile.stacks
         assert frames.runtime is not None

@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 def one_input(data: bytes) -> None:
     """Anything but an UndwarfError is a defect."""
     try:
-        with open_recording(io.BytesIO(data), symfs="/nonexistent", limits=LIMITS) as recording:
+        with open_recording(io.BytesIO(data), format="perf.data", symfs="/nonexistent", limits=LIMITS) as recording:
             profile = recording.profile(by_time=True, runtime=True, jobs=1)
             for sample in profile.samples[:20]:
                 str(sample)
@@ -30,7 +30,7 @@ def one_input(data: bytes) -> None:
     except UndwarfError:
         return
     # What was written can be read, whatever it was made of.
-    with open_recording(io.BytesIO(small.getvalue()), symfs="/nonexistent") as recording:
+    with open_recording(io.BytesIO(small.getvalue()), format="perf.data", symfs="/nonexistent") as recording:
         recording.profile(jobs=1)
 
 

@@ -24,7 +24,7 @@ PERF_RECORD_SAMPLE = 9
 def one_input(data: bytes) -> None:
     """Anything but an UndwarfError is a defect."""
     try:
-        with open_recording(io.BytesIO(data), symfs=str(RECORDING), limits=LIMITS) as recording:
+        with open_recording(io.BytesIO(data), format="perf.data", symfs=str(RECORDING), limits=LIMITS) as recording:
             profile = recording.profile(by_time=True, runtime=True, jobs=1)
             for sample in profile.samples:
                 assert len(sample.stack) <= LIMITS.max_frames + LIMITS.max_chain
