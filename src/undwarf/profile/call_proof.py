@@ -143,18 +143,24 @@ class _Code:
     def function_named(self, name: str) -> int | None:
         """The address of the function that the image defines under a name; None without one, for several, and where it
         is chosen at run time (ifunc)."""
-        return self._symbols.function_named(name) if self._symbols is not None else None
+        return self._exported.function_named(name) if self._exported is not None else None
+
+    @property
+    def _exported(self) -> DataSymbols | None:
+        """The symbols that others are linked against. The vDSO has none: the C library calls it by pointers."""
+        return self._symbols if self.image.kind is not ImageKind.VDSO else None
 
     def may_define(self, name: str) -> bool:
         """Whether the image may define an imported symbol itself, be it several times or chosen at run time."""
-        return name.startswith("*ABS*") or (self._symbols is not None and self._symbols.defines(name))
+        return name.startswith("*ABS*") or (self._exported is not None and self._exported.defines(name))
 
     @cached_property
     def references(self) -> CodeReferences | None:
         """What refers to the image's functions."""
         if self.elf is None or self._symbols is None:
             return None
-        return CodeReferences(self.elf, self._ranges[-1][0], self._stubs, self._symbols)
+        exports = self._exported is not None
+        return CodeReferences(self.elf, self._ranges[-1][0], self._stubs, self._symbols, exports=exports)
 
     def exits(self, start: int, end: int) -> _Exits:
         """Where code from ``start`` to ``end`` goes without a call."""

@@ -42,9 +42,12 @@ NO_CALLS = CallSites([], [])
 
 class CodeReferences:
     """The references in one image. ``starts`` (Q): the functions of its unwind information, ascending; ``stubs``: its
-    procedure linkage table."""
+    procedure linkage table; ``exports``: whether other images are linked against it."""
 
-    def __init__(self, elf: ElfFile, starts: memoryview, stubs: Stubs | None, symbols: DataSymbols) -> None:
+    def __init__(
+        self, elf: ElfFile, starts: memoryview, stubs: Stubs | None, symbols: DataSymbols, *, exports: bool = True
+    ) -> None:
+        self._exports = exports
         self._elf = elf
         self._starts = starts
         self._stubs = stubs
@@ -313,7 +316,7 @@ class CodeReferences:
 
     def function_named(self, name: str) -> int | None:
         """As :meth:`DataSymbols.function_named`."""
-        return self._symbols.function_named(name)
+        return self._symbols.function_named(name) if self._exports else None
 
     def imported_in(self, slot: int) -> str | None:
         """The name that a slot of the global offset table imports."""
