@@ -64,7 +64,6 @@ class CallSites:
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
         self._sizes: dict[tuple[int, int], int] = {}
-        self._calls: dict[tuple[int, int], list[int]] = {}
         # Walkers of several threads ask.
         self._lock = threading.RLock()
 
@@ -95,7 +94,7 @@ class CallSites:
                 if function[0] != target:
                     continue
                 size = self._frame_size(image, target)
-                for site in self._calls_within(image, *function):
+                for site in self._paths_of(image).calls_within(*function):
                     level = CallLevel.POSSIBLE
                     if callee_number >= 0:
                         level = self._proof.level(image, site - 1, self._image_of(callee_number), callee_address)
@@ -120,13 +119,6 @@ class CallSites:
         if found is None:
             found = self._paths[image.number] = ExactPaths(image, self._proof)
         return found
-
-    def _calls_within(self, image: Image, start: int, end: int) -> list[int]:
-        """The return addresses of all calls in a function."""
-        key = image.number, start
-        if key not in self._calls:
-            self._calls[key] = self._paths_of(image).calls_within(start, end)
-        return self._calls[key]
 
     def _frame_size(self, image: Image, function: int) -> int:
         """The bytes between a function's call frame address and its stack pointer, after what its first instructions

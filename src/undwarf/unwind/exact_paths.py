@@ -25,6 +25,8 @@ MAX_FUNCTION = 1 << 18
 """Bytes of a function whose calls are looked for."""
 WINDOW = 96
 """Bytes of code that are decoded at once."""
+MAX_INSTRUCTIONS = 1 << 16
+"""Decoded instructions of an image that are kept."""
 LONGEST_INSTRUCTION = 15
 NO_IMAGE = 0xFFFFFFFF
 SYSTEM_CALL = b"\x0f\x05"
@@ -110,7 +112,8 @@ class ExactPaths:
         self._proof = proof
         self._elf = image.elf
         self._machine = machine_of(self._elf.machine) if self._elf is not None else None
-        self._windows: dict[int, dict[int, tuple[int, int, int]]] = {}
+        self._instructions: dict[int, tuple[int, int, int]] = {}
+        self._calls: dict[tuple[int, int, tuple[Flow, ...]], list[int]] = {}
 
     def positions(self, address: int) -> list[PathPosition]:
         """The positions reached from an address, by the number of instructions; the first is that of the address."""
@@ -185,14 +188,13 @@ class ExactPaths:
 
     def _instruction(self, address: int) -> tuple[int, int, int] | None:
         """(flow, target, address of the next one) of the instruction at an address; None where there is no code."""
-        for known in self._windows.values():
-            if address in known:
-                return known[address]
-        decoded = self._decode(address)
-        if len(self._windows) >= 8:
-            self._windows.pop(next(iter(self._windows)))
-        self._windows[address] = decoded
-        return decoded.get(address)
+        found = self._instructions.get(address)
+        if found is None:
+            if len(self._instructions) > MAX_INSTRUCTIONS:
+                self._instructions.clear()
+            self._instructions.update(self._decode(address))
+            found = self._instructions.get(address)
+        return found
 
     def _decode(self, address: int) -> dict[int, tuple[int, int, int]]:
         listing = self._listing(address, WINDOW)
@@ -244,14 +246,12 @@ class ExactPaths:
 
     def calls_within(self, start: int, end: int, flows: tuple[Flow, ...] = CALLS) -> list[int]:
         """The return addresses of calls in code from ``start`` to ``end``, of all or some kinds."""
-        listing = self._listing(start, min(end - start, MAX_FUNCTION))
-        if listing is None:
-            return []
-        return [
-            start + offset + length
-            for offset, length, flow in zip(listing.offsets, listing.lengths, listing.flows, strict=True)
-            if flow & 15 in flows
-        ]
+        key = start, end, flows
+        if key not in self._calls:
+            listing = self._listing(start, min(end - start, MAX_FUNCTION))
+            rows = zip(listing.offsets, listing.lengths, listing.flows, strict=True) if listing is not None else ()
+            self._calls[key] = [start + offset + length for offset, length, flow in rows if flow & 15 in flows]
+        return self._calls[key]
 
 
 class CodeEvidence:
@@ -265,6 +265,7 @@ class CodeEvidence:
         self._image_of = image_of
         self._proof = proof
         self._paths: dict[int, ExactPaths] = {}
+        self._called: dict[tuple[int, int, tuple[int, ...]], tuple[Image, int, int] | None] = {}
         self._image_sets: dict[tuple[int, ...], tuple[dict[Image, int], tuple[Image, ...]]] = {}
         # Walkers of several threads ask.
         self._lock = threading.RLock()
@@ -351,7 +352,10 @@ class CodeEvidence:
             images, order = self._images(others)
             callee = self._image_of(callee_number)
             calls_to = self._proof.calls_to(callee, callee_address, order)
-            found = self._proof.called_function(self._image_of(number), address, order)
+            called = number, address, others
+            if called not in self._called:
+                self._called[called] = self._proof.called_function(self._image_of(number), address, order)
+            found = self._called[called]
             if found is None:
                 return self._calls_by_pointed(callee_number, callee, calls_to)
             image, start, end = found
